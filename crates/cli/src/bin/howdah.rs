@@ -1,0 +1,2 @@
+//! The howdah command.
+fn main() {}

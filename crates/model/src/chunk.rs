@@ -1,0 +1,56 @@
+//! The life of a record: read as raw bytes, cut into a [`Chunk`], made ready as a [`CopyChunk`],
+//! stored as a [`Receipt`]. Each carries the same [`Origin`], so any error can name file, record and byte.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Where whole records came from. Offsets count plain (decompressed) bytes of the file from its first
+/// byte, header and byte order mark included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Index into [`crate::Plan::files`].
+    pub file_no: u32,
+    /// `k` in: this chunk holds the records that start in `[k * chunk_bytes, (k + 1) * chunk_bytes)`.
+    pub chunk_no: u64,
+    /// The first byte of the first record.
+    pub start_byte: u64,
+    /// One past the last byte of the last record, its line ending included.
+    pub end_byte: u64,
+    /// The number of the first record; the first data record of a file is 1 and the header is not counted.
+    pub first_record: u64,
+    /// How many records there are.
+    pub records: u64,
+}
+
+/// Whole records as they stand in the file.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// Where they came from.
+    pub origin: Origin,
+    /// `origin.end_byte - origin.start_byte` bytes.
+    pub bytes: Bytes,
+}
+
+/// Whole records in a form the table's COPY statement takes.
+#[derive(Debug, Clone)]
+pub struct CopyChunk {
+    /// Where they came from.
+    pub origin: Origin,
+    /// What is sent. Equal to the file's bytes where COPY can take these as they are.
+    pub bytes: Bytes,
+}
+
+/// A chunk that is in the table, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Index into [`crate::Plan::files`].
+    pub file_no: u32,
+    /// As in [`Origin`].
+    pub chunk_no: u64,
+    /// As in [`Origin`].
+    pub start_byte: u64,
+    /// As in [`Origin`].
+    pub end_byte: u64,
+    /// Rows stored; equals the records read.
+    pub rows: u64,
+}

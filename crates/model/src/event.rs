@@ -1,0 +1,98 @@
+//! What a load tells its listeners: the progress bar, the JSON log, a Python callback.
+//!
+//! Stages report; they never print.
+
+use crate::plan::Plan;
+use crate::summary::Summary;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Where time is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Waiting for bytes from a file, object store or pipe.
+    Read,
+    /// Decompressing.
+    Decompress,
+    /// Finding record borders.
+    Split,
+    /// Rewriting records.
+    Encode,
+    /// Sending to the server and waiting for it to take the data.
+    Copy,
+    /// Waiting for COMMIT.
+    Commit,
+    /// The barrier and what follows the last chunk.
+    Finish,
+}
+
+/// One thing that happened. Serialised with a `type` key.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The plan stands; loading begins.
+    Planned {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// Stored bytes of a file were read (compressed where the file is).
+    Read {
+        /// Index into the plan's files.
+        file_no: u32,
+        /// How many more.
+        bytes: u64,
+    },
+    /// A chunk is in the table.
+    Stored {
+        /// Index into the plan's files.
+        file_no: u32,
+        /// Rows.
+        rows: u64,
+        /// Plain bytes.
+        bytes: u64,
+        /// An earlier or simultaneous run had stored it.
+        before: bool,
+    },
+    /// A file is in the table.
+    FileDone {
+        /// Index into the plan's files.
+        file_no: u32,
+    },
+    /// What the sessions are doing, sampled from `pg_stat_activity`.
+    Sessions {
+        /// Sessions that copy.
+        open: u32,
+        /// Wait event (`Type:Event`, or `CPU` when running) -> sessions seen in it.
+        waits: Vec<(String, u32)>,
+    },
+    /// Something transient failed and will be tried again.
+    Retry {
+        /// Why, without row values.
+        reason: String,
+        /// After this long.
+        #[serde(serialize_with = "as_ms")]
+        delay: Duration,
+    },
+    /// A sentence for the user.
+    Notice {
+        /// The sentence.
+        message: String,
+    },
+    /// The end, good or bad.
+    Done {
+        /// The summary.
+        summary: Box<Summary>,
+    },
+}
+
+fn as_ms<S: serde::Serializer>(delay: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Somebody who wants to know. Called from many threads; must return quickly.
+pub trait Listener: Send + Sync {
+    /// Takes one event.
+    fn on_event(&self, event: &Event);
+}

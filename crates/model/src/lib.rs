@@ -1,0 +1,23 @@
+//! The words of howdah: every type that crosses a crate border, and nothing else.
+//!
+//! In the order the data flows: a [`Job`] says what is wanted, a [`Plan`] what will be done to which
+//! [`Table`], a [`Chunk`] carries records and where they came from, an [`Event`] tells listeners what
+//! happened, a [`Summary`] what came of it, and an [`Error`] what went wrong and where.
+
+pub mod chunk;
+pub mod error;
+pub mod event;
+pub mod format;
+pub mod job;
+pub mod plan;
+pub mod summary;
+pub mod table;
+
+pub use chunk::{Chunk, CopyChunk, Origin, Receipt};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use event::{Event, Listener, Stage};
+pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
+pub use job::{Job, Jobs, LedgerChoice, SourceSpec};
+pub use plan::{Codec, FilePlan, Plan, TablePlan};
+pub use summary::{FileSummary, Summary, TableSummary};
+pub use table::{Column, Relation, RelationKind, Table};

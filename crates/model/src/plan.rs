@@ -1,0 +1,97 @@
+//! Everything decided before a byte moves, in a form that can be printed, kept and shipped.
+//!
+//! A plan holds no secret and no row values.
+
+use crate::format::{Eol, Format};
+use crate::job::Job;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+
+/// How a file is compressed, told by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Codec {
+    /// Not compressed.
+    None,
+    /// RFC 1952, one or many members, BGZF included.
+    Gzip,
+    /// RFC 8878, one or many frames.
+    Zstd,
+    /// bzip2, one or many streams.
+    Bzip2,
+    /// The .xz container, one or many streams.
+    Xz,
+    /// The LZ4 frame format, one or many frames.
+    Lz4,
+}
+
+/// How the bytes reach COPY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encode {
+    /// The file's bytes go untouched.
+    PassThrough,
+    /// Records are rewritten to COPY text in UTF-8.
+    CopyText,
+}
+
+/// One table and how files like these are copied into it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TablePlan {
+    /// The table as the catalog told it.
+    pub table: Table,
+    /// For each field of the file, the table column it fills; `None` drops the field (`--ignore-extra`).
+    pub fields: Vec<Option<String>>,
+    /// How the bytes reach COPY.
+    pub encode: Encode,
+    /// The COPY statement of every chunk, identifiers quoted, without HEADER.
+    pub copy_sql: String,
+    /// What was decided and why, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One file of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePlan {
+    /// A display name that can be opened again: path, `-` or URL without credentials.
+    pub location: String,
+    /// Bytes as stored (compressed), where known.
+    pub stored_bytes: Option<u64>,
+    /// What must stay the same between runs: ETag, or size and modification time. `None` for stdin.
+    pub version: Option<String>,
+    /// Index into [`Plan::tables`].
+    pub table_no: u32,
+    /// How it is compressed.
+    pub codec: Codec,
+    /// How its records end; `None` when the file has no complete line.
+    pub eol: Option<Eol>,
+    /// Plain bytes before the first data record: byte order mark and header.
+    pub data_start_byte: u64,
+    /// It can be cut by byte ranges and read in parallel (not compressed, ranges available).
+    pub ranged: bool,
+    /// It can be read again (not stdin).
+    pub rereadable: bool,
+}
+
+/// A job made concrete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The job's identity in the ledger.
+    pub job_id: String,
+    /// Digest of the job without its sources' versions; equal for a run of the same files after a change.
+    pub work_key: String,
+    /// What was asked.
+    pub job: Job,
+    /// The server's `server_version_num`.
+    pub server_version: u32,
+    /// Bytes of plain data between chunk borders.
+    pub chunk_bytes: u64,
+    /// No single record may be longer.
+    pub record_bytes_max: u64,
+    /// How the files are written, as the server of this plan is told.
+    pub format: Format,
+    /// Targets.
+    pub tables: Vec<TablePlan>,
+    /// Sources, the largest first.
+    pub files: Vec<FilePlan>,
+}

@@ -1,0 +1,80 @@
+//! What came of a load. Its JSON form is the document `--json` prints; the keys are stable.
+
+use crate::event::Stage;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How a load ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Every row is stored.
+    Done,
+    /// It stopped at an error; the ledger says how far it came.
+    Failed,
+    /// The user stopped it; it can be resumed.
+    Interrupted,
+}
+
+/// One file's account.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileSummary {
+    /// The file.
+    pub location: String,
+    /// The table it went to.
+    pub table: String,
+    /// Records found in it.
+    pub rows_read: u64,
+    /// Rows in the table, those of earlier runs of the same job included.
+    pub rows_stored: u64,
+    /// Records refused.
+    pub rows_rejected: u64,
+    /// Bytes read as stored (compressed where the file is).
+    pub bytes_read: u64,
+    /// All of it is in.
+    pub done: bool,
+}
+
+/// One table's account.
+#[derive(Debug, Clone, Serialize)]
+pub struct TableSummary {
+    /// `schema.name`.
+    pub table: String,
+    /// Records found for it.
+    pub rows_read: u64,
+    /// Rows stored, those of earlier runs of the same job included.
+    pub rows_stored: u64,
+}
+
+/// The whole account of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The job's identity in the ledger.
+    pub job: String,
+    /// How it ended.
+    pub status: Status,
+    /// Records found in the sources.
+    pub rows_read: u64,
+    /// Rows in the tables, those of earlier runs of the same job included.
+    pub rows_stored: u64,
+    /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
+    pub rows_stored_before: u64,
+    /// Records refused.
+    pub rows_rejected: u64,
+    /// Bytes read as stored.
+    pub bytes_read: u64,
+    /// From start to end of this run.
+    pub wall_seconds: f64,
+    /// Busy or waiting seconds per stage, added up over threads and sessions.
+    pub stages: BTreeMap<Stage, f64>,
+    /// The largest number of sessions that copied at once.
+    pub sessions: u32,
+    /// Wait event -> share of samples, over all sampled sessions.
+    pub waits: BTreeMap<String, f64>,
+    /// Transient failures that were tried again.
+    pub retries: u64,
+    /// Per file.
+    pub files: Vec<FileSummary>,
+    /// Per table.
+    pub tables: Vec<TableSummary>,
+}
