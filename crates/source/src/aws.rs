@@ -1,0 +1,257 @@
+//! Access to S3 as AWS's own tools find it. Environment and profile files enter; a client leaves. In this
+//! order: `AWS_ACCESS_KEY_ID`, a web identity, the profile, the container's role, the machine's role, nobody.
+//! Profiles that need a login of their own (SSO, assumed roles, helper programs) are refused with a way out.
+
+use crate::bucket::{Connected, has_credentials, no_retries, unusable};
+use crate::client::Connector;
+use crate::environment::Environment;
+use crate::location::Scheme;
+use crate::profile::{self, Section};
+use howdah_model::{Error, ErrorKind, Result};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use std::path::PathBuf;
+
+const HINT: &str = "check the AWS_* variables, AWS_REGION and AWS_ENDPOINT_URL_S3 among them";
+
+/// Who reads.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// Keys or a token from the environment, which the library reads itself, or `AWS_SKIP_SIGNATURE`.
+    Environment,
+    Keys {
+        id: String,
+        secret: String,
+        session: Option<String>,
+    },
+    /// The machine's own role, if it has one.
+    Machine,
+    Nobody,
+}
+
+pub(crate) async fn connect(
+    bucket: &str,
+    environment: &Environment,
+    connector: Connector,
+) -> Result<Connected> {
+    let profile = Profile::read(environment)?;
+    let identity = identity(environment, &profile)?;
+    let mut builder = settings(bucket, environment, &profile).with_http_connector(connector);
+    if let Identity::Keys { id, secret, session } = &identity {
+        builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+        builder = session.iter().fold(builder, AmazonS3Builder::with_token);
+    }
+    if identity == Identity::Nobody {
+        return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
+    }
+    let store = build(builder.clone())?;
+    if identity == Identity::Machine && !has_credentials(store.credentials().get_credential()).await {
+        return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
+    }
+    Ok((Box::new(store), environment.is_on("AWS_SKIP_SIGNATURE")))
+}
+
+fn build(builder: AmazonS3Builder) -> Result<AmazonS3> {
+    builder.build().map_err(|error| unusable(&error, Scheme::S3, HINT))
+}
+
+/// Everything but credentials from files. Path-style addresses work with every endpoint, so they are what the
+/// library uses unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` says otherwise.
+fn settings(bucket: &str, environment: &Environment, profile: &Profile) -> AmazonS3Builder {
+    let mut builder = AmazonS3Builder::new();
+    if let Some(region) = profile.setting("region") {
+        builder = builder.with_config(AmazonS3ConfigKey::DefaultRegion, region);
+    }
+    if let Some(endpoint) = profile.endpoint() {
+        builder = builder.with_endpoint(endpoint);
+    }
+    for (name, value) in environment.with_prefix("AWS_") {
+        // The region of the environment comes last: the library keeps the first default it is told.
+        if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
+            && !matches!(key, AmazonS3ConfigKey::DefaultRegion)
+        {
+            builder = builder.with_config(key, value);
+        }
+    }
+    if let Some(region) = environment.get("AWS_REGION").or_else(|| environment.get("AWS_DEFAULT_REGION")) {
+        builder = builder.with_region(region);
+    }
+    builder.with_bucket_name(bucket).with_retry(no_retries())
+}
+
+fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
+    const CONTAINER: [&str; 2] =
+        ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+    let has_web_identity =
+        environment.get("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() && environment.get("AWS_ROLE_ARN").is_some();
+    if environment.is_on("AWS_SKIP_SIGNATURE")
+        || environment.has_any(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+        || has_web_identity
+    {
+        return Ok(Identity::Environment);
+    }
+    if let (Some(id), Some(secret)) =
+        (profile.credential("aws_access_key_id"), profile.credential("aws_secret_access_key"))
+    {
+        let session = profile.credential("aws_session_token").map(str::to_owned);
+        return Ok(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session });
+    }
+    if let Some(way) = profile.unsupported() {
+        let message =
+            format!("the AWS profile {} gets its credentials by {way}, which is not read", profile.name);
+        let hint = format!(
+            "run: eval \"$(aws configure export-credentials --format env --profile {})\", then howdah again",
+            profile.name
+        );
+        return Err(Error::new(ErrorKind::SourceDenied, message).with_hint(hint));
+    }
+    if environment.has_any(&CONTAINER) {
+        return Ok(Identity::Environment);
+    }
+    Ok(if environment.is_on("AWS_EC2_METADATA_DISABLED") { Identity::Nobody } else { Identity::Machine })
+}
+
+/// One profile, from both files.
+struct Profile {
+    name: String,
+    config: Section,
+    credentials: Section,
+    services: Section,
+}
+
+impl Profile {
+    /// A profile that was asked for must exist; the default one need not.
+    fn read(environment: &Environment) -> Result<Profile> {
+        let asked = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
+        let name = asked.unwrap_or("default").to_owned();
+        let config = read(environment, "AWS_CONFIG_FILE", ".aws/config")?;
+        let credentials = read(environment, "AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")?;
+        let of_config = profile::section(&config, &format!("profile {name}"))
+            .or_else(|| profile::section(&config, &name).filter(|_| name == "default"));
+        let of_credentials = profile::section(&credentials, &name);
+        if asked.is_some() && of_config.is_none() && of_credentials.is_none() {
+            let message = format!("there is no AWS profile {name}, which AWS_PROFILE names");
+            return Err(Error::new(ErrorKind::SourceDenied, message)
+                .with_hint("look into ~/.aws/config and ~/.aws/credentials, or unset AWS_PROFILE"));
+        }
+        let of_config = of_config.unwrap_or_default();
+        let services = of_config.get("services").map(|services| format!("services {services}"));
+        Ok(Profile {
+            services: services.and_then(|wanted| profile::section(&config, &wanted)).unwrap_or_default(),
+            config: of_config,
+            credentials: of_credentials.unwrap_or_default(),
+            name,
+        })
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.config.get(key).or_else(|| self.credentials.get(key)).map(String::as_str)
+    }
+
+    /// The credentials file wins over the config file.
+    fn credential(&self, key: &str) -> Option<&str> {
+        self.credentials.get(key).or_else(|| self.config.get(key)).map(String::as_str)
+    }
+
+    fn endpoint(&self) -> Option<&str> {
+        let of_service = self.services.get("s3.endpoint_url").map(String::as_str);
+        of_service.or_else(|| self.setting("s3.endpoint_url")).or_else(|| self.setting("endpoint_url"))
+    }
+
+    fn unsupported(&self) -> Option<&'static str> {
+        [
+            ("sso_session", "single sign-on"),
+            ("sso_start_url", "single sign-on"),
+            ("role_arn", "assuming a role"),
+            ("credential_process", "a helper program"),
+            ("login_session", "a login session"),
+        ]
+        .into_iter()
+        .find_map(|(key, way)| self.setting(key).map(|_| way))
+    }
+}
+
+/// A file that is not there is empty; one that cannot be read is an error only where its path was set.
+fn read(environment: &Environment, variable: &str, usual: &str) -> Result<String> {
+    let set = environment.get(variable).map(PathBuf::from);
+    let is_set = set.is_some();
+    let Some(path) = set.or_else(|| environment.home(usual)) else { return Ok(String::new()) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if is_set && error.kind() != std::io::ErrorKind::NotFound => {
+            let message = format!("reading {} failed: {error}", path.display());
+            Err(Error::new(ErrorKind::SourceDenied, message).with_hint(format!("{variable} names it")))
+        }
+        Err(_) => Ok(String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home with both files, and these variables.
+    fn home(config: &str, credentials: &str, variables: &[(&str, &str)]) -> (tempfile::TempDir, Environment) {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".aws")).unwrap();
+        std::fs::write(home.path().join(".aws/config"), config).unwrap();
+        std::fs::write(home.path().join(".aws/credentials"), credentials).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let path = home.path().to_str().unwrap().to_owned();
+        let environment = Environment::new(variables.chain([("HOME".to_owned(), path)]));
+        (home, environment)
+    }
+
+    fn identity_of(config: &str, credentials: &str, variables: &[(&str, &str)]) -> Result<Identity> {
+        let (_home, environment) = home(config, credentials, variables);
+        identity(&environment, &Profile::read(&environment)?)
+    }
+
+    const KEYS: &str = "[default]\naws_access_key_id = a\naws_secret_access_key = b\n[p]\naws_access_key_id = c\n\
+                        aws_secret_access_key = d\naws_session_token = e\n";
+
+    #[test]
+    fn identities_are_looked_for_in_the_order_of_aws() {
+        let key = [("AWS_ACCESS_KEY_ID", "x"), ("AWS_PROFILE", "p")];
+        assert_eq!(identity_of("", KEYS, &key).unwrap(), Identity::Environment);
+        let default = Identity::Keys { id: "a".into(), secret: "b".into(), session: None };
+        assert_eq!(identity_of("", KEYS, &[]).unwrap(), default);
+        let named = Identity::Keys { id: "c".into(), secret: "d".into(), session: Some("e".into()) };
+        assert_eq!(identity_of("", KEYS, &[("AWS_PROFILE", "p")]).unwrap(), named);
+        assert_eq!(identity_of("", "", &[]).unwrap(), Identity::Machine);
+        assert_eq!(identity_of("", "", &[("AWS_EC2_METADATA_DISABLED", "true")]).unwrap(), Identity::Nobody);
+        assert_eq!(identity_of("", KEYS, &[("AWS_SKIP_SIGNATURE", "true")]).unwrap(), Identity::Environment);
+    }
+
+    #[test]
+    fn a_profile_that_cannot_be_used_is_refused_with_a_way_out() {
+        let missing = identity_of("", KEYS, &[("AWS_PROFILE", "q")]).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::SourceDenied);
+        let sso = identity_of("[profile s]\nsso_session = x\n", "", &[("AWS_PROFILE", "s")]).unwrap_err();
+        assert!(sso.hint().unwrap().contains("export-credentials --format env --profile s"), "{sso}");
+    }
+
+    #[test]
+    fn region_and_endpoint_come_from_the_environment_before_the_profile() {
+        let config = "[default]\nregion = eu-north-1\nendpoint_url = http://file\n";
+        let of = |variables: &[(&str, &str)]| {
+            let (_home, environment) = home(config, "", variables);
+            let builder = settings("b", &environment, &Profile::read(&environment).unwrap());
+            let told = |key| builder.get_config_value(&key);
+            (
+                told(AmazonS3ConfigKey::Region),
+                told(AmazonS3ConfigKey::Endpoint),
+                told(AmazonS3ConfigKey::S3Endpoint),
+            )
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(of(&[]), (text("eu-north-1"), text("http://file"), None));
+        assert_eq!(of(&[("AWS_DEFAULT_REGION", "eu-west-1")]).0, text("eu-west-1"));
+        let both = [
+            ("AWS_DEFAULT_REGION", "eu-west-1"),
+            ("AWS_REGION", "eu-west-2"),
+            ("AWS_ENDPOINT_URL", "http://e"),
+        ];
+        assert_eq!(of(&both), (text("eu-west-2"), text("http://e"), None));
+        assert_eq!(of(&[("AWS_ENDPOINT_URL_S3", "http://s3")]).2, text("http://s3"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The one HTTP client of a [`Sources`](crate::Sources): time-outs, redirects, TLS, and the way answers that
+//! are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
+//! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
+
+use crate::failure::Status;
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use howdah_model::{Error, ErrorKind, Result};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
+};
+use reqwest::redirect::Policy;
+use std::fmt;
+use std::time::Duration;
+
+/// A server that takes no connection for so long is away; a TCP retransmission takes up to 7 s to succeed.
+const CONNECT_SECONDS: u64 = 10;
+
+/// No byte for so long means a dead peer: S3 answers or ends an idle connection within 20 s, and the pause
+/// of a garbage-collected server stays below it.
+const IDLE_SECONDS: u64 = 30;
+
+/// Enough for a short link that leads to a mirror that leads to a signed URL.
+const REDIRECTS_MAX: usize = 5;
+
+/// What is read of an answer that is not 2xx, to find its code.
+const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
+
+/// Makes the client. Installs rustls' ring provider where the process has none yet.
+pub(crate) fn client() -> Result<reqwest::Client> {
+    with_limits(Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+}
+
+fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+    // An error means that a provider is installed already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("howdah/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect)
+        .read_timeout(idle)
+        .redirect(Policy::custom(|attempt| {
+            let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
+            match refusal(&before, attempt.url().scheme()) {
+                Some(refused) => attempt.error(refused),
+                None => attempt.follow(),
+            }
+        }))
+        .build()
+        .map_err(|_| {
+            Error::new(ErrorKind::SourceIo, "no HTTP client: this machine's certificates cannot be used")
+        })
+}
+
+/// A redirect that is not followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RedirectRefused {
+    TooMany,
+    ToPlainHttp,
+}
+
+impl fmt::Display for RedirectRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RedirectRefused::TooMany => write!(f, "more than {REDIRECTS_MAX} redirects"),
+            RedirectRefused::ToPlainHttp => f.write_str("a redirect from https to http is not followed"),
+        }
+    }
+}
+
+impl std::error::Error for RedirectRefused {}
+
+/// `before` holds the schemes of all requests so far, the first one included.
+fn refusal(before: &[&str], next: &str) -> Option<RedirectRefused> {
+    if before.len() > REDIRECTS_MAX {
+        return Some(RedirectRefused::TooMany);
+    }
+    (before.contains(&"https") && next != "https").then_some(RedirectRefused::ToPlainHttp)
+}
+
+/// Gives the object stores the same client.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector(pub(crate) reqwest::Client);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Connector {
+    /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked.
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let answer = HttpService::call(&self.0, request).await?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status().as_u16();
+        let code = code_of(answer.into_body()).await;
+        Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code }))
+    }
+}
+
+/// The `<Code>` of an XML error answer. A body that breaks off just has none.
+async fn code_of(body: HttpResponseBody) -> Option<String> {
+    let mut head = Vec::new();
+    let mut blocks = body.bytes_stream();
+    while let Some(Ok(block)) = blocks.next().await {
+        head.extend_from_slice(&block);
+        if head.len() >= ERROR_BODY_BYTES_MAX {
+            break;
+        }
+    }
+    find_code(&String::from_utf8_lossy(&head))
+}
+
+fn find_code(body: &str) -> Option<String> {
+    let (code, _) = body.split_once("<Code>")?.1.split_once("</Code>")?;
+    let is_word =
+        !code.is_empty() && code.len() <= 64 && code.chars().all(|each| each.is_ascii_alphanumeric());
+    is_word.then(|| code.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{self, Access};
+
+    #[test]
+    fn five_redirects_are_followed_and_never_away_from_https() {
+        assert_eq!(refusal(&["http"], "https"), None);
+        assert_eq!(refusal(&["https"; 5], "https"), None);
+        assert_eq!(refusal(&["https"; 6], "https"), Some(RedirectRefused::TooMany));
+        assert_eq!(refusal(&["http", "https"], "http"), Some(RedirectRefused::ToPlainHttp));
+    }
+
+    #[test]
+    fn the_code_of_an_error_answer_is_a_word() {
+        assert_eq!(find_code("<Error><Code>SlowDown</Code><Key>k</Key>").as_deref(), Some("SlowDown"));
+        assert_eq!(find_code("<Code>a <b></Code>"), None);
+        assert_eq!(find_code("busy"), None);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_says_nothing_is_given_up() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", server.local_addr().unwrap());
+        let client = with_limits(Duration::from_secs(5), Duration::from_millis(50)).unwrap();
+        let error = client.get(url).send().await.unwrap_err();
+        let error = failure::of_request(&error, Access::Http, "http://x/");
+        assert_eq!(error.kind(), ErrorKind::SourceTransient);
+        assert!(error.message().contains("in time"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_closed_port_may_open_again() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", server.local_addr().unwrap());
+        drop(server);
+        let error = client().unwrap().get(url).send().await.unwrap_err();
+        assert_eq!(failure::of_request(&error, Access::Http, "x").kind(), ErrorKind::SourceTransient);
+    }
+}

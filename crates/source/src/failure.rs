@@ -1,0 +1,241 @@
+//! What went wrong while reading, as the engine must know it. Errors of libraries enter; an [`Error`] leaves
+//! whose kind says whether trying again can help. Their texts do not pass: they may hold URLs and signatures.
+
+use crate::location::Scheme;
+use howdah_model::{Error, ErrorKind, Result};
+use std::error::Error as StdError;
+use std::fmt;
+
+/// An answer that is not 2xx.
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) status: u16,
+    /// The `<Code>` of a store's XML answer: `SlowDown`, `NoSuchKey`.
+    pub(crate) code: Option<String>,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "HTTP status {} ({code})", self.status),
+            None => write!(f, "HTTP status {}", self.status),
+        }
+    }
+}
+
+impl StdError for Status {}
+
+/// Whom to tell what to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Http,
+    Store { scheme: Scheme, anonymous: bool },
+}
+
+/// The error of a request; `location` is as shown to the user.
+pub(crate) fn of_request(error: &(dyn StdError + 'static), access: Access, location: &str) -> Error {
+    chain(error)
+        .find_map(|cause| told(cause, access))
+        .unwrap_or_else(|| Error::new(ErrorKind::SourceIo, "the request failed in a way that is not known"))
+        .in_file(location)
+}
+
+/// The source changed between two reads.
+pub(crate) fn changed(location: &str, expected: &str, got: &str) -> Error {
+    let message = format!("the source changed: expected version {expected}, got {got}");
+    Error::new(ErrorKind::SourceChanged, message)
+        .in_file(location)
+        .with_hint("load a source that stays as it is, or start a new job for the new content")
+}
+
+/// The body ended before its stated end.
+pub(crate) fn short(location: &str, reached: u64, end: u64) -> Error {
+    let message = format!("the answer broke off at stored byte {reached}, expected {end} bytes");
+    Error::new(ErrorKind::SourceTransient, message).in_file(location)
+}
+
+/// A failed call of the operating system on a local path.
+pub(crate) fn of_file(error: &std::io::Error, doing: &str, location: &str) -> Error {
+    use std::io::ErrorKind as Io;
+    let kind = match error.kind() {
+        Io::NotFound | Io::NotADirectory => ErrorKind::SourceNotFound,
+        Io::PermissionDenied => ErrorKind::SourceDenied,
+        // What a network file system answers while its server is away.
+        Io::TimedOut | Io::StaleNetworkFileHandle | Io::ConnectionReset | Io::HostUnreachable => {
+            ErrorKind::SourceTransient
+        }
+        _ => ErrorKind::SourceIo,
+    };
+    let error = Error::new(kind, format!("{doing} failed: {error}")).in_file(location);
+    match kind {
+        ErrorKind::SourceDenied => {
+            error.with_hint("let the user that runs howdah read it (and enter its folders)")
+        }
+        _ => error,
+    }
+}
+
+/// Waiting, never ending, is what the standard library leaves to its callers.
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Runs what blocks on a disk elsewhere.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let lost = |_| Error::new(ErrorKind::Internal, "a thread that was listing files ended early");
+    tokio::task::spawn_blocking(work).await.map_err(lost)?
+}
+
+/// An error and what caused it. `io::Error` hides the error it wraps, so that is looked into as well.
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |cause| {
+        let cause: &'a (dyn StdError + 'static) = *cause;
+        match cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped as &(dyn StdError + 'static)),
+            None => cause.source(),
+        }
+    })
+}
+
+/// What this one cause says, if anything.
+fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
+    if let Some(status) = cause.downcast_ref::<Status>() {
+        return Some(of_status(status, access));
+    }
+    if let Some(refused) = cause.downcast_ref::<crate::client::RedirectRefused>() {
+        return Some(Error::new(ErrorKind::SourceIo, refused.to_string()));
+    }
+    if let Some(rustls::Error::InvalidCertificate(reason)) = cause.downcast_ref::<rustls::Error>() {
+        let message = format!("the server's certificate is not trusted: {reason:?}");
+        return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
+            "install the authority's certificate on this machine, or name a file with it in SSL_CERT_FILE",
+        ));
+    }
+    if let Some(error) = cause.downcast_ref::<reqwest::Error>() {
+        return of_client(error);
+    }
+    if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
+        return Some(Error::new(ErrorKind::SourceIo, format!("the key cannot be addressed: {error}")));
+    }
+    None
+}
+
+/// `None` where the cause below says it better.
+fn of_client(error: &reqwest::Error) -> Option<Error> {
+    if chain(error).skip(1).any(|cause| {
+        cause.is::<crate::client::RedirectRefused>()
+            || matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
+    }) {
+        return None;
+    }
+    let what = if error.is_timeout() {
+        "the server did not answer in time"
+    } else if error.is_connect() {
+        "no connection to the server"
+    } else if error.is_builder() || error.is_redirect() {
+        return Some(Error::new(ErrorKind::SourceIo, "the request cannot be made"));
+    } else {
+        "the connection broke"
+    };
+    let reason = chain(error).filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last();
+    let message = match reason {
+        Some(reason) => format!("{what}: {reason}"),
+        None => what.to_owned(),
+    };
+    Some(Error::new(ErrorKind::SourceTransient, message))
+}
+
+fn of_status(status: &Status, access: Access) -> Error {
+    // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+    let code = status.code.as_deref().unwrap_or_default();
+    let (kind, what) = match (status.status, code) {
+        (400, "ExpiredToken" | "InvalidToken") => (ErrorKind::SourceDenied, "access is denied"),
+        (400, "RequestTimeout") => (ErrorKind::SourceTransient, "the server is busy"),
+        (401 | 403 | 407, _) => (ErrorKind::SourceDenied, "access is denied"),
+        (404, "NoSuchBucket") => (ErrorKind::SourceNotFound, "there is no such bucket"),
+        (404 | 410, _) => (ErrorKind::SourceNotFound, "there is no such object"),
+        (412, _) => (ErrorKind::SourceChanged, "the source changed since it was listed"),
+        (408 | 425 | 429 | 500..=599, _) => (ErrorKind::SourceTransient, "the server is busy or broken"),
+        (416, _) => (ErrorKind::SourceChanged, "the source became shorter"),
+        _ => (ErrorKind::SourceIo, "the server refused the request"),
+    };
+    let error = Error::new(kind, format!("{what}: {status}"));
+    match hint(kind, status.status, access) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+fn hint(kind: ErrorKind, status: u16, access: Access) -> Option<&'static str> {
+    const AWS: &str = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (with AWS_SESSION_TOKEN for \
+                       temporary ones), of someone with s3:GetObject and s3:ListBucket";
+    const AWS_ANONYMOUS: &str = "no AWS credentials were found, so the request was not signed: set AWS_PROFILE, or \
+                                 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+    match (kind, access) {
+        (ErrorKind::SourceDenied, Access::Http) => {
+            Some("sign the URL anew, or write user:password@ before the host")
+        }
+        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::S3, anonymous }) => {
+            Some(if anonymous { AWS_ANONYMOUS } else { AWS })
+        }
+        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Gs, .. }) => {
+            Some("set GOOGLE_APPLICATION_CREDENTIALS to the file of an account that may read the bucket")
+        }
+        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Az, .. }) => Some(
+            "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or another way in that AZURE_* names",
+        ),
+        (ErrorKind::SourceChanged, _) => {
+            Some("load a source that stays as it is, or start a new job for the new content")
+        }
+        (_, Access::Store { scheme: Scheme::S3, .. }) if matches!(status, 301 | 307 | 400) => Some(
+            "the bucket may be in another region: set AWS_REGION, and AWS_ENDPOINT_URL_S3 for a store of your own",
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S3: Access = Access::Store { scheme: Scheme::S3, anonymous: true };
+
+    fn kind(status: u16, code: Option<&str>) -> ErrorKind {
+        let status = Status { status, code: code.map(str::to_owned) };
+        of_request(&status, S3, "s3://b/k").kind()
+    }
+
+    #[test]
+    fn the_kind_follows_from_the_status() {
+        assert_eq!(kind(404, None), ErrorKind::SourceNotFound);
+        assert_eq!(kind(403, None), ErrorKind::SourceDenied);
+        assert_eq!(kind(400, Some("ExpiredToken")), ErrorKind::SourceDenied);
+        assert_eq!(kind(412, None), ErrorKind::SourceChanged);
+        for status in [429, 500, 503] {
+            assert_eq!(kind(status, Some("SlowDown")), ErrorKind::SourceTransient);
+        }
+        assert_eq!(kind(400, None), ErrorKind::SourceIo);
+    }
+
+    #[test]
+    fn a_denial_names_what_to_set() {
+        let status = Status { status: 403, code: Some("AccessDenied".into()) };
+        let error = of_request(&status, S3, "s3://b/k");
+        assert!(error.hint().unwrap().contains("AWS_PROFILE"));
+        assert_eq!(error.to_string(), "file s3://b/k: access is denied: HTTP status 403 (AccessDenied)");
+    }
+
+    #[test]
+    fn causes_are_found_inside_io_errors() {
+        let status = Status { status: 503, code: None };
+        let wrapped = std::io::Error::other(std::io::Error::other(status));
+        assert_eq!(of_request(&wrapped, S3, "x").kind(), ErrorKind::SourceTransient);
+    }
+}

@@ -1,0 +1,257 @@
+//! Files on this machine. Paths, globs and directories enter; objects leave, and their bytes by `pread`.
+//! A file that got another size or modification time since it was listed is refused, before and after each
+//! read; devices and sockets are refused at once.
+
+use crate::failure::{self, uninterrupted};
+use crate::object::Object;
+use crate::pattern::Pattern;
+use crate::stdin::Pipe;
+use crate::{BLOCK_BYTES, OBJECTS_MAX};
+use bytes::Bytes;
+use glob::MatchOptions;
+use howdah_model::{Error, ErrorKind, Result};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// A regular file as it was when listed. Holds no descriptor: a job of 100,000 files must not run out of them.
+#[derive(Debug)]
+pub(crate) struct LocalFile {
+    path: PathBuf,
+    location: String,
+    bytes: u64,
+    version: String,
+}
+
+impl LocalFile {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Fills `out` from `offset` up to the end of the file. One copy: from the page cache to `out`.
+    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let wanted =
+            usize::try_from(self.bytes.saturating_sub(offset)).map_or(out.len(), |left| left.min(out.len()));
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let file = self.open()?;
+        let mut filled = 0;
+        while filled < wanted {
+            match uninterrupted(|| file.read_at(&mut out[filled..wanted], offset + filled as u64)) {
+                Ok(0) => return Err(self.cut_short(&file, offset + filled as u64)),
+                Ok(count) => filled += count,
+                Err(error) => return Err(failure::of_file(&error, "reading", &self.location)),
+            }
+        }
+        self.check(&file)?;
+        Ok(filled)
+    }
+
+    /// Opens what was listed, or says that it is something else now.
+    fn open(&self) -> Result<File> {
+        let file =
+            File::open(&self.path).map_err(|error| failure::of_file(&error, "opening", &self.location))?;
+        self.check(&file)?;
+        Ok(file)
+    }
+
+    /// A few microseconds; also done after a read, so that bytes written during it are never taken for the old.
+    fn check(&self, file: &File) -> Result<()> {
+        let now = file
+            .metadata()
+            .map_err(|error| failure::of_file(&error, "asking for the size", &self.location))?;
+        match version_of(&now) {
+            version if version == self.version => Ok(()),
+            version => Err(failure::changed(&self.location, &self.version, &version)),
+        }
+    }
+
+    /// The file ended before its size; a change explains it, or else the disk lies.
+    fn cut_short(&self, file: &File, reached: u64) -> Error {
+        let unexplained = || {
+            let message = format!("reading ended at byte {reached}, expected {} bytes", self.bytes);
+            Error::new(ErrorKind::SourceIo, message).in_file(&self.location)
+        };
+        self.check(file).err().unwrap_or_else(unexplained)
+    }
+}
+
+/// Reads a file in order.
+pub(crate) struct FileStream {
+    file: File,
+    source: std::sync::Arc<LocalFile>,
+    reached: u64,
+}
+
+impl FileStream {
+    pub(crate) fn open(source: std::sync::Arc<LocalFile>, offset: u64) -> Result<FileStream> {
+        Ok(FileStream { file: source.open()?, reached: offset, source })
+    }
+
+    /// One copy, from the page cache to the block. Blocks are allocated anew, as the reader may keep them;
+    /// the allocator hands the same few megabytes out again and again.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>> {
+        let left = self.source.bytes.saturating_sub(self.reached);
+        let wanted = usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
+        if wanted == 0 {
+            self.source.check(&self.file)?;
+            return Ok(None);
+        }
+        let mut block = vec![0; wanted];
+        match uninterrupted(|| self.file.read_at(&mut block, self.reached)) {
+            Ok(0) => Err(self.source.cut_short(&self.file, self.reached)),
+            Ok(count) => {
+                block.truncate(count);
+                self.reached += count as u64;
+                Ok(Some(block.into()))
+            }
+            Err(error) => Err(failure::of_file(&error, "reading", &self.source.location)),
+        }
+    }
+}
+
+/// Size and modification time: `1234-1700000000123456789`.
+fn version_of(metadata: &Metadata) -> String {
+    let mtime_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    format!("{}-{mtime_ns}", metadata.len())
+}
+
+/// Opens exactly this path; nothing in it is expanded.
+pub(crate) fn open(path: &str) -> Result<Object> {
+    let metadata = std::fs::metadata(path).map_err(|error| failure::of_file(&error, "opening", path))?;
+    object(Path::new(path), &metadata, None)
+}
+
+/// A path, a directory, or a glob; a file that has the very name wins over the glob. Blocks.
+pub(crate) fn list(text: &str) -> Result<Vec<Object>> {
+    let found = match std::fs::metadata(text) {
+        Ok(metadata) if metadata.is_dir() => directory(text)?,
+        Ok(metadata) => vec![object(Path::new(text), &metadata, None)?],
+        Err(error) => match Pattern::parse(text)? {
+            Some(pattern) => globbed(text, &pattern)?,
+            None => return Err(failure::of_file(&error, "opening", text)),
+        },
+    };
+    match found.is_empty() {
+        true => Err(Error::new(ErrorKind::SourceNotFound, "no file is there that is not hidden")
+            .in_file(text)
+            .with_hint(
+                "a directory stands for the files in it, not for those in its folders: write DIRECTORY/**",
+            )),
+        false => Ok(found),
+    }
+}
+
+fn directory(text: &str) -> Result<Vec<Object>> {
+    let told = |error: std::io::Error| failure::of_file(&error, "listing", text);
+    let mut objects = Vec::new();
+    for entry in std::fs::read_dir(text).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        if path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b".")) {
+            continue;
+        }
+        // Follows links; one that leads nowhere is an error, as it is where it is named.
+        let metadata = std::fs::metadata(&path)
+            .map_err(|error| failure::of_file(&error, "opening", &path.to_string_lossy()))?;
+        if metadata.is_file() {
+            push(&mut objects, object(&path, &metadata, None)?, text)?;
+        }
+    }
+    Ok(objects)
+}
+
+/// Expands from the absolute path, so that the result reads the same wherever it is opened again.
+fn globbed(text: &str, pattern: &Pattern) -> Result<Vec<Object>> {
+    let base =
+        std::env::current_dir().map_err(|error| failure::of_file(&error, "finding the directory", text))?;
+    let base = if text.starts_with('/') { Path::new("/") } else { base.as_path() };
+    let absolute = format!("{}/{}", glob::Pattern::escape(&base.to_string_lossy()), plain(pattern.glob()));
+    let options = MatchOptions {
+        case_sensitive: true,
+        require_literal_separator: true,
+        require_literal_leading_dot: true,
+    };
+    let paths = glob::glob_with(&absolute, options).map_err(|error| {
+        Error::new(ErrorKind::Usage, format!("the pattern {text} is not valid: {}", error.msg))
+    })?;
+    let pattern = Pattern::parse(&plain(text))?;
+    let mut objects = Vec::new();
+    for path in paths {
+        let path = path
+            .map_err(|error| failure::of_file(error.error(), "listing", &error.path().to_string_lossy()))?;
+        let name = path.strip_prefix(base).unwrap_or(&path).to_string_lossy();
+        let Some(found) = pattern.as_ref().and_then(|pattern| pattern.matches(&name)) else { continue };
+        let metadata = std::fs::metadata(&path)
+            .map_err(|error| failure::of_file(&error, "opening", &path.to_string_lossy()))?;
+        if !metadata.is_dir() {
+            push(&mut objects, object(&path, &metadata, found.placeholder)?, text)?;
+        }
+    }
+    Ok(objects)
+}
+
+/// Without empty and `.` parts, as the `glob` crate gives its results.
+fn plain(text: &str) -> String {
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts.join("/")
+}
+
+fn push(objects: &mut Vec<Object>, object: Object, text: &str) -> Result<()> {
+    objects.push(object);
+    match objects.len() > OBJECTS_MAX {
+        true => Err(crate::list::too_many(text)),
+        false => Ok(()),
+    }
+}
+
+fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Result<Object> {
+    let path = std::path::absolute(path)
+        .map_err(|error| failure::of_file(&error, "finding the directory", &path.to_string_lossy()))?;
+    let Some(location) = path.to_str().map(str::to_owned) else {
+        return Err(Error::new(ErrorKind::SourceIo, "the name is not UTF-8")
+            .in_file(path.to_string_lossy())
+            .with_hint("rename the file, or link to it by another name"));
+    };
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        let file = LocalFile {
+            location: location.clone(),
+            bytes: metadata.len(),
+            version: version_of(metadata),
+            path,
+        };
+        return Ok(Object::file(location, placeholder, file));
+    }
+    if kind.is_fifo() || kind.is_char_device() {
+        return Ok(Object::pipe(location, placeholder, Pipe::at(path)));
+    }
+    let what = if kind.is_dir() { "a directory" } else { "a device or socket" };
+    Err(Error::new(ErrorKind::Unsupported, format!("expected a file or a pipe, got {what}"))
+        .in_file(location))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_file_has_its_size_and_time_as_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "abc").unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::new(7, 5);
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        assert_eq!(version_of(&std::fs::metadata(&path).unwrap()), "3-7000000005");
+    }
+
+    #[test]
+    fn paths_are_made_plain() {
+        assert_eq!(plain("./a//b/./*.csv"), "a/b/*.csv");
+        assert_eq!(plain("/a/../b"), "a/../b");
+    }
+}

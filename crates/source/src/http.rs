@@ -1,0 +1,225 @@
+//! Files behind http(s) URLs, presigned ones included. A URL enters; an object leaves whose reads are bound
+//! to the version first seen by `If-Match` and by comparing every answer. Asks by GET alone, as a presigned
+//! URL is good for one method. Refuses answers whose end cannot be told from a broken connection.
+
+use crate::failure::{self, Access, Status};
+use crate::location;
+use crate::object::Object;
+use crate::remote::{self, RemoteStream};
+use futures_util::StreamExt;
+use howdah_model::{Error, ErrorKind, Result};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, IF_MATCH, LAST_MODIFIED,
+    RANGE, TRANSFER_ENCODING,
+};
+use reqwest::{Client, Response, StatusCode};
+use url::Url;
+
+/// A URL as it was when first asked. The URL itself may hold a password or a signature: no `Debug`.
+pub(crate) struct HttpFile {
+    client: Client,
+    url: Url,
+    bytes: Option<u64>,
+    version: Option<String>,
+    ranged: bool,
+}
+
+/// Asks for the first byte, which tells size, version and whether the server knows ranges.
+pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
+    let location = location::shown(url);
+    let mut file =
+        HttpFile { client: client.clone(), url: url.clone(), bytes: None, version: None, ranged: false };
+    let mut answer = file.send(&location, Some("bytes=0-0")).await?;
+    if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        // An empty file has no first byte.
+        answer = file.send(&location, None).await?;
+    }
+    let answer = accepted(answer, &location)?;
+    let part = Part::of(&answer, &location)?;
+    file.ranged = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
+    file.bytes = part.size;
+    file.version = version_of(answer.headers(), part.size);
+    Ok(Object::http(location, file))
+}
+
+impl HttpFile {
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    pub(crate) fn ranged(&self) -> bool {
+        self.ranged
+    }
+
+    /// One GET of one range; one copy.
+    pub(crate) async fn read_at(&self, location: &str, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let out = remote::clamp(offset, out, self.bytes.unwrap_or(u64::MAX));
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let last = offset + out.len() as u64 - 1;
+        let mut body = self.body(location, offset, Some(format!("bytes={offset}-{last}")), last + 1).await?;
+        body.fill(out).await?;
+        Ok(out.len())
+    }
+
+    /// One GET from `offset` on, or of everything where the server knows no ranges.
+    pub(crate) async fn stream(&self, location: &str, offset: u64) -> Result<RemoteStream> {
+        let end = self.bytes.unwrap_or(u64::MAX);
+        if offset > 0 && offset >= end {
+            return Ok(RemoteStream::at_end(location, offset));
+        }
+        let range = (offset > 0 && self.ranged).then(|| format!("bytes={offset}-"));
+        self.body(location, offset, range, end).await
+    }
+
+    async fn body(
+        &self,
+        location: &str,
+        offset: u64,
+        range: Option<String>,
+        end: u64,
+    ) -> Result<RemoteStream> {
+        let answer = accepted(self.send(location, range.as_deref()).await?, location)?;
+        let part = Part::of(&answer, location)?;
+        self.check(location, &answer, &part)?;
+        let is_other_end = end != u64::MAX && part.end != u64::MAX && part.end != end;
+        if part.start > offset || is_other_end {
+            // A server that knew ranges a moment ago; another one behind the same name may know them still.
+            let message = format!("expected bytes {offset} to {end}, got {} to {}", part.start, part.end);
+            return Err(Error::new(ErrorKind::SourceTransient, message).in_file(location));
+        }
+        let shown = location.to_owned();
+        let body = answer.bytes_stream();
+        let body =
+            body.map(move |block| block.map_err(|error| failure::of_request(&error, Access::Http, &shown)));
+        let end = (end != u64::MAX).then_some(end);
+        Ok(RemoteStream::new(location, body.boxed(), part.start, offset, end))
+    }
+
+    async fn send(&self, location: &str, range: Option<&str>) -> Result<Response> {
+        let mut request = self.client.get(self.url.clone()).header(ACCEPT_ENCODING, "identity");
+        if let Some(range) = range {
+            request = request.header(RANGE, range);
+        }
+        if let Some(tag) = self.version.as_deref().and_then(strong_tag) {
+            request = request.header(IF_MATCH, tag);
+        }
+        request.send().await.map_err(|error| failure::of_request(&error, Access::Http, location))
+    }
+
+    /// Servers may ignore `If-Match`; the answer says what it is made of.
+    fn check(&self, location: &str, answer: &Response, part: &Part) -> Result<()> {
+        let version = version_of(answer.headers(), part.size);
+        match version == self.version {
+            true => Ok(()),
+            false => Err(failure::changed(location, shown(self.version.as_ref()), shown(version.as_ref()))),
+        }
+    }
+}
+
+fn shown(version: Option<&String>) -> &str {
+    version.map_or("unknown", String::as_str)
+}
+
+fn accepted(answer: Response, location: &str) -> Result<Response> {
+    match answer.status() {
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(answer),
+        status => {
+            let status = Status { status: status.as_u16(), code: None };
+            Err(failure::of_request(&status, Access::Http, location))
+        }
+    }
+}
+
+/// Which bytes of the object an answer holds.
+struct Part {
+    start: u64,
+    /// One past the last byte; `u64::MAX` where only the framing tells.
+    end: u64,
+    /// Of the whole object.
+    size: Option<u64>,
+}
+
+impl Part {
+    /// Refuses a body that ends when the connection does (RFC 9112, 6.3, case 8): nothing tells a cut from its end.
+    fn of(answer: &Response, location: &str) -> Result<Part> {
+        let wrong = |message: &str| Error::new(ErrorKind::SourceIo, message).in_file(location);
+        let headers = answer.headers();
+        let length: Option<u64> = text(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        if length.is_none() && !headers.contains_key(TRANSFER_ENCODING) {
+            return Err(wrong("the server says neither how long the body is nor sends it in chunks")
+                .with_hint("fetch it with another program, look at it, and load the file"));
+        }
+        if answer.status() == StatusCode::OK {
+            return Ok(Part { start: 0, end: length.unwrap_or(u64::MAX), size: length });
+        }
+        text(headers, &CONTENT_RANGE)
+            .and_then(content_range)
+            .ok_or_else(|| wrong("the server sent a part of the file without saying which"))
+    }
+}
+
+/// `bytes 0-99/1000`, or `*` for an unknown size (RFC 9110, 14.4).
+fn content_range(text: &str) -> Option<Part> {
+    let (range, size) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (start, last) = range.split_once('-')?;
+    let (start, last): (u64, u64) = (start.parse().ok()?, last.parse().ok()?);
+    let end = last.checked_add(1).filter(|end| start < *end)?;
+    match size {
+        "*" => Some(Part { start, end, size: None }),
+        size => {
+            size.parse().ok().filter(|size| end <= *size).map(|size| Part { start, end, size: Some(size) })
+        }
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The `ETag` (a weak one keeps its `W/`), else what else the server says.
+fn version_of(headers: &HeaderMap, size: Option<u64>) -> Option<String> {
+    let size = size.map(|size| size.to_string());
+    match (text(headers, &ETAG), text(headers, &LAST_MODIFIED), size) {
+        (Some(tag), _, _) => Some(tag.replace('"', "")),
+        (None, Some(modified), Some(size)) => Some(format!("{modified}, {size} bytes")),
+        (None, Some(modified), None) => Some(modified.to_owned()),
+        (None, None, size) => size.map(|size| format!("{size} bytes")),
+    }
+}
+
+/// As `If-Match` wants it. A weak tag never matches there (RFC 9110, 13.1.1), and the stand-ins for a tag,
+/// which have blanks, are none.
+pub(crate) fn strong_tag(version: &str) -> Option<String> {
+    let is_strong = !version.starts_with("W/") && !version.contains(' ');
+    is_strong.then(|| format!("\"{version}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_ranges_are_read_strictly() {
+        let part = content_range("bytes 5-9/20").unwrap();
+        assert_eq!((part.start, part.end, part.size), (5, 10, Some(20)));
+        assert_eq!(content_range("bytes 0-0/*").unwrap().size, None);
+        for wrong in
+            ["bytes */20", "5-9/20", "bytes 9-5/20", "bytes 0-20/20", "bytes 0-18446744073709551615/*"]
+        {
+            assert!(content_range(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_strong_tags_are_sent() {
+        assert_eq!(strong_tag("abc-2").as_deref(), Some("\"abc-2\""));
+        assert_eq!(strong_tag("W/abc"), None);
+        assert_eq!(strong_tag("Tue, 1 Jan 2030 00:00:00 GMT, 7 bytes"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! What the user named, found. A location enters; objects leave, sorted by name: one for a name, several for a
+//! glob, a directory or a prefix, never none. Clients and buckets are made once and shared.
+
+use crate::OBJECTS_MAX;
+use crate::bucket::Bucket;
+use crate::client;
+use crate::environment::Environment;
+use crate::failure;
+use crate::file;
+use crate::http;
+use crate::location::{self, Location, Scheme};
+use crate::object::Object;
+use crate::stdin::Pipe;
+use crate::store;
+use howdah_model::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use url::Url;
+
+/// The ways to bytes outside. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Sources(Arc<Shared>);
+
+struct Shared {
+    environment: Environment,
+    client: reqwest::Client,
+    buckets: tokio::sync::Mutex<HashMap<(Scheme, String), Arc<Bucket>>>,
+    /// URLs with their secrets, by the name shown for them.
+    urls: Mutex<HashMap<String, Url>>,
+    stdin: Object,
+}
+
+impl Sources {
+    /// Settings and credentials come from this process's environment and the files it names.
+    ///
+    /// # Errors
+    /// Certificates of this machine that cannot be read.
+    pub fn new() -> Result<Sources> {
+        Sources::from_environment(Environment::of_process())
+    }
+
+    /// As [`Sources::new`] with these variables in place of the process's.
+    ///
+    /// # Errors
+    /// As [`Sources::new`].
+    pub fn with_environment(variables: impl IntoIterator<Item = (String, String)>) -> Result<Sources> {
+        Sources::from_environment(Environment::new(variables))
+    }
+
+    fn from_environment(environment: Environment) -> Result<Sources> {
+        Ok(Sources(Arc::new(Shared {
+            environment,
+            client: client::client()?,
+            buckets: tokio::sync::Mutex::default(),
+            urls: Mutex::default(),
+            stdin: Object::pipe("-".to_owned(), None, Pipe::stdin()),
+        })))
+    }
+
+    /// Expands one location to objects, sorted by name: a path, a glob, a directory (its files that are not
+    /// hidden), `-`, `s3://`, `gs://` or `az://` with a key, a prefix or a glob, an http(s) URL; with at most
+    /// one `{table}`, which stands for one or more characters other than `/`. Something that has the very
+    /// name wins over what its glob characters would match.
+    ///
+    /// # Errors
+    /// `SourceNotFound` where nothing is found; `Usage` for patterns that make no sense and for more than
+    /// 100,000 objects.
+    pub async fn list(&self, location: &str) -> Result<Vec<Object>> {
+        let mut objects = match Location::parse(location)? {
+            Location::Path(path) => failure::blocking(move || file::list(&path)).await?,
+            Location::Bucket(scheme, name, key) => {
+                store::list(&self.bucket(scheme, &name).await?, &key).await?
+            }
+            Location::Stdin => vec![self.0.stdin.clone()],
+            Location::Http(url) => vec![self.url(&url).await?],
+        };
+        objects.sort_by(|one, other| one.location().cmp(other.location()));
+        Ok(objects)
+    }
+
+    /// Opens the one object that an earlier [`Object::location`] named; nothing is expanded.
+    ///
+    /// # Errors
+    /// `SourceChanged` where `version` is given and the object has another one.
+    pub async fn open(&self, location: &str, version: Option<&str>) -> Result<Object> {
+        let known = self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).get(location).cloned();
+        let parsed = known.map_or_else(|| Location::parse(location), |url| Ok(Location::Http(url)))?;
+        let object = match parsed {
+            Location::Path(path) => failure::blocking(move || file::open(&path)).await?,
+            Location::Bucket(scheme, name, key) => {
+                store::open(&self.bucket(scheme, &name).await?, &key).await?
+            }
+            Location::Stdin => self.0.stdin.clone(),
+            Location::Http(url) => self.url(&url).await?,
+        };
+        match version {
+            Some(expected) if object.version() != Some(expected) => {
+                Err(failure::changed(object.location(), expected, object.version().unwrap_or("unknown")))
+            }
+            _ => Ok(object),
+        }
+    }
+
+    async fn url(&self, url: &Url) -> Result<Object> {
+        let object = http::open(&self.0.client, url).await?;
+        let shown = location::shown(url);
+        if shown != url.as_str() {
+            self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, url.clone());
+        }
+        Ok(object)
+    }
+
+    async fn bucket(&self, scheme: Scheme, name: &str) -> Result<Arc<Bucket>> {
+        let mut buckets = self.0.buckets.lock().await;
+        let key = (scheme, name.to_owned());
+        if let Some(bucket) = buckets.get(&key) {
+            return Ok(Arc::clone(bucket));
+        }
+        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, &self.0.client).await?);
+        buckets.insert(key, Arc::clone(&bucket));
+        Ok(bucket)
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sources")
+    }
+}
+
+/// More than one location may stand for.
+pub(crate) fn too_many(location: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("more than {OBJECTS_MAX} objects are there"))
+        .in_file(location)
+        .with_hint("name a longer prefix or a narrower pattern, and load in several jobs")
+}

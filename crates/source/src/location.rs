@@ -1,0 +1,204 @@
+//! What the user wrote, told apart: standard input, a local path, a bucket, a URL. Text enters; a
+//! [`Location`] leaves, and for URLs a name to show that holds no password or signature. Nothing is opened.
+
+use howdah_model::{Error, ErrorKind, Result};
+use std::borrow::Cow;
+use url::Url;
+
+/// The object stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scheme {
+    S3,
+    Gs,
+    Az,
+}
+
+impl Scheme {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Scheme::S3 => "s3",
+            Scheme::Gs => "gs",
+            Scheme::Az => "az",
+        }
+    }
+}
+
+/// A location by kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    Stdin,
+    Path(String),
+    /// Bucket (container) and key as written: keys are not percent-decoded, as in the stores' own tools.
+    Bucket(Scheme, String, String),
+    Http(Url),
+}
+
+/// Stands where a secret was. No server can be asked for a URL with it.
+const REDACTED: &str = "***";
+
+impl Location {
+    pub(crate) fn parse(text: &str) -> Result<Location> {
+        if text == "-" {
+            return Ok(Location::Stdin);
+        }
+        let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
+            return Ok(Location::Path(text.to_owned()));
+        };
+        match scheme.to_ascii_lowercase().as_str() {
+            "s3" => bucket(Scheme::S3, rest),
+            "gs" => bucket(Scheme::Gs, rest),
+            "az" => bucket(Scheme::Az, rest),
+            "http" | "https" => http(text),
+            "file" => file(text),
+            _ => Err(Error::new(ErrorKind::Usage, format!("no source is read by {scheme}://"))
+                .with_hint("use a local path, -, s3://, gs://, az://, http:// or https://")),
+        }
+    }
+}
+
+/// RFC 3986: a letter, then letters, digits, `+`, `-`, `.`.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|each| each.is_ascii_alphanumeric() || "+-.".contains(each))
+}
+
+fn bucket(scheme: Scheme, rest: &str) -> Result<Location> {
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() || bucket.contains(['*', '?', '[', '{', '@']) {
+        let message = format!("expected {}://BUCKET/KEY with the name of one bucket", scheme.name());
+        return Err(Error::new(ErrorKind::Usage, message));
+    }
+    Ok(Location::Bucket(scheme, bucket.to_owned(), key.to_owned()))
+}
+
+fn http(text: &str) -> Result<Location> {
+    let url = Url::parse(text).map_err(|error| {
+        Error::new(ErrorKind::Usage, format!("a URL that starts with {text:.8} is not valid: {error}"))
+    })?;
+    if text.contains("{table}") {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "{table} has no meaning in an http URL: nothing lists what is there",
+        )
+        .with_hint("name each URL"));
+    }
+    if url.username() == REDACTED || url.query().is_some_and(|query| query.ends_with(REDACTED)) {
+        return Err(Error::new(
+            ErrorKind::SourceDenied,
+            format!("the signature or password of {url} is not kept"),
+        )
+        .with_hint("give the whole URL again"));
+    }
+    Ok(Location::Http(url))
+}
+
+fn file(text: &str) -> Result<Location> {
+    let path = Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
+    match path.as_deref().and_then(std::path::Path::to_str) {
+        Some(path) => Ok(Location::Path(path.to_owned())),
+        None => Err(Error::new(ErrorKind::Usage, format!("{text} names no file on this machine"))
+            .with_hint("write file:///absolute/path, or just the path")),
+    }
+}
+
+/// The URL to show: without user, password, fragment, and signature; stable from one signing to the next, so
+/// that it identifies the object in the ledger. A URL that lost something ends in, or begins with, `***`.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_fragment(None);
+    if !url.username().is_empty() || url.password().is_some() {
+        // Both fail only for URLs without a host, which http URLs always have.
+        let _ = shown.set_password(None);
+        let _ = shown.set_username(REDACTED);
+    }
+    if let Some(query) = url.query() {
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_signing(pair, query)).collect();
+        if kept.len() < query.split('&').count() {
+            let end: &[&str] = &[REDACTED];
+            shown.set_query(Some(&[&kept, end].concat().join("&")));
+        }
+    }
+    shown.into()
+}
+
+/// Parameters of a signature: those whose name sounds of a secret, and the rest of the three clouds' signing
+/// schemes, which change with each signing.
+fn is_signing(pair: &str, query: &str) -> bool {
+    const EXACTLY: [&str; 4] = ["sig", "key", "pwd", "policy"];
+    const WITHIN: [&str; 12] = [
+        "signature",
+        "token",
+        "secret",
+        "passw",
+        "auth",
+        "credential",
+        "session",
+        "apikey",
+        "api_key",
+        "api-key",
+        "accesskey",
+        "access_key",
+    ];
+    // https://learn.microsoft.com/rest/api/storageservices/create-user-delegation-sas
+    const AZURE: [&str; 18] = [
+        "sv", "ss", "srt", "sr", "sp", "se", "st", "spr", "sip", "skoid", "sktid", "skt", "ske", "sks",
+        "skv", "sdd", "saoid", "suoid",
+    ];
+    let encoded = pair.split('=').next().unwrap_or(pair);
+    let name =
+        url::form_urlencoded::parse(encoded.as_bytes()).next().map_or(Cow::Borrowed(""), |(name, _)| name);
+    let name = name.to_ascii_lowercase();
+    let is_sas = query.split('&').any(|pair| pair.starts_with("sig="));
+    EXACTLY.contains(&name.as_str())
+        || WITHIN.iter().any(|word| name.contains(word))
+        || name.starts_with("x-amz-")
+        || name.starts_with("x-goog-")
+        || name.starts_with("expires")
+        || (is_sas && AZURE.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown_of(text: &str) -> String {
+        shown(&Url::parse(text).unwrap())
+    }
+
+    #[test]
+    fn kinds_are_told_by_their_scheme() {
+        assert_eq!(Location::parse("-").unwrap(), Location::Stdin);
+        assert_eq!(Location::parse("a/b.csv").unwrap(), Location::Path("a/b.csv".into()));
+        assert_eq!(Location::parse("file:///a/b%20c").unwrap(), Location::Path("/a/b c".into()));
+        let s3 = Location::Bucket(Scheme::S3, "b".into(), "k%20/x".into());
+        assert_eq!(Location::parse("s3://b/k%20/x").unwrap(), s3);
+        assert_eq!(Location::parse("S3://b").unwrap(), Location::Bucket(Scheme::S3, "b".into(), "".into()));
+        assert_eq!(Location::parse("ftp://h/x").unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(Location::parse("s3:///x").unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(Location::parse("file://host/x").unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(Location::parse("http://h/{table}").unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn a_shown_url_has_no_password() {
+        assert_eq!(shown_of("https://me:secret@h/x?a=1#top"), "https://***@h/x?a=1");
+    }
+
+    #[test]
+    fn a_shown_url_is_the_same_for_every_signing() {
+        let aws = "https://h/x?versionId=7&X-Amz-Algorithm=A&X-Amz-Credential=AK%2F1&X-Amz-Date=2&X-Amz-Signature=f00";
+        assert_eq!(shown_of(aws), "https://h/x?versionId=7&***");
+        assert_eq!(shown_of("https://h/x?sv=2024&se=1&sp=r&sig=f00%3D"), "https://h/x?***");
+        assert_eq!(shown_of("https://h/x?api%5Fkey=f00"), "https://h/x?***");
+        assert_eq!(shown_of("https://h/x?sp=1&name=a"), "https://h/x?sp=1&name=a");
+    }
+
+    #[test]
+    fn a_shown_url_that_lost_its_secret_cannot_be_opened() {
+        for url in ["https://me:secret@h/x", "https://h/x?sig=1"] {
+            let error = Location::parse(&shown_of(url)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SourceDenied);
+            assert!(error.hint().unwrap().contains("again"));
+        }
+    }
+}

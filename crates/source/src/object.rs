@@ -1,0 +1,174 @@
+//! One thing to load. An [`Object`] is a name and what must stay the same; its bytes leave by ranges or as a
+//! stream, always those of the version it was listed with. It reads one request's worth and never retries.
+
+use crate::file::{FileStream, LocalFile};
+use crate::http::HttpFile;
+use crate::remote::RemoteStream;
+use crate::stdin::{Pipe, PipeStream};
+use crate::store::StoredObject;
+use bytes::Bytes;
+use howdah_model::{Error, ErrorKind, Result};
+use std::fmt;
+use std::sync::Arc;
+
+/// A file, a pipe, an object of a store, or a URL. Cheap to clone; holds no open file or connection.
+#[derive(Clone)]
+pub struct Object {
+    location: Arc<str>,
+    placeholder: Option<Arc<str>>,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    File(Arc<LocalFile>),
+    Pipe(Arc<Pipe>),
+    Store(Arc<StoredObject>),
+    Http(Arc<HttpFile>),
+}
+
+impl Object {
+    fn new(location: String, placeholder: Option<String>, kind: Kind) -> Object {
+        Object { location: location.into(), placeholder: placeholder.map(Into::into), kind }
+    }
+
+    pub(crate) fn file(location: String, placeholder: Option<String>, file: LocalFile) -> Object {
+        Object::new(location, placeholder, Kind::File(Arc::new(file)))
+    }
+
+    pub(crate) fn pipe(location: String, placeholder: Option<String>, pipe: Pipe) -> Object {
+        Object::new(location, placeholder, Kind::Pipe(Arc::new(pipe)))
+    }
+
+    pub(crate) fn stored(location: String, placeholder: Option<String>, object: StoredObject) -> Object {
+        Object::new(location, placeholder, Kind::Store(Arc::new(object)))
+    }
+
+    pub(crate) fn http(location: String, file: HttpFile) -> Object {
+        Object::new(location, None, Kind::Http(Arc::new(file)))
+    }
+
+    /// The name to show and to give to [`Sources::open`](crate::Sources::open): an absolute path, `-`,
+    /// `s3://bucket/key`, or a URL. Holds no credentials: a URL that had some ends in `***` where its
+    /// signature was (or begins so where its password was), and the user must give it again on resume.
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// What `{table}` stood for.
+    pub fn placeholder(&self) -> Option<&str> {
+        self.placeholder.as_deref()
+    }
+
+    /// The size as stored. `None` for pipes and for URLs whose server does not say.
+    pub fn stored_bytes(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::File(file) => Some(file.bytes()),
+            Kind::Pipe(_) => None,
+            Kind::Store(object) => Some(object.bytes()),
+            Kind::Http(file) => file.bytes(),
+        }
+    }
+
+    /// What tells this content from another: `size-mtime_ns` of a file, else the `ETag` without its quotes,
+    /// else last modification and size. `None` for pipes and for URLs whose server says nothing.
+    pub fn version(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::File(file) => Some(file.version()),
+            Kind::Pipe(_) => None,
+            Kind::Store(object) => Some(object.version()),
+            Kind::Http(file) => file.version(),
+        }
+    }
+
+    /// It can be read a second time: everything but pipes.
+    pub fn rereadable(&self) -> bool {
+        !matches!(self.kind, Kind::Pipe(_))
+    }
+
+    /// [`Object::read_at`] works at any offset: files, stores, and URLs whose server knows ranges.
+    pub fn ranged(&self) -> bool {
+        match &self.kind {
+            Kind::File(_) | Kind::Store(_) => true,
+            Kind::Pipe(_) => false,
+            Kind::Http(file) => file.ranged(),
+        }
+    }
+
+    /// A regular file on this machine.
+    pub fn local(&self) -> bool {
+        matches!(self.kind, Kind::File(_))
+    }
+
+    /// Fills `out` with the stored bytes from `offset` on, less only where the object ends; returns how many.
+    /// `Ok(0)`: at or after the end.
+    ///
+    /// Local files are read by `pread` inside the call, which blocks the thread for as long as the disk takes:
+    /// call it from a thread that may block. Remote objects cost one request, and one copy into `out`.
+    ///
+    /// # Errors
+    /// `SourceChanged` where the object is not the one listed; `SourceTransient` where trying again may help.
+    pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        match &self.kind {
+            Kind::File(file) => file.read_at(offset, out),
+            Kind::Store(object) => object.read_at(&self.location, offset, out).await,
+            Kind::Http(file) if file.ranged() => file.read_at(&self.location, offset, out).await,
+            Kind::Http(_) | Kind::Pipe(_) => {
+                let message = "a range was asked of a source that is only read in order";
+                Err(Error::new(ErrorKind::Internal, message).in_file(&*self.location))
+            }
+        }
+    }
+
+    /// The stored bytes in order from `offset` to the end: one request for remote objects. A URL without
+    /// ranges is read from its beginning and skipped over; a pipe can be streamed once, from 0.
+    ///
+    /// # Errors
+    /// As [`Object::read_at`]; so has [`BlockStream::next`].
+    pub async fn stream(&self, offset: u64) -> Result<BlockStream> {
+        Ok(BlockStream(match &self.kind {
+            Kind::File(file) => Blocks::File(FileStream::open(Arc::clone(file), offset)?),
+            Kind::Pipe(pipe) => Blocks::Pipe(pipe.stream(offset, &self.location)?),
+            Kind::Store(object) => Blocks::Remote(object.stream(&self.location, offset).await?),
+            Kind::Http(file) => Blocks::Remote(file.stream(&self.location, offset).await?),
+        }))
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("Object");
+        told.field("location", &self.location).field("placeholder", &self.placeholder);
+        told.field("stored_bytes", &self.stored_bytes()).field("version", &self.version()).finish()
+    }
+}
+
+/// Stored bytes in order.
+pub struct BlockStream(Blocks);
+
+enum Blocks {
+    File(FileStream),
+    Pipe(PipeStream),
+    Remote(RemoteStream),
+}
+
+impl BlockStream {
+    /// The next block, of at most 1 MiB and never empty; `None` once every byte was given. Local files block
+    /// the thread as [`Object::read_at`] does; waiting for pipes and remote objects can be cancelled.
+    ///
+    /// # Errors
+    /// A body that breaks off is `SourceTransient`: call [`Object::stream`] at the offset reached.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        match &mut self.0 {
+            Blocks::File(file) => file.next(),
+            Blocks::Pipe(pipe) => pipe.next().await,
+            Blocks::Remote(remote) => remote.next().await,
+        }
+    }
+}
+
+impl fmt::Debug for BlockStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BlockStream")
+    }
+}

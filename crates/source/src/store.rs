@@ -1,0 +1,203 @@
+//! Objects in buckets. A key, a prefix or a glob enters; objects leave whose reads are bound by `If-Match` to
+//! the `ETag` they were listed with. Lists only what a pattern's literal beginning leaves possible, and skips
+//! the empty keys ending in `/` that consoles make to show folders.
+
+use crate::OBJECTS_MAX;
+use crate::bucket::Bucket;
+use crate::failure;
+use crate::http::strong_tag;
+use crate::object::Object;
+use crate::pattern::Pattern;
+use crate::remote::{self, RemoteStream};
+use futures_util::{StreamExt, TryStreamExt};
+use howdah_model::{Error, ErrorKind, Result};
+use object_store::list::PaginatedListOptions;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Questions under way at once about empty objects.
+const QUESTIONS_AT_ONCE: usize = 16;
+
+/// An object as it was when listed.
+pub(crate) struct StoredObject {
+    bucket: Arc<Bucket>,
+    key: Path,
+    bytes: u64,
+    version: String,
+}
+
+impl StoredObject {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// One GET of one range; one copy.
+    pub(crate) async fn read_at(&self, location: &str, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let out = remote::clamp(offset, out, self.bytes);
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let range = offset..offset + out.len() as u64;
+        let mut body = self.body(location, range).await?;
+        body.fill(out).await?;
+        Ok(out.len())
+    }
+
+    /// One GET from `offset` to the end.
+    pub(crate) async fn stream(&self, location: &str, offset: u64) -> Result<RemoteStream> {
+        match offset >= self.bytes {
+            // A range that begins at the end is an error to HTTP.
+            true => Ok(RemoteStream::at_end(location, offset)),
+            false => self.body(location, offset..self.bytes).await,
+        }
+    }
+
+    async fn body(&self, location: &str, range: Range<u64>) -> Result<RemoteStream> {
+        let is_whole = range == (0..self.bytes);
+        let options = GetOptions {
+            if_match: strong_tag(&self.version),
+            range: (!is_whole).then(|| GetRange::Bounded(range.clone())),
+            ..GetOptions::default()
+        };
+        let bucket = Arc::clone(&self.bucket);
+        let answer =
+            bucket.store.get_opts(&self.key, options).await.map_err(|error| bucket.told(&error, location))?;
+        self.check(location, &answer)?;
+        let shown = location.to_owned();
+        let body = answer.into_stream().map_err(move |error| bucket.told(&error, &shown));
+        Ok(RemoteStream::new(location, body.boxed(), range.start, range.start, Some(range.end)))
+    }
+
+    /// Some stores ignore `If-Match`; the answer says what it is made of.
+    fn check(&self, location: &str, answer: &GetResult) -> Result<()> {
+        let version = version_of(&answer.meta);
+        match version == self.version && answer.meta.size == self.bytes {
+            true => Ok(()),
+            false => Err(failure::changed(location, &self.version, &version)),
+        }
+    }
+}
+
+/// The `ETag` without quotes, which Azure's listings leave out; else time and size.
+fn version_of(meta: &ObjectMeta) -> String {
+    match &meta.e_tag {
+        Some(tag) => tag.replace('"', ""),
+        None => format!("{}, {} bytes", meta.last_modified.timestamp(), meta.size),
+    }
+}
+
+/// Opens exactly this key; nothing in it is expanded.
+pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
+    let location = bucket.location(key);
+    let not_a_key = || {
+        let error =
+            Error::new(ErrorKind::SourceNotFound, "expected the key of one object, got a folder or nothing");
+        error.in_file(&location)
+    };
+    if key.is_empty() || key.ends_with('/') {
+        return Err(not_a_key());
+    }
+    let path = Path::parse(key).map_err(|error| bucket.told(&error, &location))?;
+    let options = GetOptions { head: true, ..GetOptions::default() };
+    let answer =
+        bucket.store.get_opts(&path, options).await.map_err(|error| bucket.told(&error, &location))?;
+    Ok(object(bucket, answer.meta, None))
+}
+
+/// The object of this very key; else what a glob matches; else the keys under `key/`; else those that begin
+/// with `key`.
+pub(crate) async fn list(bucket: &Arc<Bucket>, key: &str) -> Result<Vec<Object>> {
+    let pattern = Pattern::parse(key)?;
+    if !key.is_empty() && !key.ends_with('/') {
+        match open(bucket, key).await {
+            Ok(object) => return Ok(vec![object]),
+            Err(error) if error.kind() == ErrorKind::SourceNotFound => {}
+            // Without the right to list, a store says "forbidden" of what is not there.
+            Err(error) if error.kind() == ErrorKind::SourceDenied && pattern.is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let objects = match &pattern {
+        Some(pattern) => listed(bucket, key, pattern.prefix(), Some(pattern)).await?,
+        None if key.is_empty() || key.ends_with('/') => listed(bucket, key, key, None).await?,
+        None => match listed(bucket, key, &format!("{key}/"), None).await? {
+            folder if !folder.is_empty() => folder,
+            _ => listed(bucket, key, key, None).await?,
+        },
+    };
+    match objects.is_empty() {
+        true => Err(Error::new(ErrorKind::SourceNotFound, "there is no such object, and no key begins so")
+            .in_file(bucket.location(key))),
+        false => Ok(objects),
+    }
+}
+
+/// Objects whose keys begin with `prefix`, and match.
+async fn listed(
+    bucket: &Arc<Bucket>,
+    key: &str,
+    prefix: &str,
+    pattern: Option<&Pattern>,
+) -> Result<Vec<Object>> {
+    let is_flat = pattern.is_some_and(|pattern| !pattern.has_folders());
+    let mut options = PaginatedListOptions { delimiter: is_flat.then(|| "/".into()), ..Default::default() };
+    let mut found = Vec::new();
+    let mut seen = 0;
+    loop {
+        let asked =
+            bucket.store.list_paginated((!prefix.is_empty()).then_some(prefix), options.clone()).await;
+        let page = asked.map_err(|error| bucket.told(&error, &bucket.location(prefix)))?;
+        seen += page.result.objects.len();
+        if seen > OBJECTS_MAX {
+            return Err(crate::list::too_many(&bucket.location(key)));
+        }
+        found.extend(page.result.objects.into_iter().filter_map(|meta| kept(meta, prefix, pattern)));
+        match page.page_token.filter(|token| !token.is_empty()) {
+            Some(token) => options.page_token = Some(token),
+            None => break,
+        }
+    }
+    let checks = found.into_iter().map(|(meta, placeholder)| real(bucket, meta, placeholder));
+    let objects: Vec<Option<Object>> =
+        futures_util::stream::iter(checks).buffered(QUESTIONS_AT_ONCE).try_collect().await?;
+    Ok(objects.into_iter().flatten().collect())
+}
+
+/// The library drops the `/` at the end of a key, so a folder's own marker comes without: it does not begin
+/// with the prefix any more.
+fn kept(meta: ObjectMeta, prefix: &str, pattern: Option<&Pattern>) -> Option<(ObjectMeta, Option<String>)> {
+    let key = meta.location.as_ref();
+    if !key.starts_with(prefix) {
+        return None;
+    }
+    let placeholder = match pattern {
+        Some(pattern) => pattern.matches(key)?.placeholder,
+        None => None,
+    };
+    Some((meta, placeholder))
+}
+
+/// For the same reason an empty object may be the marker of a folder; the store knows which.
+async fn real(bucket: &Arc<Bucket>, meta: ObjectMeta, placeholder: Option<String>) -> Result<Option<Object>> {
+    if meta.size == 0 {
+        match open(bucket, meta.location.as_ref()).await {
+            Err(error) if error.kind() == ErrorKind::SourceNotFound => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+    }
+    Ok(Some(object(bucket, meta, placeholder)))
+}
+
+fn object(bucket: &Arc<Bucket>, meta: ObjectMeta, placeholder: Option<String>) -> Object {
+    let location = bucket.location(meta.location.as_ref());
+    let version = version_of(&meta);
+    let object = StoredObject { bucket: Arc::clone(bucket), key: meta.location, bytes: meta.size, version };
+    Object::stored(location, placeholder, object)
+}
