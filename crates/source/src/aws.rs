@@ -79,8 +79,9 @@ fn settings(bucket: &str, environment: &Environment, profile: &Profile) -> Amazo
 }
 
 fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
-    const CONTAINER: [&str; 2] =
-        ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+    let has_container = environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").is_some()
+        || (environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI").is_some()
+            && environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").is_some());
     let has_web_identity =
         environment.get("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() && environment.get("AWS_ROLE_ARN").is_some();
     if environment.is_on("AWS_SKIP_SIGNATURE")
@@ -104,7 +105,7 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
         );
         return Err(Error::new(ErrorKind::SourceDenied, message).with_hint(hint));
     }
-    if environment.has_any(&CONTAINER) {
+    if has_container {
         return Ok(Identity::Environment);
     }
     Ok(if environment.is_on("AWS_EC2_METADATA_DISABLED") { Identity::Nobody } else { Identity::Machine })

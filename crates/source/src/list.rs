@@ -15,7 +15,7 @@ use crate::store;
 use howdah_model::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use url::Url;
 
 /// The ways to bytes outside. Cheap to clone; clones share connections.
@@ -24,7 +24,8 @@ pub struct Sources(Arc<Shared>);
 
 struct Shared {
     environment: Environment,
-    client: reqwest::Client,
+    /// Made when first needed: a load of local files needs no certificates, nor the milliseconds to read them.
+    client: OnceLock<reqwest::Client>,
     buckets: tokio::sync::Mutex<HashMap<(Scheme, String), Arc<Bucket>>>,
     /// URLs with their secrets, by the name shown for them.
     urls: Mutex<HashMap<String, Url>>,
@@ -35,7 +36,7 @@ impl Sources {
     /// Settings and credentials come from this process's environment and the files it names.
     ///
     /// # Errors
-    /// Certificates of this machine that cannot be read.
+    /// None today.
     pub fn new() -> Result<Sources> {
         Sources::from_environment(Environment::of_process())
     }
@@ -51,7 +52,7 @@ impl Sources {
     fn from_environment(environment: Environment) -> Result<Sources> {
         Ok(Sources(Arc::new(Shared {
             environment,
-            client: client::client()?,
+            client: OnceLock::new(),
             buckets: tokio::sync::Mutex::default(),
             urls: Mutex::default(),
             stdin: Object::pipe("-".to_owned(), None, Pipe::stdin()),
@@ -102,8 +103,18 @@ impl Sources {
         }
     }
 
+    fn client(&self) -> Result<&reqwest::Client> {
+        match self.0.client.get() {
+            Some(client) => Ok(client),
+            None => {
+                let client = client::client()?;
+                Ok(self.0.client.get_or_init(|| client))
+            }
+        }
+    }
+
     async fn url(&self, url: &Url) -> Result<Object> {
-        let object = http::open(&self.0.client, url).await?;
+        let object = http::open(self.client()?, url).await?;
         let shown = location::shown(url);
         if shown != url.as_str() {
             self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, url.clone());
@@ -117,7 +128,7 @@ impl Sources {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, &self.0.client).await?);
+        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, self.client()?).await?);
         buckets.insert(key, Arc::clone(&bucket));
         Ok(bucket)
     }

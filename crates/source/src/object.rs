@@ -172,3 +172,25 @@ impl fmt::Debug for BlockStream {
         f.write_str("BlockStream")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_send(_: &(impl Send + 'static)) {}
+
+    #[test]
+    fn reading_may_move_between_threads() {
+        let object = Object::pipe("-".to_owned(), None, Pipe::stdin());
+        assert_send(&object);
+        assert_send(&{
+            let object = object.clone();
+            async move {
+                let mut out = [0; 1];
+                let count = object.read_at(0, &mut out).await;
+                let blocks = object.stream(0).await?.next().await;
+                count.and(blocks)
+            }
+        });
+    }
+}

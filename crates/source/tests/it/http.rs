@@ -1,0 +1,194 @@
+//! Files behind http URLs, on a server that fails in every way.
+
+use crate::faulty_server::{Behaviour, Framing, Server};
+use crate::{assert_holds, drain, kind, noise, range, sources, stream};
+use howdah_model::ErrorKind;
+use howdah_source::Object;
+
+async fn open(server: &Server) -> howdah_model::Result<Object> {
+    Ok(sources(&[]).list(&format!("{}/f.csv", server.url)).await?.remove(0))
+}
+
+#[tokio::test]
+async fn a_url_reads_the_same_with_and_without_ranges() {
+    for ranges in [true, false] {
+        for bytes in [0, 1, 100_000] {
+            let content = noise(bytes);
+            let server = Server::start(Behaviour { ranges, ..Behaviour::of(content.clone()) }).await;
+            let object = open(&server).await.unwrap();
+            assert_eq!(object.ranged(), ranges && bytes > 0);
+            assert!(object.rereadable() && !object.local());
+            assert_eq!(object.version(), Some("v1"));
+            assert_holds(&object, &content).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_read_is_one_get_bound_to_the_version() {
+    let server = Server::start(Behaviour::of(noise(1000))).await;
+    let object = open(&server).await.unwrap();
+    let first = server.take_requests();
+    assert!(first.len() == 1 && first[0].starts_with("GET "), "{first:?}");
+    range(&object, 10, 20).await.unwrap();
+    stream(&object, 10).await.unwrap();
+    let requests = server.take_requests();
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        assert!(request.contains("if-match: \"v1\"\r\n"), "{request}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_transient_and_goes_on_where_it_broke() {
+    let content = noise(50_000);
+    for framing in [Framing::Length, Framing::Chunked] {
+        for ranges in [true, false] {
+            let server = Server::start(Behaviour { ranges, framing, ..Behaviour::of(content.clone()) }).await;
+            let object = open(&server).await.unwrap();
+            server.change(|behaviour| behaviour.cut_at = Some(20_000));
+            let mut got = Vec::new();
+            let error = drain(object.stream(0).await.unwrap(), &mut got).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SourceTransient, "{error}");
+            server.change(|behaviour| behaviour.cut_at = None);
+            drain(object.stream(got.len() as u64).await.unwrap(), &mut got).await.unwrap();
+            assert!(got == content);
+            if ranges {
+                server.change(|behaviour| behaviour.cut_at = Some(5));
+                assert_eq!(kind(range(&object, 0, 100).await), ErrorKind::SourceTransient);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_version_is_refused_whether_or_not_the_server_knows_if_match() {
+    for honours_if_match in [true, false] {
+        for ranges in [true, false] {
+            let server =
+                Server::start(Behaviour { honours_if_match, ranges, ..Behaviour::of(noise(100)) }).await;
+            let object = open(&server).await.unwrap();
+            server.change(|behaviour| behaviour.etag = Some("\"v2\""));
+            assert_eq!(kind(stream(&object, 10).await), ErrorKind::SourceChanged);
+            if ranges {
+                assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceChanged);
+            }
+            let again = sources(&[]).open(object.location(), object.version()).await;
+            assert_eq!(kind(again), ErrorKind::SourceChanged);
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_tag_time_and_size_are_compared() {
+    let plain = Behaviour { etag: None, ..Behaviour::of(noise(100)) };
+    let server = Server::start(plain).await;
+    let object = open(&server).await.unwrap();
+    assert_eq!(object.version(), Some("Tue, 01 Jan 2030 00:00:00 GMT, 100 bytes"));
+    assert_holds(&object, &noise(100)).await;
+    server.change(|behaviour| behaviour.body.push(0));
+    assert_eq!(kind(stream(&object, 0).await), ErrorKind::SourceChanged);
+    assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceChanged);
+    server.change(|behaviour| behaviour.last_modified = None);
+    assert_eq!(open(&server).await.unwrap().version(), Some("101 bytes"));
+}
+
+#[tokio::test]
+async fn a_weak_tag_is_compared_but_not_sent() {
+    let server = Server::start(Behaviour { etag: Some("W/\"v1\""), ..Behaviour::of(noise(100)) }).await;
+    let object = open(&server).await.unwrap();
+    assert_holds(&object, &noise(100)).await;
+    server.change(|behaviour| behaviour.etag = Some("W/\"v2\""));
+    assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceChanged);
+}
+
+#[tokio::test]
+async fn an_unavailable_server_is_transient_and_asked_once() {
+    let server = Server::start(Behaviour { unavailable_every: Some(2), ..Behaviour::of(noise(100)) }).await;
+    let object = open(&server).await.unwrap();
+    assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceTransient);
+    assert_eq!(server.take_requests().len(), 2);
+    range(&object, 0, 10).await.unwrap();
+    assert_eq!(kind(object.stream(0).await), ErrorKind::SourceTransient);
+}
+
+#[tokio::test]
+async fn statuses_tell_what_the_user_can_do() {
+    let server = Server::start(Behaviour::of(Vec::new())).await;
+    for (status, expected) in [
+        (401, ErrorKind::SourceDenied),
+        (403, ErrorKind::SourceDenied),
+        (404, ErrorKind::SourceNotFound),
+        (410, ErrorKind::SourceNotFound),
+        (418, ErrorKind::SourceIo),
+        (429, ErrorKind::SourceTransient),
+        (500, ErrorKind::SourceTransient),
+    ] {
+        server.change(|behaviour| behaviour.status = Some(status));
+        let error = open(&server).await.unwrap_err();
+        assert_eq!(error.kind(), expected, "{status}");
+        assert_eq!(error.hint().is_some(), expected == ErrorKind::SourceDenied);
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_followed_but_not_in_circles() {
+    let target = Server::start(Behaviour::of(noise(100))).await;
+    let from = Behaviour { redirect: Some(format!("{}/real.csv", target.url)), ..Behaviour::of(Vec::new()) };
+    let server = Server::start(from).await;
+    let object = open(&server).await.unwrap();
+    assert_eq!(object.location(), format!("{}/f.csv", server.url));
+    assert_holds(&object, &noise(100)).await;
+    server.take_requests();
+    server.change(|behaviour| behaviour.redirect = Some("/again".to_owned()));
+    let error = open(&server).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceIo, "{error}");
+    assert!(error.message().contains("redirects"), "{error}");
+    assert_eq!(server.take_requests().len(), 6);
+}
+
+#[tokio::test]
+async fn stored_bytes_are_not_decoded() {
+    let gzip = [&[0x1f, 0x8b, 8, 0][..], &noise(500)].concat();
+    let headers = "content-encoding: gzip\r\ncontent-type: text/csv\r\n";
+    let server = Server::start(Behaviour { extra_header: headers, ..Behaviour::of(gzip.clone()) }).await;
+    assert_holds(&open(&server).await.unwrap(), &gzip).await;
+}
+
+#[tokio::test]
+async fn a_body_whose_end_nothing_tells_is_refused() {
+    let behaviour = Behaviour { framing: Framing::UntilClose, ranges: false, ..Behaviour::of(noise(10)) };
+    let server = Server::start(behaviour).await;
+    assert_eq!(kind(open(&server).await), ErrorKind::SourceIo);
+}
+
+#[tokio::test]
+async fn a_chunked_body_of_unknown_size_is_streamed() {
+    let content = noise(70_000);
+    let behaviour = Behaviour { framing: Framing::Chunked, ranges: false, ..Behaviour::of(content.clone()) };
+    let server = Server::start(behaviour).await;
+    let object = open(&server).await.unwrap();
+    assert_eq!((object.stored_bytes(), object.ranged(), object.version()), (None, false, Some("v1")));
+    assert!(stream(&object, 0).await.unwrap() == content);
+    assert!(stream(&object, 69_999).await.unwrap() == content[69_999..]);
+}
+
+#[tokio::test]
+async fn secrets_of_a_url_are_sent_but_never_shown() {
+    let server = Server::start(Behaviour::of(noise(10))).await;
+    let with_user = server.url.replace("http://", "http://me:geheim@");
+    let sources = sources(&[]);
+    let object = sources.list(&format!("{with_user}/f?X-Amz-Signature=f00&part=1")).await.unwrap().remove(0);
+    let request = server.take_requests().remove(0);
+    assert!(request.starts_with("GET /f?X-Amz-Signature=f00&part=1 "), "{request}");
+    assert!(request.to_lowercase().contains("authorization: basic bwu6z2vozwlt"), "{request}");
+    let shown = format!("{}/f?part=1&***", server.url.replace("http://", "http://***@"));
+    assert_eq!(object.location(), shown);
+    server.change(|behaviour| behaviour.status = Some(403));
+    let error = range(&object, 0, 1).await.unwrap_err();
+    assert!(!format!("{error} {error:?} {object:?}").contains("f00"));
+    server.change(|behaviour| behaviour.status = None);
+    let again = sources.open(&shown, object.version()).await.unwrap();
+    assert_holds(&again, &noise(10)).await;
+    assert_eq!(kind(crate::sources(&[]).open(&shown, None).await), ErrorKind::SourceDenied);
+}

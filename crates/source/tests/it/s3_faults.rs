@@ -1,0 +1,134 @@
+//! Object stores that fail. The faulty HTTP server plays one bucket with one object.
+
+use crate::faulty_server::{Behaviour, Server};
+use crate::{drain, kind, names, noise, range, sources};
+use howdah_model::ErrorKind;
+use howdah_source::{Object, Sources};
+
+async fn open(server: &Server) -> howdah_model::Result<Object> {
+    sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")])
+        .open("s3://b/f.csv", None)
+        .await
+}
+
+#[tokio::test]
+async fn an_unavailable_store_is_transient_and_asked_once() {
+    let server = Server::start(Behaviour::of(noise(100))).await;
+    let object = open(&server).await.unwrap();
+    server.take_requests();
+    for status in [429, 500, 503] {
+        server.change(|behaviour| behaviour.status = Some(status));
+        assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceTransient);
+        assert_eq!(kind(object.stream(0).await), ErrorKind::SourceTransient);
+        assert_eq!(kind(open(&server).await), ErrorKind::SourceTransient);
+        assert_eq!(server.take_requests().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_transient_and_goes_on_where_it_broke() {
+    let content = noise(200_000);
+    let server = Server::start(Behaviour::of(content.clone())).await;
+    let object = open(&server).await.unwrap();
+    server.take_requests();
+    server.change(|behaviour| behaviour.cut_at = Some(70_000));
+    let mut got = Vec::new();
+    while let Err(error) = drain(object.stream(got.len() as u64).await.unwrap(), &mut got).await {
+        assert_eq!(error.kind(), ErrorKind::SourceTransient, "{error}");
+    }
+    assert!(got == content);
+    let requests = server.take_requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|request| request.contains("if-match: \"v1\"\r\n")), "{requests:?}");
+    server.change(|behaviour| behaviour.cut_at = Some(9));
+    assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceTransient);
+}
+
+#[tokio::test]
+async fn another_version_is_refused_though_the_store_does_not_know_if_match() {
+    let server = Server::start(Behaviour { honours_if_match: false, ..Behaviour::of(noise(100)) }).await;
+    let object = open(&server).await.unwrap();
+    server.change(|behaviour| behaviour.etag = Some("\"v2\""));
+    assert_eq!(kind(range(&object, 0, 10).await), ErrorKind::SourceChanged);
+    assert_eq!(kind(object.stream(0).await), ErrorKind::SourceChanged);
+    assert_eq!(kind(object.stream(50).await), ErrorKind::SourceChanged);
+}
+
+#[tokio::test]
+async fn a_store_that_ignores_ranges_is_refused_not_misread() {
+    let server = Server::start(Behaviour { ranges: false, ..Behaviour::of(noise(100)) }).await;
+    let object = open(&server).await.unwrap();
+    assert_eq!(kind(range(&object, 10, 10).await), ErrorKind::SourceIo);
+}
+
+#[tokio::test]
+async fn google_and_azure_are_read_the_same_way() {
+    let server = Server::start(Behaviour::of(noise(100))).await;
+    let google = [("GOOGLE_BASE_URL", server.url.as_str()), ("GOOGLE_SKIP_SIGNATURE", "true")];
+    let azure = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "a"),
+        ("AZURE_STORAGE_ENDPOINT", server.url.as_str()),
+        ("AZURE_SKIP_SIGNATURE", "true"),
+    ];
+    for (location, variables) in [("gs://b/f.csv", &google[..]), ("az://c/f.csv", &azure[..])] {
+        let object = sources(variables).open(location, Some("v1")).await.unwrap();
+        assert_eq!(object.location(), location);
+        assert_eq!(range(&object, 10, 10).await.unwrap(), noise(100)[10..20], "{location}");
+    }
+    server.change(|behaviour| behaviour.status = Some(403));
+    let error = sources(&azure).open("az://c/f.csv", None).await.unwrap_err();
+    assert!(error.hint().unwrap().contains("AZURE_STORAGE_ACCOUNT_KEY"), "{error}");
+    assert_eq!(kind(sources(&[]).open("az://c/f.csv", None).await), ErrorKind::Usage);
+}
+
+#[tokio::test]
+async fn folder_markers_are_no_objects_but_empty_files_are() {
+    let entry = |key: &str, size: u32| {
+        format!(
+            "<Contents><Key>{key}</Key><Size>{size}</Size><ETag>&quot;v1&quot;</ETag>\
+             <LastModified>2030-01-01T00:00:00.000Z</LastModified></Contents>"
+        )
+    };
+    let entries =
+        [entry("t/", 0), entry("t/empty.csv", 0), entry("t/folder/", 0), entry("t/full.csv", 9)].concat();
+    let mut behaviour = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
+    behaviour
+        .texts
+        .insert("/b?list-type=2&prefix=t%2F", format!("<ListBucketResult>{entries}</ListBucketResult>"));
+    behaviour.texts.insert("/b/t/empty.csv", String::new());
+    let server = Server::start(behaviour).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    let objects = sources.list("s3://b/t/").await.unwrap();
+    assert_eq!(names(&objects), ["empty.csv", "full.csv"]);
+}
+
+/// Asks for an object; gives the request as the store saw it.
+async fn asked_with(server: &Server, metadata: &str) -> String {
+    let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_METADATA_ENDPOINT", metadata)];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Sources::with_environment(variables).unwrap().open("s3://b/f.csv", None).await.unwrap();
+    server.take_requests().remove(0)
+}
+
+#[tokio::test]
+async fn the_role_of_the_machine_signs_where_nothing_else_is_set() {
+    let role =
+        r#"{"AccessKeyId":"ROLE","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}"#;
+    let mut metadata = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
+    metadata.texts.insert("/latest/api/token", "t".to_owned());
+    metadata.texts.insert("/latest/meta-data/iam/security-credentials/", "role".to_owned());
+    metadata.texts.insert("/latest/meta-data/iam/security-credentials/role", role.to_owned());
+    let metadata = Server::start(metadata).await;
+    let server = Server::start(Behaviour::of(noise(10))).await;
+    let request = asked_with(&server, &metadata.url).await;
+    assert!(request.contains("Credential=ROLE/"), "{request}");
+}
+
+#[tokio::test]
+async fn a_machine_without_a_role_reads_unsigned() {
+    let metadata = Server::start(Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) }).await;
+    let server = Server::start(Behaviour::of(noise(10))).await;
+    let request = asked_with(&server, &metadata.url).await;
+    assert!(!request.to_ascii_lowercase().contains("authorization"), "{request}");
+    assert_eq!(metadata.take_requests().len(), 1);
+}
