@@ -1,1 +1,10 @@
-//! howdah-transcode.
+//! Bytes to COPY bytes: decompress, split, encode. Same bytes in, same bytes out; no sockets, files,
+//! clocks or async.
+//!
+//! In the order of the flow:
+//! 1. [`decompress`]: stored bytes to plain bytes;
+//! 2. [`split`]: where records end, exactly as the server's COPY would say.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod split;
