@@ -1,0 +1,8 @@
+//! COPY itself: its statement, sending the bytes, and what its errors mean.
+//! A format and bytes enter, rows in an open transaction leave. Knows nothing of the ledger.
+
+pub(crate) mod server_error;
+mod statement;
+pub(crate) mod stream;
+
+pub use statement::{statement, text_statement};

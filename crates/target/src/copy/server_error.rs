@@ -1,0 +1,225 @@
+//! What the server says about a COPY, made fit for howdah: an [`Error`] with the SQLSTATE, the column,
+//! and the line of the sent data. The server's words for bad input quote the input; quoted parts that
+//! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
+//! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
+
+use crate::error::server_error;
+use howdah_model::{Error, Place, Relation};
+use tokio_postgres::error::DbError;
+
+/// Quotation marks of PostgreSQL's message catalogues.
+const QUOTES: &[char] =
+    &['"', '\u{ab}', '\u{bb}', '\u{201e}', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
+
+/// Where the server reports text that a procedural language's user wrote.
+const USER_TEXT_ROUTINES: &[&str] = &[
+    "exec_stmt_raise",
+    "PLy_elog_impl",
+    "PLy_output",
+    "do_plperl_return_next",
+    "plperl_call_perl_trigger_func",
+];
+
+/// What replaces a cut.
+const CUT: &str = "\"...\"";
+
+/// An error of COPY and the line of the sent data it is about.
+#[derive(Debug, Clone)]
+pub(crate) struct CopyError {
+    pub(crate) error: Error,
+    /// From 1; physical lines, as COPY counts them, newlines inside quotes included.
+    pub(crate) line: Option<u64>,
+}
+
+/// Reads the server's error. `columns` are the columns that were being loaded.
+pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) -> CopyError {
+    let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
+    let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
+    let mut known: Vec<&str> = columns.iter().map(String::as_str).collect();
+    known.extend([relation.name.as_str(), relation.schema.as_str()]);
+    known
+        .extend([db.table(), db.schema(), db.constraint(), db.datatype(), db.column()].into_iter().flatten());
+    // RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
+    let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
+    let sqlstate = if written_by_user { "P0001" } else { db.code().code() };
+    let message = message_without_values(sqlstate, db.message(), &known);
+    let error = server_error(db, &message).at(Place { column, ..Place::default() });
+    CopyError { error, line: spot.map(|spot| spot.line) }
+}
+
+/// The message, safe to show.
+fn message_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
+    match sqlstate.get(..2) {
+        // Integrity violations quote names only (the values are in DETAIL); the rest is about
+        // transactions, resources, privileges, objects, operators and systems, never about a field.
+        Some("08" | "23" | "25" | "28" | "3D" | "40" | "42" | "53" | "55" | "57" | "58") => {
+            message.to_owned()
+        }
+        // Text of a trigger or function: nobody knows what is in it.
+        Some("P0") => {
+            "a trigger or function raised an error; its text may hold row values and is not shown".to_owned()
+        }
+        _ => cut_hex(&cut_quoted(message, known)),
+    }
+}
+
+/// Cuts from the first quotation that is not a known name to the last quotation mark: a value may hold
+/// quotation marks itself, so what looks like text between two quotations need not be.
+fn cut_quoted(message: &str, known: &[&str]) -> String {
+    let is_name = |text: &str| known.contains(&text.trim()) || is_encoding_name(text);
+    let mut from = 0;
+    while let Some(open) = message[from..].find(QUOTES).map(|at| from + at) {
+        let inner = open + message[open..].chars().next().map_or(1, char::len_utf8);
+        let close = message[inner..].find(QUOTES).map(|at| inner + at);
+        match close.filter(|close| is_name(&message[inner..*close])) {
+            Some(close) => from = close + message[close..].chars().next().map_or(1, char::len_utf8),
+            None => {
+                let last = message.rfind(QUOTES).filter(|last| *last >= inner);
+                let rest = last.map_or("", |last| message[last..].trim_start_matches(QUOTES));
+                return format!("{}{CUT}{rest}", &message[..open]);
+            }
+        }
+    }
+    message.to_owned()
+}
+
+/// Names of encodings, which byte sequence errors quote.
+fn is_encoding_name(text: &str) -> bool {
+    const FAMILIES: &[&str] = &[
+        "UTF8",
+        "SQL_ASCII",
+        "LATIN",
+        "ISO_8859",
+        "WIN",
+        "KOI8",
+        "EUC_",
+        "SJIS",
+        "SHIFT_JIS",
+        "BIG5",
+        "GBK",
+        "UHC",
+        "GB18030",
+        "JOHAB",
+        "MULE_INTERNAL",
+    ];
+    let plain = text.len() <= 16 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    plain && FAMILIES.iter().any(|family| text.starts_with(family))
+}
+
+/// Cuts the bytes of invalid sequences (`0xe9 0x61`).
+fn cut_hex(message: &str) -> String {
+    let words = message.split(' ').map(|word| match word.strip_prefix("0x") {
+        Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit()) => "0x..",
+        _ => word,
+    });
+    let mut kept: Vec<&str> = words.collect();
+    kept.dedup_by(|a, b| *a == "0x.." && a == b);
+    kept.join(" ")
+}
+
+/// What a context says.
+#[derive(Debug, PartialEq, Eq)]
+struct Spot {
+    line: u64,
+    column: Option<String>,
+}
+
+/// Finds `COPY t, line 3, column b: "..."` in a context, in whatever language the server speaks: the part
+/// that names COPY and the table, then the first number, then a column of ours. `None` if in doubt.
+fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<Spot> {
+    context.lines().find_map(|text| {
+        let after = after_copy_and_name(text, &relation.name)?;
+        // The value begins at the first quotation mark; numbers and names in it mean nothing.
+        let after = &after[..after.find(QUOTES).unwrap_or(after.len())];
+        let start = after.find(|c: char| c.is_ascii_digit())?;
+        let rest = &after[start..];
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        Some(Spot { line: rest[..end].parse().ok()?, column: named_column(&rest[end..], columns) })
+    })
+}
+
+/// What follows both the word COPY and the table's name, which come in either order (Japanese puts the
+/// name first).
+fn after_copy_and_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    if let Some(after) = text.strip_prefix("COPY ").and_then(|rest| rest.strip_prefix(name)) {
+        return Some(after);
+    }
+    let before_copy = text.strip_prefix(name)?;
+    let at = before_copy.find("COPY").filter(|at| *at <= 8)?;
+    Some(&before_copy[at + 4..])
+}
+
+/// The longest of our columns that stands in the text as a word of its own.
+fn named_column(text: &str, columns: &[String]) -> Option<String> {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    let stands_alone = |column: &&String| {
+        text.match_indices(column.as_str()).any(|(at, found)| {
+            is_edge(text[..at].chars().next_back()) && is_edge(text[at + found.len()..].chars().next())
+        })
+    };
+    columns.iter().filter(|column| !column.is_empty()).filter(stands_alone).max_by_key(|c| c.len()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(context: &str) -> Option<(u64, Option<String>)> {
+        let relation = Relation { schema: "s".to_owned(), name: "t2".to_owned() };
+        let columns = ["a1", "b", "long name"].map(str::to_owned);
+        find_spot(context, &relation, &columns).map(|spot| (spot.line, spot.column))
+    }
+
+    #[test]
+    fn line_and_column_are_found_in_any_language() {
+        let at = |line, column: &str| Some((line, Some(column.to_owned())));
+        assert_eq!(spot("COPY t2, line 3, column b: \"7\""), at(3, "b"));
+        assert_eq!(spot("COPY t2, line 12, column long name: \"7\""), at(12, "long name"));
+        assert_eq!(spot("COPY t2, Zeile 3, Spalte a1: \u{bb}7\u{ab}"), at(3, "a1"));
+        assert_eq!(spot("COPY t2, ligne 3, colonne b : \u{ab} 7 \u{bb}"), at(3, "b"));
+        assert_eq!(spot("t2\u{306e}COPY\u{3001}\u{884c} 3\u{3001}\u{5217} b: \"7\""), at(3, "b"));
+        assert_eq!(spot("COPY t2, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
+        assert_eq!(spot("COPY t2, line 9: \"b,5\""), Some((9, None)));
+        assert_eq!(spot("COPY t2, line 9"), Some((9, None)));
+    }
+
+    #[test]
+    fn a_context_that_is_not_understood_gives_no_line() {
+        for context in
+            ["", "COPY other, line 3", "PL/pgSQL function f() line 3 at RAISE", "COPY t2: \"line 4\""]
+        {
+            assert_eq!(spot(context), None, "{context}");
+        }
+        let nested = "JSON data, line 1: {\"COPY t2, line 7\nCOPY t2, line 3, column b: \"x\"";
+        assert_eq!(spot(nested), Some((3, Some("b".to_owned()))));
+    }
+
+    #[test]
+    fn values_are_cut_from_messages_and_names_are_not() {
+        let clean = |sqlstate, message| message_without_values(sqlstate, message, &["b", "mood"]);
+        assert_eq!(
+            clean("22P02", "invalid input syntax for type integer: \"sec\"ret\""),
+            "invalid input syntax for type integer: \"...\""
+        );
+        assert_eq!(
+            clean("22003", "value \"99999\" is out of range for type integer"),
+            "value \"...\" is out of range for type integer"
+        );
+        assert_eq!(
+            clean("22021", "invalid byte sequence for encoding \"UTF8\": 0xe9 0x61 0x62"),
+            "invalid byte sequence for encoding \"UTF8\": 0x.."
+        );
+        assert_eq!(clean("22P04", "missing data for column \"b\""), "missing data for column \"b\"");
+        assert_eq!(
+            clean("22P02", "ung\u{fc}ltige Eingabesyntax f\u{fc}r Typ integer: \u{bb}secret\u{ab}"),
+            "ung\u{fc}ltige Eingabesyntax f\u{fc}r Typ integer: \"...\""
+        );
+        assert_eq!(
+            clean("23505", "duplicate key value violates unique constraint \"t_pkey\""),
+            "duplicate key value violates unique constraint \"t_pkey\""
+        );
+        assert!(!clean("P0001", "bad row secret").contains("secret"));
+        assert!(!clean("22P02", "unterminated \"secret").contains("secret"));
+        assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
+    }
+}

@@ -1,0 +1,25 @@
+//! Sends a chunk's bytes through COPY and learns how many rows the server took. Bytes enter, a count
+//! leaves; the transaction around it is not this module's business.
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio_postgres::{CopyInSink, Error};
+
+/// Bytes of one CopyData message.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Sends all of `bytes` and ends the COPY; the answer is the server's row count. `sent` grows as pieces
+/// are handed to the connection, which holds at most a few of them.
+pub(crate) async fn send(sink: CopyInSink<Bytes>, mut bytes: Bytes, sent: &AtomicU64) -> Result<u64, Error> {
+    let mut sink = pin!(sink);
+    while !bytes.is_empty() {
+        let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
+        let piece_bytes = piece.len() as u64;
+        // A closed channel means that the connection is gone; `finish` would only say the same.
+        sink.send(piece).await?;
+        sent.fetch_add(piece_bytes, Ordering::Relaxed);
+    }
+    sink.finish().await
+}

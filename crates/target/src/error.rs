@@ -1,0 +1,81 @@
+//! What tokio-postgres reports, as howdah's own errors: the one place where a kind is decided.
+//!
+//! Kinds follow the SQLSTATE (PostgreSQL documentation, appendix A) or the kind of I/O failure, never
+//! the text, which the server may have translated. DETAIL and CONTEXT are left out: they quote rows.
+
+use howdah_model::{Error, ErrorKind};
+use std::error::Error as _;
+use std::io;
+use tokio_postgres::error::{DbError, SqlState};
+
+/// An error of a running session. `doing` completes "while ...".
+pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error {
+    if let Some(db) = error.as_db_error() {
+        return server_error(db, db.message());
+    }
+    if error.is_closed() || io_source(error).is_some() {
+        let cause = io_source(error).map(|e| format!(": {e}")).unwrap_or_default();
+        return Error::new(
+            ErrorKind::ConnectionLost,
+            format!("the connection to the server was lost while {doing}{cause}"),
+        );
+    }
+    // Left over: messages out of order, values that do not convert. Our fault or the library's.
+    let cause = error.source().map(|e| format!(": {e}")).unwrap_or_default();
+    Error::new(ErrorKind::Internal, format!("{error} while {doing}{cause}"))
+}
+
+/// The server's error with this text, its kind decided by SQLSTATE alone.
+pub(crate) fn server_error(db: &DbError, message: &str) -> Error {
+    let code = db.code().code();
+    let error = Error::new(kind_of_sqlstate(code), format!("the server says: {message}")).with_sqlstate(code);
+    match server_hint(db) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// Shutdown, crash, start-up and class 08 end the session but may pass; class 28 and unknown
+/// databases do not; all else, "too many connections" (53300) included, is for the caller's table.
+pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
+    match code {
+        "57P01" | "57P02" | "57P03" => ErrorKind::ConnectionLost,
+        "3D000" => ErrorKind::ConnectionRefused,
+        _ if code.starts_with("08") => ErrorKind::ConnectionLost,
+        _ if code.starts_with("28") => ErrorKind::ConnectionRefused,
+        _ => ErrorKind::Server,
+    }
+}
+
+fn server_hint(db: &DbError) -> Option<String> {
+    let own = match *db.code() {
+        SqlState::INSUFFICIENT_PRIVILEGE => "ask the owner to GRANT the privilege to this role",
+        SqlState::TOO_MANY_CONNECTIONS => "use fewer --jobs, or raise max_connections",
+        SqlState::INVALID_PASSWORD => "check PGPASSWORD, the .pgpass entry or the URL's password",
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => "check pg_hba.conf on the server and sslmode",
+        SqlState::INVALID_CATALOG_NAME => "name an existing database in --to or PGDATABASE",
+        SqlState::DISK_FULL => "free or add disk space on the server; then run the same command again",
+        _ => return None,
+    };
+    Some(own.to_owned())
+}
+
+/// The I/O error behind a session's failure, if that is what it was.
+pub(crate) fn io_source(error: &tokio_postgres::Error) -> Option<&io::Error> {
+    error.source()?.downcast_ref::<io::Error>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_the_sqlstate() {
+        assert_eq!(kind_of_sqlstate("57P01"), ErrorKind::ConnectionLost);
+        assert_eq!(kind_of_sqlstate("08006"), ErrorKind::ConnectionLost);
+        assert_eq!(kind_of_sqlstate("28P01"), ErrorKind::ConnectionRefused);
+        assert_eq!(kind_of_sqlstate("3D000"), ErrorKind::ConnectionRefused);
+        assert_eq!(kind_of_sqlstate("53300"), ErrorKind::Server);
+        assert_eq!(kind_of_sqlstate("22P02"), ErrorKind::Server);
+    }
+}

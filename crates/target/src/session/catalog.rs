@@ -1,0 +1,161 @@
+//! The shape of a table, read from the catalog. A name as the user wrote it enters and is resolved by the
+//! server's own rules (case folding, quotes, `search_path`); a [`Table`] leaves, or a Table error for what
+//! is not there or takes no rows. One round trip, a second only to suggest names.
+
+use super::Session;
+use crate::error::session_error;
+use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// Relation and columns in one answer: a relation without columns gives one row of nulls.
+/// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4).
+const TABLE_SQL: &str = "\
+    SELECT c.oid, n.nspname, c.relname, c.relkind::text, a.attname, \
+           pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, a.atthasdef, \
+           a.attgenerated <> '', a.attidentity <> '', \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68 = 68) \
+    FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+    WHERE c.oid = pg_catalog.to_regclass($1) \
+    ORDER BY a.attnum";
+
+/// Relations that take rows, to compare a misspelt name with; at most so many are looked at.
+const NAMES_SQL: &str = "\
+    SELECT n.nspname, c.relname, pg_catalog.pg_table_is_visible(c.oid) \
+    FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p', 'f', 'v') AND n.nspname <> 'information_schema' \
+      AND n.nspname !~ '^pg_' \
+    ORDER BY 3 DESC, 1, 2 LIMIT 2000";
+
+/// Reads the relation that this name means to the server.
+///
+/// # Errors
+/// Table, if there is none, the name is malformed or the relation takes no rows; those of the session.
+pub async fn read_table(session: &Session, written_name: &str) -> Result<Table> {
+    let rows = match session.client().query_typed(TABLE_SQL, &[(&written_name, Type::TEXT)]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(name_error(&error, written_name)),
+    };
+    let Some(first) = rows.first() else {
+        return Err(missing(session, written_name).await);
+    };
+    let relation = Relation { schema: first.get(1), name: first.get(2) };
+    let kind = relation_kind(first, &relation)?;
+    let columns: Vec<Column> = rows.iter().filter_map(column).collect();
+    if columns.is_empty() {
+        return Err(Error::new(ErrorKind::Table, format!("table {relation} has no columns")));
+    }
+    Ok(Table { relation, oid: first.get(0), kind, columns })
+}
+
+fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
+    let what = match row.get::<_, &str>(3) {
+        "r" => return Ok(RelationKind::Table),
+        "p" => return Ok(RelationKind::Partitioned),
+        "f" => return Ok(RelationKind::Foreign),
+        "v" if row.get(11) => return Ok(RelationKind::View),
+        "v" => {
+            let message =
+                format!("{relation} is a view without an INSTEAD OF INSERT trigger; expected a table");
+            return Err(Error::new(ErrorKind::Table, message).with_hint("load the table behind the view"));
+        }
+        "m" => "a materialized view",
+        "i" | "I" => "an index",
+        "S" => "a sequence",
+        "c" => "a composite type",
+        _ => "no table",
+    };
+    Err(Error::new(ErrorKind::Table, format!("{relation} is {what}; expected a table")))
+}
+
+fn column(row: &Row) -> Option<Column> {
+    let name: Option<String> = row.get(4);
+    let (generated, identity): (bool, bool) = (row.get(9), row.get(10));
+    Some(Column {
+        name: name?,
+        type_name: row.get(5),
+        type_oid: row.get(6),
+        not_null: row.get(7),
+        // A generation expression is kept where defaults are, but is none.
+        has_default: (row.get::<_, bool>(8) && !generated) || identity,
+        generated,
+        identity,
+    })
+}
+
+/// A malformed name (class 42) is the user's; anything else is the session's.
+fn name_error(error: &tokio_postgres::Error, written_name: &str) -> Error {
+    let mapped = session_error(error, "reading the table's columns");
+    match error.code() {
+        Some(code) if matches!(code.code(), "42602" | "42601" | "0A000") => {
+            let message = format!("\"{written_name}\" is no name of a table: {}", mapped.message());
+            Error::new(ErrorKind::Table, message)
+                .with_hint("write schema.name, with double quotes around parts that need them")
+        }
+        Some(code) if code.code().starts_with("42") => mapped.with_kind(ErrorKind::Table),
+        _ => mapped,
+    }
+}
+
+async fn missing(session: &Session, written_name: &str) -> Error {
+    let error = Error::new(ErrorKind::Table, format!("table {written_name} does not exist"));
+    // Only a hint depends on this: its failure is not worth reporting.
+    let Ok(rows) = session.client().query_typed(NAMES_SQL, &[]).await else { return error };
+    let wanted = bare_name(written_name);
+    let close = |row: &&Row| {
+        let name: &str = row.get(1);
+        distance_at_most_2(&wanted, &name.to_lowercase())
+    };
+    let name = |row: &Row| {
+        let (schema, name, visible): (&str, &str, bool) = (row.get(0), row.get(1), row.get(2));
+        if visible { name.to_owned() } else { format!("{schema}.{name}") }
+    };
+    let close: Vec<String> = rows.iter().filter(close).take(5).map(name).collect();
+    match close.is_empty() {
+        true => error.with_hint("create it first, or name another with --table; howdah creates no tables"),
+        false => error.with_hint(format!("did you mean {}?", close.join(" or "))),
+    }
+}
+
+/// The last part of a written name, unquoted and in lower case.
+fn bare_name(written_name: &str) -> String {
+    let last = written_name.rsplit('.').next().unwrap_or(written_name);
+    last.trim().trim_matches('"').to_lowercase()
+}
+
+/// Levenshtein distance of 2 or less, in words long enough for that to mean something.
+fn distance_at_most_2(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()] <= 2.min(a.len() / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_near_and_others_are_not() {
+        for (a, b, near) in [
+            ("title_basic", "title_basics", true),
+            ("flihgts", "flights", true),
+            ("t", "u", false),
+            ("t", "t", true),
+            ("orders", "lineitem", false),
+        ] {
+            assert_eq!(distance_at_most_2(a, b), near, "{a} {b}");
+        }
+        assert_eq!(bare_name("Public.\"Titles\""), "titles");
+    }
+}

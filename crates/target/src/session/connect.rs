@@ -1,0 +1,270 @@
+//! From a [`Conninfo`] to an open [`Session`]: hosts in order, every address of a host, the TLS attempts its
+//! `sslmode` allows, then the start settings and the check of `target_session_attrs`. One round trip after
+//! authentication. As in libpq, only a failure to reach a server, or a server of the wrong kind, leads to
+//! the next host; a refusal ends the search. TLS is given up only where `allow` and `prefer` say so.
+
+use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
+use super::hosts::{Address, Host};
+use super::{Backend, Session, settings, tls};
+use crate::error::{io_source, server_error, session_error};
+use howdah_model::{Error, ErrorKind, Result};
+use std::error::Error as _;
+use std::net::IpAddr;
+use tokio::time::timeout;
+use tokio_postgres::config::{SslMode, SslNegotiation};
+use tokio_postgres::{Config, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// The oldest server howdah is tested with.
+const SERVER_VERSION_MIN: u32 = 130_000;
+
+/// Why one address did not give a session, and whether the next may be tried.
+struct Failure {
+    error: Error,
+    try_next: bool,
+}
+
+/// Opens a session with the first host that will do.
+pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
+    let connector = tls::connector(&info.tls)?;
+    let passes: &[SessionAttrs] = match info.session_attrs {
+        SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+        _ => std::slice::from_ref(&info.session_attrs),
+    };
+    let mut last = None;
+    for attrs in passes {
+        let mut hosts: Vec<&Host> = info.hosts.iter().collect();
+        if info.shuffle {
+            fastrand::shuffle(&mut hosts);
+        }
+        for host in hosts {
+            match connect_host(info, host, *attrs, &connector).await {
+                Ok(session) => return Ok(session),
+                Err(failure) if failure.try_next => last = Some(failure.error),
+                Err(failure) => return Err(failure.error),
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::new(ErrorKind::Usage, "no host to connect to")))
+}
+
+async fn connect_host(
+    info: &Conninfo,
+    host: &Host,
+    attrs: SessionAttrs,
+    connector: &MakeRustlsConnect,
+) -> Result<Session, Failure> {
+    let mut last = None;
+    for address in addresses(info, host).await? {
+        let attempt = connect_address(info, host, address, attrs, connector);
+        let result = match info.timing.connect {
+            None => attempt.await,
+            Some(limit) => timeout(limit, attempt).await.unwrap_or_else(|_| {
+                let message = format!("no answer from {host} within connect_timeout ({} s)", limit.as_secs());
+                Err(Failure { error: Error::new(ErrorKind::ConnectionLost, message), try_next: true })
+            }),
+        };
+        match result {
+            Err(failure) if failure.try_next => last = Some(failure),
+            done => return done,
+        }
+    }
+    Err(last.unwrap_or_else(|| {
+        let message = format!("the host name of {host} has no address");
+        Failure { error: Error::new(ErrorKind::ConnectionLost, message), try_next: true }
+    }))
+}
+
+/// The numeric addresses of a host; `None` stands for a unix socket.
+async fn addresses(info: &Conninfo, host: &Host) -> Result<Vec<Option<IpAddr>>, Failure> {
+    let name = match &host.address {
+        Address::Unix(_) => return Ok(vec![None]),
+        Address::Ip { ip, .. } => return Ok(vec![Some(*ip)]),
+        Address::Name(name) => name,
+    };
+    let found = tokio::net::lookup_host((name.as_str(), host.port)).await.map_err(|error| {
+        let message = format!("could not translate host name \"{name}\" to address: {error}");
+        let error =
+            Error::new(ErrorKind::ConnectionLost, message).with_hint("check the host in --to or PGHOST");
+        Failure { error, try_next: true }
+    })?;
+    let mut found: Vec<Option<IpAddr>> = found.map(|address| Some(address.ip())).collect();
+    if info.shuffle {
+        fastrand::shuffle(&mut found);
+    }
+    Ok(found)
+}
+
+async fn connect_address(
+    info: &Conninfo,
+    host: &Host,
+    address: Option<IpAddr>,
+    attrs: SessionAttrs,
+    connector: &MakeRustlsConnect,
+) -> Result<Session, Failure> {
+    let (first, second) = match (address, info.tls.mode) {
+        (None, _) | (_, Wanted::Disable) => (SslMode::Disable, None),
+        (_, Wanted::Allow) => (SslMode::Disable, Some(SslMode::Require)),
+        (_, Wanted::Prefer) => (SslMode::Prefer, Some(SslMode::Disable)),
+        _ => (SslMode::Require, None),
+    };
+    let error = match open(info, host, address, first, connector).await {
+        Ok(session) => return start(session, host, attrs).await,
+        Err(error) => error,
+    };
+    // A second attempt can only help against what the other encryption changes: a refusal or bad TLS.
+    let refused = error.as_db_error().is_some() || !is_io_failure(&error);
+    match second.filter(|_| refused) {
+        None => Err(failure(&error, info, host)),
+        Some(second) => match open(info, host, address, second, connector).await {
+            Ok(session) => start(session, host, attrs).await,
+            // What the attempt with TLS said is the better explanation.
+            Err(other) if first == SslMode::Disable => Err(failure(&other, info, host)),
+            Err(_) => Err(failure(&error, info, host)),
+        },
+    }
+}
+
+type Opened = (tokio_postgres::Client, Driver, u32);
+type Driver = std::pin::Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
+
+async fn open(
+    info: &Conninfo,
+    host: &Host,
+    address: Option<IpAddr>,
+    ssl_mode: SslMode,
+    connector: &MakeRustlsConnect,
+) -> Result<Opened, tokio_postgres::Error> {
+    let mut config = Config::new();
+    config.user(&info.user).dbname(&info.database).application_name(&info.application_name);
+    config.ssl_mode(ssl_mode).channel_binding(info.channel_binding).port(host.port);
+    if info.tls.direct && ssl_mode == SslMode::Require {
+        config.ssl_negotiation(SslNegotiation::Direct);
+    }
+    if let Some(options) = &info.options {
+        config.options(options);
+    }
+    if let Some(password) = &host.password {
+        config.password(password);
+    }
+    config.keepalives(info.timing.keepalives).keepalives_idle(info.timing.keepalives_idle);
+    config
+        .keepalives_interval(info.timing.keepalives_interval)
+        .keepalives_retries(info.timing.keepalives_count);
+    if let Some(limit) = info.timing.tcp_user {
+        config.tcp_user_timeout(limit);
+    }
+    match (&host.address, address) {
+        (Address::Unix(directory), _) => {
+            config.host_path(directory);
+        }
+        (Address::Name(name) | Address::Ip { name: Some(name), .. }, Some(ip)) => {
+            config.host(name).hostaddr(ip);
+        }
+        (_, Some(ip)) => {
+            config.host(ip.to_string()).hostaddr(ip);
+        }
+        (_, None) => {}
+    }
+    let (client, connection) = config.connect(connector.clone()).await?;
+    let major = connection.parameter("server_version").map_or(0, leading_number);
+    Ok((client, Box::pin(connection), major))
+}
+
+fn leading_number(text: &str) -> u32 {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+/// Applies the start settings and learns what the session is.
+async fn start(opened: Opened, host: &Host, attrs: SessionAttrs) -> Result<Session, Failure> {
+    let (client, driver, major) = opened;
+    let mut session = Session::new(client, driver);
+    let sql = settings::start_sql(major)
+        + "SELECT pg_catalog.current_setting('server_version_num'), pid, \
+           (pg_catalog.date_part('epoch', backend_start) * 1000000)::pg_catalog.int8, \
+           pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only') \
+           FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
+    let answers = session.client().simple_query(&sql).await.map_err(|error| Failure {
+        error: session_error(&error, "setting up the session"),
+        try_next: error.as_db_error().is_none(),
+    })?;
+    let row = answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let Some(row) = row else {
+        let error = Error::new(ErrorKind::Internal, format!("{host} does not say what it is"));
+        return Err(Failure { error, try_next: false });
+    };
+    session.server_version = number(row, 0);
+    session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
+    check_version(session.server_version, host)?;
+    check_attrs(attrs, row.get(3) == Some("t"), row.get(4) == Some("on"), host)?;
+    Ok(session)
+}
+
+fn number<T: std::str::FromStr + Default>(row: &SimpleQueryRow, index: usize) -> T {
+    row.get(index).and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+fn check_version(version: u32, host: &Host) -> Result<(), Failure> {
+    if version >= SERVER_VERSION_MIN {
+        return Ok(());
+    }
+    let (major, oldest) = (version / 10_000, SERVER_VERSION_MIN / 10_000);
+    let message = format!("{host} is PostgreSQL {major}; expected {oldest} or newer");
+    Err(Failure { error: Error::new(ErrorKind::ConnectionRefused, message), try_next: false })
+}
+
+fn check_attrs(attrs: SessionAttrs, standby: bool, read_only: bool, host: &Host) -> Result<(), Failure> {
+    let (fits, what) = match attrs {
+        SessionAttrs::Any | SessionAttrs::PreferStandby => (true, ""),
+        SessionAttrs::ReadWrite => (!standby && !read_only, "session is read-only"),
+        SessionAttrs::ReadOnly => (standby || read_only, "session is not read-only"),
+        SessionAttrs::Primary => (!standby, "server is in hot standby mode"),
+        SessionAttrs::Standby => (standby, "server is not in hot standby mode"),
+    };
+    if fits {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::ConnectionLost, format!("{host}: {what}"))
+        .with_hint("target_session_attrs asks for another kind of server; a failover may be going on");
+    Err(Failure { error, try_next: true })
+}
+
+/// The socket, not the server or TLS, is what failed.
+fn is_io_failure(error: &tokio_postgres::Error) -> bool {
+    error.is_closed() || io_source(error).is_some_and(|io| tls_cause(io).is_none())
+}
+
+fn tls_cause(error: &std::io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref::<rustls::Error>()
+}
+
+fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
+    if let Some(db) = error.as_db_error() {
+        let message = format!("connection to {host} failed: {}", db.message());
+        let error = server_error(db, &message);
+        // "Cannot connect now" (57P03) is start-up, shutdown or recovery: another host may be ready.
+        return Failure { error, try_next: db.code().code() == "57P03" };
+    }
+    if is_io_failure(error) {
+        let cause = io_source(error).map_or_else(|| "closed by the server".to_owned(), ToString::to_string);
+        let error = Error::new(ErrorKind::ConnectionLost, format!("connection to {host} failed: {cause}"))
+            .with_hint("check that the server runs there and accepts connections");
+        return Failure { error, try_next: true };
+    }
+    let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    let message = format!("connection to {host} failed: {cause}");
+    let refused = Error::new(ErrorKind::ConnectionRefused, message);
+    let error = match (io_source(error).and_then(tls_cause), &host.password) {
+        (Some(_), _) => refused.with_hint("check sslmode and sslrootcert, and the server's certificate"),
+        (None, None) => refused.with_hint(format!(
+            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass; this was role {}, database {}",
+            info.user, info.database
+        )),
+        (None, Some(_)) => refused.with_hint("check sslmode, channel_binding and the server's pg_hba.conf"),
+    };
+    Failure { error, try_next: false }
+}

@@ -1,0 +1,346 @@
+//! Who to connect to and how: a connection string, a service, libpq's environment and its defaults
+//! resolved into one value, with libpq's precedence (explicit, service, environment, default).
+//! Values that ask for what howdah cannot do are refused, never dropped. Holds secrets: `Debug` and
+//! `display` leave them out.
+
+use super::hosts::{self, Host};
+use super::keyword::{self, Treatment};
+use super::pgpass::{self, Login};
+use super::service;
+use super::surroundings::Surroundings;
+use super::words::{self, Words};
+use howdah_model::{Error, ErrorKind, Result};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How much TLS is wanted; names and meaning are libpq's `sslmode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SslMode {
+    Disable,
+    Allow,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Which server of several will do; libpq's `target_session_attrs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionAttrs {
+    Any,
+    ReadWrite,
+    ReadOnly,
+    Primary,
+    Standby,
+    PreferStandby,
+}
+
+/// Where TLS finds its certificates, and how it begins.
+#[derive(Debug, Clone)]
+pub(super) struct TlsSettings {
+    pub(super) mode: SslMode,
+    /// `sslnegotiation=direct`: no SSLRequest round trip; servers from 17 on.
+    pub(super) direct: bool,
+    /// `sslsni`.
+    pub(super) server_name_indication: bool,
+    /// `sslrootcert`; `None` is the default file.
+    pub(super) root_cert: Option<String>,
+    pub(super) cert: Option<String>,
+    pub(super) key: Option<String>,
+    /// `sslcertmode=disable`: send no client certificate even if there is one.
+    pub(super) send_cert: bool,
+    /// `~/.postgresql`.
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// TCP keepalive and time-outs.
+#[derive(Debug, Clone)]
+pub(super) struct Timing {
+    /// For the whole of one attempt at one address; `None` waits for ever.
+    pub(super) connect: Option<Duration>,
+    pub(super) keepalives: bool,
+    pub(super) keepalives_idle: Duration,
+    pub(super) keepalives_interval: Duration,
+    pub(super) keepalives_count: u32,
+    pub(super) tcp_user: Option<Duration>,
+}
+
+/// A resolved connection description.
+#[derive(Clone)]
+pub struct Conninfo {
+    pub(super) hosts: Vec<Host>,
+    pub(super) user: String,
+    pub(super) database: String,
+    pub(super) options: Option<String>,
+    pub(super) application_name: String,
+    pub(super) client_encoding: Option<String>,
+    pub(super) tls: TlsSettings,
+    pub(super) timing: Timing,
+    pub(super) channel_binding: tokio_postgres::config::ChannelBinding,
+    pub(super) session_attrs: SessionAttrs,
+    /// `load_balance_hosts=random`.
+    pub(super) shuffle: bool,
+    warnings: Vec<String>,
+}
+
+impl Conninfo {
+    /// Resolves `--to`. Without it, and with no variable that names a server (PGHOST, PGHOSTADDR, PGPORT,
+    /// PGDATABASE, PGUSER, PGSERVICE), the answer is `None`: the embedded server is meant.
+    ///
+    /// # Errors
+    /// Usage, for malformed text, unknown keywords, bad values and settings howdah cannot honour.
+    pub fn resolve(to: Option<&str>) -> Result<Option<Conninfo>> {
+        Conninfo::resolve_in(to, &Surroundings::of_this_process())
+    }
+
+    pub(super) fn resolve_in(to: Option<&str>, around: &Surroundings) -> Result<Option<Conninfo>> {
+        if to.is_none() && !keyword::NAMING_VARIABLES.iter().any(|name| around.variable(name).is_some()) {
+            return Ok(None);
+        }
+        let mut words = words::parse(to.unwrap_or_default())?;
+        service::apply(&mut words, around)?;
+        add_environment(&mut words, around);
+        refuse_unsupported(&words)?;
+        build(&words, around).map(Some)
+    }
+
+    /// `postgresql://user@host:port/database`, without password or other parameters.
+    pub fn display(&self) -> String {
+        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
+        format!("postgresql://{}@{}/{}", self.user, hosts.join(","), self.database)
+    }
+
+    /// Every host is a unix socket or a loopback address, so the server shares this machine's CPUs.
+    pub fn is_local(&self) -> bool {
+        self.hosts.iter().all(Host::is_local)
+    }
+
+    /// The database name.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// The user name.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// `client_encoding` or PGCLIENTENCODING, if set: what psql would take as a file's encoding. The session
+    /// itself always speaks UTF8, and COPY names the file's encoding.
+    pub fn client_encoding(&self) -> Option<&str> {
+        self.client_encoding.as_deref()
+    }
+
+    /// What libpq would print to stderr: a password file ignored for its permissions.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl fmt::Debug for Conninfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Conninfo").field(&self.display()).finish()
+    }
+}
+
+/// Fills what neither the string nor the service gave.
+fn add_environment(words: &mut Words, around: &Surroundings) {
+    for keyword in keyword::KEYWORDS {
+        if let Some(value) = keyword.variable.and_then(|name| around.variable(name)) {
+            words.entry(keyword.name).or_insert_with(|| value.to_owned());
+        }
+    }
+}
+
+fn refuse_unsupported(words: &Words) -> Result<()> {
+    for (name, value) in words {
+        let Some(keyword) = keyword::find(name) else { continue };
+        if let Treatment::OnlyIf(values) = keyword.treatment
+            && !values.contains(&value.as_str())
+        {
+            let from = keyword.variable.map(|name| format!(" (or {name})")).unwrap_or_default();
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!("{name}{from} is set to what howdah does not support"),
+            )
+            .with_hint(format!("leave {name} out, or load through a connection that does not need it")));
+        }
+    }
+    Ok(())
+}
+
+/// A keyword's value; empty counts as unset, as it does for most of libpq's.
+pub(super) fn value<'a>(words: &'a Words, name: &str) -> Option<&'a str> {
+    words.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn invalid(name: &str, text: &str, expected: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("invalid {name} value: \"{text}\", expected {expected}"))
+}
+
+/// One of several words.
+fn choice<T: Copy>(words: &Words, name: &str, default: T, choices: &[(&str, T)]) -> Result<T> {
+    let Some(text) = value(words, name) else { return Ok(default) };
+    match choices.iter().find(|(word, _)| *word == text) {
+        Some((_, choice)) => Ok(*choice),
+        None => {
+            let names: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            Err(invalid(name, text, &names.join(", ")))
+        }
+    }
+}
+
+fn number(words: &Words, name: &str) -> Result<Option<u32>> {
+    let Some(text) = value(words, name) else { return Ok(None) };
+    // libpq takes negative time-outs as zero.
+    let number: i32 = text.trim().parse().map_err(|_| invalid(name, text, "an integer"))?;
+    Ok(Some(u32::try_from(number).unwrap_or(0)))
+}
+
+fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
+    use tokio_postgres::config::ChannelBinding;
+    let no_user = || {
+        Error::new(ErrorKind::Usage, "the name of the operating system's user is unknown")
+            .with_hint("name the database role with user=... or PGUSER")
+    };
+    let user = value(words, "user").map(str::to_owned).or_else(|| around.user.clone()).ok_or_else(no_user)?;
+    let database = value(words, "dbname").unwrap_or(&user).to_owned();
+    let tls = tls_settings(words, around)?;
+    let application_name =
+        value(words, "application_name").or_else(|| value(words, "fallback_application_name"));
+    let mut info = Conninfo {
+        hosts: hosts::resolve(words)?,
+        options: server_options(words, around),
+        application_name: application_name.unwrap_or("howdah").to_owned(),
+        client_encoding: value(words, "client_encoding").map(str::to_owned),
+        channel_binding: choice(
+            words,
+            "channel_binding",
+            ChannelBinding::Prefer,
+            &[
+                ("disable", ChannelBinding::Disable),
+                ("prefer", ChannelBinding::Prefer),
+                ("require", ChannelBinding::Require),
+            ],
+        )?,
+        session_attrs: session_attrs(words)?,
+        shuffle: choice(words, "load_balance_hosts", false, &[("disable", false), ("random", true)])?,
+        timing: timing(words)?,
+        warnings: Vec::new(),
+        user,
+        database,
+        tls,
+    };
+    find_passwords(&mut info, words, around);
+    Ok(info)
+}
+
+fn session_attrs(words: &Words) -> Result<SessionAttrs> {
+    choice(
+        words,
+        "target_session_attrs",
+        SessionAttrs::Any,
+        &[
+            ("any", SessionAttrs::Any),
+            ("read-write", SessionAttrs::ReadWrite),
+            ("read-only", SessionAttrs::ReadOnly),
+            ("primary", SessionAttrs::Primary),
+            ("standby", SessionAttrs::Standby),
+            ("prefer-standby", SessionAttrs::PreferStandby),
+        ],
+    )
+}
+
+fn tls_settings(words: &Words, around: &Surroundings) -> Result<TlsSettings> {
+    let system_roots = value(words, "sslrootcert") == Some("system");
+    let default = if system_roots { SslMode::VerifyFull } else { SslMode::Prefer };
+    let mode = choice(
+        words,
+        "sslmode",
+        default,
+        &[
+            ("disable", SslMode::Disable),
+            ("allow", SslMode::Allow),
+            ("prefer", SslMode::Prefer),
+            ("require", SslMode::Require),
+            ("verify-ca", SslMode::VerifyCa),
+            ("verify-full", SslMode::VerifyFull),
+        ],
+    )?;
+    let direct = choice(words, "sslnegotiation", false, &[("postgres", false), ("direct", true)])?;
+    let weak = |with: &str, enough: &str| {
+        let message = format!("this sslmode is too weak for {with}");
+        Err(Error::new(ErrorKind::Usage, message).with_hint(format!("use sslmode={enough}")))
+    };
+    if system_roots && mode != SslMode::VerifyFull {
+        return weak("sslrootcert=system", "verify-full");
+    }
+    if direct && mode < SslMode::Require {
+        return weak("sslnegotiation=direct", "require (or a stronger one)");
+    }
+    Ok(TlsSettings {
+        mode,
+        direct,
+        server_name_indication: choice(words, "sslsni", true, &[("0", false), ("1", true)])?,
+        root_cert: value(words, "sslrootcert").map(str::to_owned),
+        cert: value(words, "sslcert").map(str::to_owned),
+        key: value(words, "sslkey").map(str::to_owned),
+        send_cert: choice(words, "sslcertmode", true, &[("disable", false), ("allow", true)])?,
+        directory: around.home.as_ref().map(|home| home.join(".postgresql")),
+    })
+}
+
+/// Without a word of the user, keepalive probes begin after 60 s of silence, not after the system's
+/// usual 2 h: a session that waits for a lock or a long COMMIT is silent, and NAT gateways and load
+/// balancers forget silent connections after about 350 s.
+fn timing(words: &Words) -> Result<Timing> {
+    let seconds = |name: &str, default: u64| -> Result<Duration> {
+        let given = number(words, name)?.filter(|seconds| *seconds > 0);
+        Ok(Duration::from_secs(given.map_or(default, u64::from)))
+    };
+    Ok(Timing {
+        connect: Some(seconds("connect_timeout", 0)?).filter(|timeout| !timeout.is_zero()),
+        keepalives: number(words, "keepalives")? != Some(0),
+        keepalives_idle: seconds("keepalives_idle", 60)?,
+        keepalives_interval: seconds("keepalives_interval", 10)?,
+        keepalives_count: number(words, "keepalives_count")?.filter(|count| *count > 0).unwrap_or(6),
+        tcp_user: number(words, "tcp_user_timeout")?
+            .filter(|ms| *ms > 0)
+            .map(|ms| Duration::from_millis(u64::from(ms))),
+    })
+}
+
+/// `options`, followed by what libpq sends for PGDATESTYLE, PGTZ and PGGEQO; later ones win, as there.
+fn server_options(words: &Words, around: &Surroundings) -> Option<String> {
+    let mut parts: Vec<String> = value(words, "options").map(str::to_owned).into_iter().collect();
+    for (variable, setting) in keyword::SERVER_SETTINGS {
+        if let Some(text) = around.variable(variable).filter(|text| !text.eq_ignore_ascii_case("default")) {
+            let escaped = text.replace('\\', "\\\\").replace(' ', "\\ ");
+            parts.push(format!("-c {setting}={escaped}"));
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// The given password for every host, or each host's own from the password file.
+fn find_passwords(info: &mut Conninfo, words: &Words, around: &Surroundings) {
+    if let Some(password) = value(words, "password") {
+        info.hosts.iter_mut().for_each(|host| host.password = Some(password.to_owned()));
+        return;
+    }
+    let default = around.home.as_ref().map(|home| home.join(".pgpass"));
+    let Some(file) = value(words, "passfile").map(PathBuf::from).or(default) else { return };
+    let mut warnings = Vec::new();
+    for host in &mut info.hosts {
+        let port = host.port.to_string();
+        let name = host.password_file_name();
+        let login = Login { host: &name, port: &port, database: &info.database, user: &info.user };
+        host.password = pgpass::lookup(Path::new(&file), &login, |warning| {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        });
+    }
+    info.warnings = warnings;
+}

@@ -1,0 +1,187 @@
+//! The hosts of a connection description: `host`, `hostaddr` and `port` lists paired as libpq pairs them,
+//! with the default unix socket directory where no host is named. Lists of unequal length are refused.
+
+use super::conninfo::value;
+use super::words::Words;
+use howdah_model::{Error, ErrorKind, Result};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// Where servers put their socket: Debian and most packages, then PostgreSQL's own default.
+const SOCKET_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/tmp"];
+
+/// More than this is a mistake in a list, not a cluster.
+const HOSTS_MAX: usize = 1000;
+
+/// Where one server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Address {
+    /// The directory of a unix socket.
+    Unix(PathBuf),
+    /// A name to look up, also the name a certificate must bear.
+    Name(String),
+    /// A numeric address, with the name a certificate must bear if one was given.
+    Ip { ip: IpAddr, name: Option<String> },
+}
+
+/// One server to try.
+#[derive(Clone)]
+pub(super) struct Host {
+    pub(super) address: Address,
+    pub(super) port: u16,
+    pub(super) password: Option<String>,
+}
+
+impl Host {
+    /// A unix socket or a loopback address.
+    pub(super) fn is_local(&self) -> bool {
+        match &self.address {
+            Address::Unix(_) => true,
+            Address::Name(name) => {
+                name == "localhost" || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+            }
+            Address::Ip { ip, .. } => ip.is_loopback(),
+        }
+    }
+
+    /// What the first field of a password file is compared with.
+    pub(super) fn password_file_name(&self) -> String {
+        match &self.address {
+            Address::Unix(directory) if is_default_directory(directory) => "localhost".to_owned(),
+            Address::Unix(directory) => directory.display().to_string(),
+            Address::Name(name) | Address::Ip { name: Some(name), .. } => name.clone(),
+            Address::Ip { ip, name: None } => ip.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    /// `host:port`, a socket directory percent-encoded as URIs want it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Unix(directory) => f.write_str(&directory.display().to_string().replace('/', "%2F"))?,
+            Address::Name(name) | Address::Ip { name: Some(name), .. } if name.contains(':') => {
+                write!(f, "[{name}]")?;
+            }
+            Address::Name(name) | Address::Ip { name: Some(name), .. } => f.write_str(name)?,
+            Address::Ip { ip: IpAddr::V6(ip), .. } => write!(f, "[{ip}]")?,
+            Address::Ip { ip, .. } => write!(f, "{ip}")?,
+        }
+        write!(f, ":{}", self.port)
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}
+
+/// Pairs the three lists.
+pub(super) fn resolve(words: &Words) -> Result<Vec<Host>> {
+    let list = |name| value(words, name).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>());
+    let names: Option<Vec<&str>> = list("host");
+    let addresses: Option<Vec<&str>> = list("hostaddr");
+    if let (Some(names), Some(addresses)) = (&names, &addresses)
+        && names.len() != addresses.len()
+    {
+        let (names, addresses) = (names.len(), addresses.len());
+        return Err(usage(format!("could not match {names} host names to {addresses} hostaddr values")));
+    }
+    let count = names.as_ref().or(addresses.as_ref()).map_or(1, Vec::len);
+    let ports = list("port").unwrap_or_default();
+    if ports.len() > 1 && ports.len() != count {
+        return Err(usage(format!("could not match {} port numbers to {count} hosts", ports.len())));
+    }
+    if count > HOSTS_MAX {
+        return Err(usage(format!("{count} hosts are named, at most {HOSTS_MAX} are allowed")));
+    }
+    let nth = |list: &Option<Vec<&str>>, index: usize| -> String {
+        list.as_ref().and_then(|list| list.get(index)).copied().unwrap_or_default().to_owned()
+    };
+    (0..count)
+        .map(|index| {
+            let port = parse_port(ports.get(index).or(ports.first()).copied().unwrap_or_default())?;
+            let address = parse_address(&nth(&names, index), &nth(&addresses, index), port)?;
+            Ok(Host { address, port, password: None })
+        })
+        .collect()
+}
+
+fn parse_port(text: &str) -> Result<u16> {
+    if text.is_empty() {
+        return Ok(5432);
+    }
+    let port = text.parse().ok().filter(|port| *port != 0);
+    port.ok_or_else(|| usage(format!("invalid port number: \"{text}\", expected 1 to 65535")))
+}
+
+fn parse_address(name: &str, address: &str, port: u16) -> Result<Address> {
+    if !address.is_empty() {
+        let ip = address
+            .parse()
+            .map_err(|_| usage(format!("could not parse network address \"{address}\" of hostaddr")))?;
+        let name = Some(name).filter(|name| !name.is_empty() && !name.starts_with('/'));
+        return Ok(Address::Ip { ip, name: name.map(str::to_owned) });
+    }
+    match name {
+        "" => Ok(Address::Unix(default_directory(port))),
+        _ if name.starts_with('/') => Ok(Address::Unix(PathBuf::from(name))),
+        _ if name.starts_with('@') => {
+            Err(usage("unix sockets in the abstract namespace (@...) are not supported".to_owned()))
+        }
+        _ => Ok(Address::Name(name.to_owned())),
+    }
+}
+
+/// The first default directory in which a server of this port has its socket.
+fn default_directory(port: u16) -> PathBuf {
+    let has_socket = |directory: &&&str| Path::new(directory).join(format!(".s.PGSQL.{port}")).exists();
+    let found = SOCKET_DIRECTORIES.iter().find(has_socket).unwrap_or(&SOCKET_DIRECTORIES[0]);
+    PathBuf::from(found)
+}
+
+fn is_default_directory(directory: &Path) -> bool {
+    SOCKET_DIRECTORIES.iter().any(|default| Path::new(default) == directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::words;
+
+    fn hosts(text: &str) -> Vec<String> {
+        resolve(&words::parse(text).unwrap()).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn hosts_addresses_and_ports_pair_by_position() {
+        assert_eq!(hosts("host=a,b port=1,2"), ["a:1", "b:2"]);
+        assert_eq!(hosts("host=a,b port=7"), ["a:7", "b:7"]);
+        assert_eq!(hosts("host=a,b port=,2"), ["a:5432", "b:2"]);
+        assert_eq!(hosts("hostaddr=::1,127.0.0.1"), ["[::1]:5432", "127.0.0.1:5432"]);
+        assert_eq!(hosts("host=/run/x port=1"), ["%2Frun%2Fx:1"]);
+    }
+
+    #[test]
+    fn lists_that_do_not_pair_are_refused() {
+        for text in
+            ["host=a,b hostaddr=::1", "host=a,b port=1,2,3", "port=0", "port=x", "hostaddr=name", "host=@x"]
+        {
+            assert!(resolve(&words::parse(text).unwrap()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_sockets_and_loopback_are_local() {
+        for (text, local) in [
+            ("host=/x", true),
+            ("host=localhost", true),
+            ("hostaddr=127.0.0.5", true),
+            ("host=db", false),
+            ("host=::1", true),
+        ] {
+            let hosts = resolve(&words::parse(text).unwrap()).unwrap();
+            assert_eq!(hosts[0].is_local(), local, "{text}");
+        }
+    }
+}

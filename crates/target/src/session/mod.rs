@@ -1,0 +1,115 @@
+//! Sessions with the server: who to connect to ([`Conninfo`]), an open connection ([`Session`]), what tables
+//! look like ([`catalog`]). Connection descriptions enter, typed facts and a usable client leave.
+//! In the order it happens: surroundings and words -> service, pgpass, hosts -> conninfo -> tls -> connect.
+
+pub mod catalog;
+mod connect;
+mod conninfo;
+mod hosts;
+mod keyword;
+mod pgpass;
+mod service;
+mod settings;
+mod surroundings;
+mod tls;
+mod verifier;
+mod words;
+
+use crate::error::session_error;
+pub use conninfo::Conninfo;
+use howdah_model::Result;
+pub use settings::show;
+use std::collections::HashMap;
+use std::fmt;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Statement};
+
+/// One server process, told apart from a later one that reuses its number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Backend {
+    /// Process number.
+    pub pid: i32,
+    /// `backend_start` in microseconds since 1970, as the server computes it.
+    pub start_us: i64,
+}
+
+/// An open connection. Dropping it ends the connection, and with it an open transaction.
+pub struct Session {
+    client: Client,
+    driver: JoinHandle<()>,
+    server_version: u32,
+    backend: Backend,
+    /// Prepared COPY statements by text.
+    copies: HashMap<String, Statement>,
+    /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
+    busy: bool,
+}
+
+impl Session {
+    /// Opens a session with the first host that will do, its time-outs off, its other settings untouched.
+    ///
+    /// # Errors
+    /// ConnectionLost (may pass), ConnectionRefused (will not), Usage (bad certificates or keys), Server
+    /// with an SQLSTATE for the rest ("too many connections" is 53300).
+    pub async fn connect(info: &Conninfo) -> Result<Session> {
+        connect::connect(info).await
+    }
+
+    fn new(
+        client: Client,
+        connection: impl Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+    ) -> Session {
+        let driver = tokio::spawn(async move {
+            // Whatever ends the connection reaches the client as well, as a closed channel.
+            let _ = connection.await;
+        });
+        let (server_version, backend) = (0, Backend::default());
+        Session { client, driver, server_version, backend, copies: HashMap::new(), busy: false }
+    }
+
+    /// `server_version_num`: 150018 for 15.18.
+    pub fn server_version(&self) -> u32 {
+        self.server_version
+    }
+
+    /// The server process behind the session.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// The session is of no further use: the connection is gone, or a transaction was left in the middle.
+    pub fn is_closed(&self) -> bool {
+        self.busy || self.client.is_closed() || self.driver.is_finished()
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Marks the session spent and ends its connection; the server rolls back.
+    pub(crate) fn abandon(&mut self) {
+        self.busy = true;
+        self.driver.abort();
+    }
+
+    pub(crate) fn set_busy(&mut self, busy: bool) {
+        self.busy = busy;
+    }
+
+    /// The prepared form of a COPY statement; prepared once a session.
+    pub(crate) async fn prepare_copy(&mut self, sql: &str) -> Result<Statement> {
+        if let Some(statement) = self.copies.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement =
+            self.client.prepare(sql).await.map_err(|error| session_error(&error, "preparing COPY"))?;
+        self.copies.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,45 @@
+//! The settings a session begins with, and reading the server's. Everything not named here stays as role,
+//! database and PGOPTIONS have it (DateStyle, TimeZone, search_path ...), so that values are read as psql
+//! would have them read; `client_encoding` is UTF8 and every COPY names its ENCODING.
+
+use super::Session;
+use crate::error::session_error;
+use howdah_model::Result;
+use std::collections::BTreeMap;
+use tokio_postgres::types::Type;
+
+/// Time-outs that roles and databases carry for interactive work. A bulk load would run into them:
+/// a chunk may take minutes on a slow server (statement, transaction), may rightly wait for the same
+/// claim or a lock of another session (lock), and a session idles while it waits for a slow source
+/// (idle). howdah has its own stall detection and `--retry-for`. With the first major version of each.
+const TIMEOUTS: &[(&str, u32)] = &[
+    ("statement_timeout", 13),
+    ("lock_timeout", 13),
+    ("idle_in_transaction_session_timeout", 13),
+    ("idle_session_timeout", 14),
+    ("transaction_timeout", 17),
+];
+
+/// Statements that switch the time-outs off, for a server of this major version.
+pub(super) fn start_sql(major: u32) -> String {
+    let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
+    known.map(|(name, _)| format!("SET {name} = 0; ")).collect()
+}
+
+/// The values of these settings as this session sees them; unknown names are left out.
+///
+/// # Errors
+/// Those of the session.
+pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, String>> {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let rows = session
+        .client()
+        .query_typed(
+            "SELECT name, pg_catalog.current_setting(name, true) \
+             FROM pg_catalog.unnest($1) AS asked(name)",
+            &[(&names, Type::TEXT_ARRAY)],
+        )
+        .await
+        .map_err(|error| session_error(&error, "reading settings"))?;
+    Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
+}

@@ -1,0 +1,151 @@
+//! The TLS configuration of a connection: which roots are trusted, what is checked, which certificate the
+//! client shows. Follows libpq: an existing root file is always used to check the server, whatever the
+//! `sslmode`; `verify-ca` and `verify-full` refuse to go on without one. Encrypted keys and revocation
+//! lists are refused. Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
+
+use super::conninfo::{SslMode, TlsSettings};
+use super::verifier::Verifier;
+use howdah_model::{Error, ErrorKind, Result};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fs;
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Makes the connector for these settings.
+pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier =
+        Verifier::new(trusted_roots(settings)?, settings.mode == SslMode::VerifyFull, provider.clone());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::new(ErrorKind::Internal, format!("TLS cannot be set up: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match client_identity(settings)? {
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+            Error::new(ErrorKind::Usage, format!("the client certificate and its key do not fit: {error}"))
+        })?,
+        None => builder.with_no_client_auth(),
+    };
+    config.enable_sni = settings.server_name_indication;
+    // What libpq 17 and newer offer; `sslnegotiation=direct` needs it.
+    config.alpn_protocols = vec![b"postgresql".to_vec()];
+    // Servers issue no tickets that would be worth keeping: every session is long.
+    config.resumption = rustls::client::Resumption::disabled();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}
+
+/// The certificates that a server's must be signed by; `None` if nothing is to be checked.
+fn trusted_roots(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>>> {
+    if settings.root_cert.as_deref() == Some("system") {
+        let found = rustls_native_certs::load_native_certs();
+        if found.certs.is_empty() {
+            return Err(usage("sslrootcert=system, but the system has no trusted certificates".to_owned()));
+        }
+        return Ok(Some(found.certs));
+    }
+    let Some(file) = file_or_default(settings.root_cert.as_deref(), settings, "root.crt") else {
+        return missing_roots(settings, None);
+    };
+    if !file.exists() {
+        return missing_roots(settings, Some(&file));
+    }
+    let roots = read_certificates(&file)?;
+    Ok(Some(roots))
+}
+
+fn missing_roots(
+    settings: &TlsSettings,
+    file: Option<&Path>,
+) -> Result<Option<Vec<CertificateDer<'static>>>> {
+    if settings.mode < SslMode::VerifyCa {
+        return Ok(None);
+    }
+    let message = match file {
+        Some(file) => format!("root certificate file \"{}\" does not exist", file.display()),
+        None => "there is no home directory in which to find the root certificate file".to_owned(),
+    };
+    Err(usage(message)
+        .with_hint("name it with sslrootcert, or use the system's roots with sslrootcert=system"))
+}
+
+fn file_or_default(given: Option<&str>, settings: &TlsSettings, default: &str) -> Option<PathBuf> {
+    given.map(PathBuf::from).or_else(|| settings.directory.as_ref().map(|directory| directory.join(default)))
+}
+
+fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let fail = |why: String| usage(format!("could not read certificates from \"{}\": {why}", file.display()));
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| fail(error.to_string()))?;
+    match certificates.is_empty() {
+        true => Err(fail("it holds none in PEM form".to_owned())),
+        false => Ok(certificates),
+    }
+}
+
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The client's certificate and key. As in libpq, a certificate file that is not there is no error:
+/// the server may not ask for one.
+fn client_identity(settings: &TlsSettings) -> Result<Option<Identity>> {
+    if !settings.send_cert {
+        return Ok(None);
+    }
+    let Some(cert) = file_or_default(settings.cert.as_deref(), settings, "postgresql.crt") else {
+        return Ok(None);
+    };
+    match fs::metadata(&cert) {
+        Err(error) if matches!(error.kind(), IoKind::NotFound | IoKind::NotADirectory) => return Ok(None),
+        Err(error) => {
+            return Err(usage(format!("could not open certificate file \"{}\": {error}", cert.display())));
+        }
+        Ok(_) => {}
+    }
+    let Some(key) = file_or_default(settings.key.as_deref(), settings, "postgresql.key") else {
+        return Ok(None);
+    };
+    let chain = read_certificates(&cert)?;
+    check_key_file(&key)?;
+    let key = PrivateKeyDer::from_pem_file(&key).map_err(|_| {
+        usage(format!("could not read a private key from \"{}\"", key.display()))
+            .with_hint("keys must be in PEM form and not encrypted with a passphrase")
+    })?;
+    Ok(Some((chain, key)))
+}
+
+fn check_key_file(file: &Path) -> Result<()> {
+    let name = file.display();
+    let data = fs::metadata(file).map_err(|error| {
+        usage(format!("certificate present, but not private key file \"{name}\": {error}"))
+    })?;
+    if !data.is_file() {
+        return Err(usage(format!("private key file \"{name}\" is not a regular file")));
+    }
+    if too_open(&data) {
+        return Err(usage(format!("private key file \"{name}\" has group or world access")).with_hint(
+            "it must have permissions u=rw (0600) or less, or u=rw,g=r (0640) or less if root owns it",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn too_open(data: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let forbidden = if data.uid() == 0 { 0o037 } else { 0o077 };
+    data.mode() & forbidden != 0
+}
+
+#[cfg(not(unix))]
+fn too_open(_data: &fs::Metadata) -> bool {
+    false
+}

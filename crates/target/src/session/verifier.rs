@@ -1,0 +1,198 @@
+//! Checks a server's certificate as libpq does with OpenSSL: the chain against the given roots
+//! (`verify-ca`), and the host name too (`verify-full`); without roots, nothing but the proof that the server
+//! owns its certificate's key. Three habits of PostgreSQL installations that the webpki rules refuse are
+//! taken as libpq takes them: a self-signed certificate that is itself the root, a name given in
+//! the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::verify_tls13_signature_with_raw_key;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use std::sync::Arc;
+use x509_cert::Certificate;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::{Decode, Encode};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
+/// The OID of commonName (RFC 5280, appendix A).
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+
+/// Checks what it was told to check.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    trusted: Option<Trusted>,
+    check_name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+#[derive(Debug)]
+struct Trusted {
+    anchors: RootCertStore,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    /// `roots` as `None` trusts any certificate.
+    pub(super) fn new(
+        roots: Option<Vec<CertificateDer<'static>>>,
+        check_name: bool,
+        provider: Arc<CryptoProvider>,
+    ) -> Verifier {
+        let trusted = roots.map(|certificates| {
+            let mut anchors = RootCertStore::empty();
+            // One that does not parse cannot sign anything; the others still count.
+            anchors.add_parsable_certificates(certificates.iter().cloned());
+            Trusted { anchors, certificates }
+        });
+        Verifier { trusted, check_name, provider }
+    }
+
+    fn check_chain(
+        &self,
+        trusted: &Trusted,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        if trusted.certificates.iter().any(|certificate| certificate == end_entity) {
+            return check_dates(end_entity, now);
+        }
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        let parsed = ParsedCertificate::try_from(end_entity)?;
+        verify_server_cert_signed_by_trust_anchor(&parsed, &trusted.anchors, intermediates, now, algorithms)
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(trusted) = &self.trusted {
+            self.check_chain(trusted, end_entity, intermediates, now)?;
+        }
+        if self.check_name {
+            check_name(end_entity, server_name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        if ParsedCertificate::try_from(cert).is_ok() {
+            return verify_tls13_signature(message, cert, signature, algorithms);
+        }
+        // `openssl x509 -req`, as the PostgreSQL documentation shows it, makes version 1 certificates.
+        // Their key is as good as any; a chain through them was checked above or not asked for.
+        let parsed = parse(cert)?;
+        let key = parsed.tbs_certificate.subject_public_key_info.to_der().map_err(|_| bad_encoding())?;
+        verify_tls13_signature_with_raw_key(
+            message,
+            &SubjectPublicKeyInfoDer::from(key),
+            signature,
+            algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn bad_encoding() -> Error {
+    Error::InvalidCertificate(CertificateError::BadEncoding)
+}
+
+fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, Error> {
+    Certificate::from_der(certificate).map_err(|_| bad_encoding())
+}
+
+fn check_dates(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+    let validity = parse(certificate)?.tbs_certificate.validity;
+    if now.as_secs() < validity.not_before.to_unix_duration().as_secs() {
+        return Err(Error::InvalidCertificate(CertificateError::NotValidYet));
+    }
+    if now.as_secs() > validity.not_after.to_unix_duration().as_secs() {
+        return Err(Error::InvalidCertificate(CertificateError::Expired));
+    }
+    Ok(())
+}
+
+fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
+    let by_rules =
+        ParsedCertificate::try_from(certificate).and_then(|parsed| verify_server_name(&parsed, name));
+    let Err(error) = by_rules else { return Ok(()) };
+    match common_name_without_alternatives(certificate)? {
+        Some(common_name) if matches_common_name(&common_name, &name.to_str()) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// The CN, unless the certificate names hosts in a subjectAltName, which then alone counts.
+fn common_name_without_alternatives(certificate: &CertificateDer<'_>) -> Result<Option<String>, Error> {
+    let parsed = parse(certificate)?.tbs_certificate;
+    let alternatives = parsed.get::<SubjectAltName>().map_err(|_| bad_encoding())?;
+    let names_hosts =
+        |name: &GeneralName| matches!(name, GeneralName::DnsName(_) | GeneralName::IpAddress(_));
+    if alternatives.is_some_and(|(_, names)| names.0.iter().any(names_hosts)) {
+        return Ok(None);
+    }
+    let attributes = parsed.subject.0.iter().flat_map(|part| part.0.iter());
+    let common_name = attributes.filter(|attribute| attribute.oid == COMMON_NAME).last();
+    Ok(common_name.and_then(|attribute| String::from_utf8(attribute.value.value().to_vec()).ok()))
+}
+
+/// Equal but for case, or `*.` in place of the first label; libpq's `wildcard_certificate_match`.
+fn matches_common_name(pattern: &str, host: &str) -> bool {
+    if pattern.eq_ignore_ascii_case(host) {
+        return !pattern.is_empty();
+    }
+    let Some(suffix) = pattern.strip_prefix("*.") else { return false };
+    // A lone "*.com" matches nothing, and an address has no labels.
+    if !suffix.contains('.') || host.parse::<std::net::IpAddr>().is_ok() {
+        return false;
+    }
+    host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest.eq_ignore_ascii_case(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_common_name_stands_for_one_label() {
+        for (pattern, host, matches) in [
+            ("db.example.org", "DB.example.org", true),
+            ("*.example.org", "db.example.org", true),
+            ("*.example.org", "a.db.example.org", false),
+            ("*.example.org", "example.org", false),
+            ("*.org", "example.org", false),
+            ("*.0.0.1", "127.0.0.1", false),
+            ("", "", false),
+        ] {
+            assert_eq!(matches_common_name(pattern, host), matches, "{pattern} {host}");
+        }
+    }
+}

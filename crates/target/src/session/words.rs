@@ -1,0 +1,279 @@
+//! Connection strings as libpq reads them: `postgresql://` URIs and `key = value` text.
+//! Text enters, keyword and value pairs leave; unknown keywords and malformed text are Usage errors.
+//! No message repeats a value, which may be a password. Source: PostgreSQL's fe-connect.c,
+//! `conninfo_parse` and `conninfo_uri_parse_options`.
+
+use super::keyword;
+use howdah_model::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+
+/// Values by keyword name.
+pub(super) type Words = BTreeMap<&'static str, String>;
+
+/// Reads either form.
+pub(super) fn parse(text: &str) -> Result<Words> {
+    for scheme in ["postgresql://", "postgres://"] {
+        if let Some(rest) = text.strip_prefix(scheme) {
+            return parse_uri(rest);
+        }
+    }
+    parse_pairs(text)
+}
+
+fn usage(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message)
+        .with_hint("write --to as postgresql://user@host:port/database or as \"host=... dbname=...\"")
+}
+
+/// Stores a value under a keyword; an unknown keyword is refused.
+pub(super) fn store(words: &mut Words, name: &str, value: String) -> Result<()> {
+    let keyword =
+        keyword::find(name).ok_or_else(|| usage(format!("invalid connection option \"{name}\"")))?;
+    words.insert(keyword.name, value);
+    Ok(())
+}
+
+fn parse_pairs(text: &str) -> Result<Words> {
+    let mut words = Words::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let name_end = rest.find(|c: char| c == '=' || c.is_ascii_whitespace()).unwrap_or(rest.len());
+        let name = &rest[..name_end];
+        let Some(value) = rest[name_end..].trim_start().strip_prefix('=') else {
+            // The word may be a password that was left without its keyword: say where, not what.
+            let at = text.len() - rest.len();
+            return Err(usage(format!("missing \"=\" after the word at byte {at} of the connection string")));
+        };
+        let (value, after) = take_value(value.trim_start(), name)?;
+        store(&mut words, name, value)?;
+        rest = after.trim_start();
+    }
+    Ok(words)
+}
+
+/// One value, quoted or not, and what follows it.
+fn take_value<'a>(text: &'a str, name: &str) -> Result<(String, &'a str)> {
+    let quoted = text.starts_with('\'');
+    let mut value = String::new();
+    let mut chars = text.char_indices().skip(usize::from(quoted));
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => value.extend(chars.next().map(|(_, c)| c)),
+            '\'' if quoted => return Ok((value, &text[at + 1..])),
+            c if !quoted && c.is_ascii_whitespace() => return Ok((value, &text[at..])),
+            c => value.push(c),
+        }
+    }
+    if quoted {
+        return Err(usage(format!("unterminated quoted value of \"{name}\" in the connection string")));
+    }
+    Ok((value, ""))
+}
+
+fn parse_uri(text: &str) -> Result<Words> {
+    let mut words = Words::new();
+    let mut rest = text;
+    // As in libpq, an '@' counts only before the first '/'.
+    let authority_end = text.find('/').unwrap_or(text.len());
+    if let Some(at) = text[..authority_end].find('@') {
+        take_user(&mut words, &text[..at])?;
+        rest = &text[at + 1..];
+    }
+    rest = take_hosts(&mut words, rest)?;
+    if let Some(path) = rest.strip_prefix('/') {
+        let end = path.find('?').unwrap_or(path.len());
+        if end > 0 {
+            words.insert("dbname", decode(&path[..end])?);
+        }
+        rest = &path[end..];
+    }
+    if let Some(query) = rest.strip_prefix('?') {
+        take_parameters(&mut words, query)?;
+    }
+    Ok(words)
+}
+
+fn take_user(words: &mut Words, text: &str) -> Result<()> {
+    let (user, password) = text.split_once(':').map_or((text, None), |(user, rest)| (user, Some(rest)));
+    if !user.is_empty() {
+        words.insert("user", decode(user)?);
+    }
+    if let Some(password) = password.filter(|text| !text.is_empty()) {
+        words.insert("password", decode(password)?);
+    }
+    Ok(())
+}
+
+/// `host[:port][,host[:port]]...`, IPv6 addresses in brackets; gives back what follows.
+fn take_hosts<'a>(words: &mut Words, text: &'a str) -> Result<&'a str> {
+    let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    loop {
+        let (host, after) = take_host(rest)?;
+        hosts.push(decode(host)?);
+        rest = after;
+        let mut port = "";
+        if let Some(text) = rest.strip_prefix(':') {
+            let end = text.find(['/', '?', ',']).unwrap_or(text.len());
+            (port, rest) = text.split_at(end);
+        }
+        ports.push(decode(port)?);
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => break,
+        }
+    }
+    let (hosts, ports) = (hosts.join(","), ports.join(","));
+    if !hosts.is_empty() {
+        words.insert("host", hosts);
+    }
+    if !ports.is_empty() {
+        words.insert("port", ports);
+    }
+    Ok(rest)
+}
+
+fn take_host(text: &str) -> Result<(&str, &str)> {
+    let Some(address) = text.strip_prefix('[') else {
+        return Ok(text.split_at(text.find([':', '/', '?', ',']).unwrap_or(text.len())));
+    };
+    let Some((address, rest)) = address.split_once(']') else {
+        return Err(usage("no matching \"]\" after an IPv6 address in the URI"));
+    };
+    if address.is_empty() {
+        return Err(usage("the IPv6 address between \"[\" and \"]\" in the URI is empty"));
+    }
+    if !rest.is_empty() && !rest.starts_with([':', '/', '?', ',']) {
+        return Err(usage("unexpected character after \"]\" in the URI; expected \":\", \"/\" or \"?\""));
+    }
+    Ok((address, rest))
+}
+
+fn take_parameters(words: &mut Words, query: &str) -> Result<()> {
+    if query.is_empty() {
+        return Ok(());
+    }
+    for parameter in query.split('&') {
+        let Some((name, value)) = parameter.split_once('=') else {
+            return Err(usage("a parameter of the URI lacks its \"=\""));
+        };
+        if value.contains('=') {
+            return Err(usage(format!("extra \"=\" in the URI parameter \"{}\"", decode(name)?)));
+        }
+        let (name, value) = (decode(name)?, decode(value)?);
+        // JDBC's spelling, which libpq takes too.
+        if name == "ssl" && value == "true" {
+            words.insert("sslmode", "require".to_owned());
+        } else {
+            store(words, &name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Percent-decoding; `%00` and malformed escapes are refused.
+fn decode(text: &str) -> Result<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        if *first != b'%' {
+            bytes.push(*first);
+            rest = tail;
+            continue;
+        }
+        let digits = tail.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|byte| *byte != 0);
+        bytes.push(byte.ok_or_else(|| usage("invalid percent-encoding in the URI; write % itself as %25"))?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| usage("percent-encoding in the URI does not give valid UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<(&'static str, String)> {
+        parse(text).unwrap().into_iter().collect()
+    }
+
+    fn is(text: &str, expected: &[(&str, &str)]) {
+        let expected: Words =
+            expected.iter().map(|(k, v)| (keyword::find(k).unwrap().name, (*v).to_owned())).collect();
+        assert_eq!(words(text), expected.into_iter().collect::<Vec<_>>(), "{text}");
+    }
+
+    #[test]
+    fn uris_read_as_libpq_reads_them() {
+        // From PostgreSQL's src/interfaces/libpq/t/001_uri.pl.
+        is(
+            "postgresql://uri-user:secret@host:12345/db",
+            &[
+                ("user", "uri-user"),
+                ("password", "secret"),
+                ("host", "host"),
+                ("port", "12345"),
+                ("dbname", "db"),
+            ],
+        );
+        is("postgresql://host/db?user=uri-user", &[("user", "uri-user"), ("dbname", "db"), ("host", "host")]);
+        is("postgresql://%68ost/", &[("host", "host")]);
+        is("postgresql://", &[]);
+        is("postgres://", &[]);
+        is("postgresql:///", &[]);
+        is("postgresql://uri-user@", &[("user", "uri-user")]);
+        is("postgresql://uri-user:@host", &[("user", "uri-user"), ("host", "host")]);
+        is("postgresql://?hostaddr=127.0.0.1", &[("hostaddr", "127.0.0.1")]);
+        is("postgresql://[2001:db8::1234]:12345", &[("host", "2001:db8::1234"), ("port", "12345")]);
+        is("postgresql://[::1]/db", &[("host", "::1"), ("dbname", "db")]);
+        is(
+            "postgresql://%2Fvar%2Flib%2Fpostgresql/dbname",
+            &[("host", "/var/lib/postgresql"), ("dbname", "dbname")],
+        );
+        is("postgres:///?host=/path/to/socket/dir", &[("host", "/path/to/socket/dir")]);
+        is(
+            "postgresql://a:1,b,c:3/db?target_session_attrs=any&ssl=true",
+            &[
+                ("host", "a,b,c"),
+                ("port", "1,,3"),
+                ("dbname", "db"),
+                ("target_session_attrs", "any"),
+                ("sslmode", "require"),
+            ],
+        );
+    }
+
+    #[test]
+    fn pairs_read_as_libpq_reads_them() {
+        is(
+            "host=h  port = 1 dbname='a b' password='it\\'s \\\\'",
+            &[("host", "h"), ("port", "1"), ("dbname", "a b"), ("password", "it's \\")],
+        );
+        is("user=a\\ b password=''", &[("user", "a b"), ("password", "")]);
+        is("  ", &[]);
+    }
+
+    #[test]
+    fn malformed_text_is_refused_without_repeating_it() {
+        for text in [
+            "hunter2",
+            "host=a hunter2",
+            "password='hunter2",
+            "nonsense=hunter2",
+            "postgresql://h?hunter2",
+            "postgresql://h?nonsense=hunter2",
+            "postgresql://[::1",
+            "postgresql://[]/x",
+            "postgresql://[::1]x",
+            "postgresql://h/%zz",
+            "postgresql://h/%00",
+            "postgresql://h/%2",
+            "postgresql://h?user=a=b",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+}
