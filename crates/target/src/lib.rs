@@ -12,5 +12,13 @@ pub mod session;
 
 pub mod copy;
 
+pub mod ledger;
+
+pub mod commit;
+
+pub mod activity;
+
+pub mod finish;
+
 mod error;
 pub mod sql;

@@ -108,6 +108,16 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    /// A session in good order says goodbye; one left in the middle is cut off, because its driver may be
+    /// stuck in a write to a peer that is gone.
+    fn drop(&mut self) {
+        if self.busy {
+            self.driver.abort();
+        }
+    }
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("backend", &self.backend).finish_non_exhaustive()

@@ -1,0 +1,58 @@
+//! What our sessions are doing, seen from another session, and ending one that is stuck.
+//! Process numbers enter, wait events leave. No query text is read: it may hold what must not be shown.
+
+use crate::error::session_error;
+use crate::session::{Backend, Session};
+use howdah_model::Result;
+use tokio_postgres::types::Type;
+
+/// One session at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// Its process.
+    pub pid: i32,
+    /// `active`, `idle`, `idle in transaction` ...
+    pub state: String,
+    /// `Type:Event` of `pg_stat_activity`; `CPU` when it is active and waits for nothing.
+    pub wait: String,
+}
+
+/// The function behind `pg_stat_activity`, without that view's joins: a look into shared memory per process.
+const SAMPLE_SQL: &str = "\
+    SELECT a.pid, coalesce(a.state, ''), \
+           coalesce(a.wait_event_type || ':' || a.wait_event, \
+                    CASE a.state WHEN 'active' THEN 'CPU' ELSE '' END) \
+    FROM pg_catalog.unnest($1) AS p(pid), LATERAL pg_catalog.pg_stat_get_activity(p.pid) AS a";
+
+/// Looks at these processes once; those that are gone are left out.
+///
+/// # Errors
+/// Those of the session.
+pub async fn sample(session: &Session, pids: &[i32]) -> Result<Vec<Activity>> {
+    let rows = session
+        .client()
+        .query_typed(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
+        .await
+        .map_err(|error| session_error(&error, "sampling pg_stat_activity"))?;
+    Ok(rows.iter().map(|row| Activity { pid: row.get(0), state: row.get(1), wait: row.get(2) }).collect())
+}
+
+/// The start time is compared as the session computed it when it connected.
+const TERMINATE_SQL: &str = "\
+    SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_get_activity($1) AS a \
+    WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000)::pg_catalog.int8 = $2";
+
+/// Ends exactly this server process: one that took over its number is left alone. True if it was
+/// there. Needed when a connection broke unnoticed by the server: its process may sit on a claim for
+/// as long as TCP lets it, and a retry of the chunk would wait for it.
+///
+/// # Errors
+/// Those of the session; ending one's own role's sessions needs no privilege.
+pub async fn terminate(session: &Session, backend: Backend) -> Result<bool> {
+    let rows = session
+        .client()
+        .query_typed(TERMINATE_SQL, &[(&backend.pid, Type::INT4), (&backend.start_us, Type::INT8)])
+        .await
+        .map_err(|error| session_error(&error, "ending a stuck session"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}

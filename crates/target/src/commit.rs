@@ -1,0 +1,249 @@
+//! One chunk into its table, once: begin -> claim -> copy -> commit, on one page.
+//!
+//! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY go out
+//! together; the data and its end; COMMIT. No data is sent before the claim is known to be ours. Whatever
+//! fails, the session is left outside a transaction, or closed; retrying is the caller's business.
+
+use crate::copy::server_error::copy_error;
+use crate::copy::stream;
+use crate::error::session_error;
+use crate::finish::DURABLE_SQL;
+use crate::ledger::Ledger;
+use crate::session::Session;
+use bytes::Bytes;
+use futures_util::future::join3;
+use howdah_model::{CopyChunk, Error, ErrorKind, Receipt, TablePlan};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio_postgres::CopyInSink;
+use tokio_postgres::error::Severity;
+
+/// Where chunks go.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkTarget<'a> {
+    /// Where the claim is written; `None` writes none, and nothing keeps a chunk from being stored twice.
+    pub ledger: Option<&'a Ledger>,
+    /// The job, as the ledger knows it.
+    pub job_id: &'a str,
+    /// The table and its COPY statement.
+    pub table: &'a TablePlan,
+    /// COMMIT waits for the disk: for sources that cannot be read again after a server crash.
+    pub synchronous: bool,
+}
+
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in, by this call.
+    Stored {
+        /// What the ledger holds.
+        receipt: Receipt,
+        /// From BEGIN to the last row taken.
+        copy_time: Duration,
+        /// Waiting for COMMIT.
+        commit_time: Duration,
+    },
+    /// The ledger had it: an earlier or simultaneous run of the job stored it. No data was sent.
+    AlreadyStored,
+}
+
+/// Why a chunk is not in, and where in it the server stumbled.
+#[derive(Debug, Clone)]
+pub struct ChunkError {
+    /// ConnectionLost: nothing was committed, for sure. CommitUnknown: COMMIT was sent and not answered; only
+    /// the ledger knows. Server: see the SQLSTATE; its place names the column where known. Internal: the
+    /// server counted other rows than were sent.
+    pub error: Error,
+    /// The line of the chunk's bytes, from 1, as COPY counts lines (newlines in quotes included).
+    pub line: Option<u64>,
+}
+
+impl From<Error> for ChunkError {
+    fn from(error: Error) -> ChunkError {
+        ChunkError { error, line: None }
+    }
+}
+
+/// What a session is at, readable from outside while [`commit_chunk`] runs, to notice a stall.
+#[derive(Debug, Default)]
+pub struct CopyProgress {
+    /// Bytes of the chunk handed to the connection; the last few pieces may not have left yet.
+    bytes: AtomicU64,
+    phase: AtomicU8,
+}
+
+/// The steps of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing is under way.
+    Idle,
+    /// Beginning and claiming; may rightly wait for another session's claim.
+    Claim,
+    /// Sending data.
+    Copy,
+    /// COMMIT is sent.
+    Commit,
+}
+
+impl CopyProgress {
+    /// Bytes of the present chunk that the connection has taken.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The present step.
+    pub fn phase(&self) -> Phase {
+        const PHASES: [Phase; 4] = [Phase::Idle, Phase::Claim, Phase::Copy, Phase::Commit];
+        PHASES[usize::from(self.phase.load(Ordering::Relaxed)) % PHASES.len()]
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+}
+
+/// Stores the chunk. If the future is dropped before it is done, the session counts as closed.
+///
+/// # Errors
+/// See [`ChunkError`]. After Server errors the session can be used again unless it says that it is closed.
+pub async fn commit_chunk(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    progress: &CopyProgress,
+) -> Result<Outcome, ChunkError> {
+    progress.bytes.store(0, Ordering::Relaxed);
+    progress.enter(Phase::Claim);
+    let result = run(session, target, chunk, progress).await;
+    progress.enter(Phase::Idle);
+    result
+}
+
+/// The page this module is about.
+async fn run(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    progress: &CopyProgress,
+) -> Result<Outcome, ChunkError> {
+    let started = Instant::now();
+    let (claimed, sink) = begin_claim_and_start(session, target, chunk).await?;
+    if !claimed {
+        drop(sink);
+        roll_back(session).await;
+        return Ok(Outcome::AlreadyStored);
+    }
+    progress.enter(Phase::Copy);
+    let rows = match stream::send(sink, chunk.bytes.clone(), &progress.bytes).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(after_failed_copy(session, target, &error).await),
+    };
+    if rows != chunk.origin.records {
+        roll_back(session).await;
+        return Err(wrong_count(rows, chunk.origin.records).into());
+    }
+    progress.enter(Phase::Commit);
+    let copied = Instant::now();
+    commit(session).await?;
+    let origin = &chunk.origin;
+    let receipt = Receipt {
+        file_no: origin.file_no,
+        chunk_no: origin.chunk_no,
+        start_byte: origin.start_byte,
+        end_byte: origin.end_byte,
+        rows,
+    };
+    Ok(Outcome::Stored { receipt, copy_time: copied - started, commit_time: copied.elapsed() })
+}
+
+/// One flight: all three statements are handed to the connection before any answer is awaited, because
+/// `join3` polls its futures in order and each sends at its first poll. (COPY is prepared once a
+/// session, which costs its first chunk one more round trip.)
+async fn begin_claim_and_start(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+) -> Result<(bool, CopyInSink<Bytes>), ChunkError> {
+    let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
+    let copy = session.prepare_copy(&target.table.copy_sql).await?;
+    session.set_busy(true);
+    let client = session.client();
+    let claiming = async {
+        match &claim {
+            Some(claim) => client.execute_typed(&claim.sql, &claim.parameters()).await,
+            None => Ok(1),
+        }
+    };
+    let begin = begin_sql(target.synchronous);
+    let (begun, claimed, sink) = join3(client.batch_execute(&begin), claiming, client.copy_in(&copy)).await;
+    match (begun, claimed, sink) {
+        (Ok(()), Ok(claimed), Ok(sink)) => Ok((claimed == 1, sink)),
+        (begun, claimed, sink) => {
+            // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
+            // that of the next request. Such a session cannot be used any more.
+            session.abandon();
+            let first = begun.err().or(claimed.err()).or(sink.err());
+            Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
+        }
+    }
+}
+
+/// READ COMMITTED, because the claim must see what a session it waited for has committed.
+fn begin_sql(synchronous: bool) -> String {
+    let durability = if synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
+    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}")
+}
+
+async fn commit(session: &mut Session) -> Result<(), Error> {
+    let Err(error) = session.client().batch_execute("COMMIT").await else {
+        session.set_busy(false);
+        return Ok(());
+    };
+    // An ERROR at COMMIT (a deferred constraint) is an answer: the transaction is rolled back and closed.
+    // FATAL and PANIC are not: the server may have committed before it ended the session.
+    if error.as_db_error().is_some_and(|db| db.parsed_severity() == Some(Severity::Error)) {
+        session.set_busy(false);
+        return Err(session_error(&error, "committing"));
+    }
+    session.abandon();
+    let cause = session_error(&error, "waiting for COMMIT");
+    Err(Error::new(ErrorKind::CommitUnknown, format!("the answer to COMMIT was lost: {}", cause.message())))
+}
+
+/// Ends the transaction; a session that cannot even do that is closed.
+async fn roll_back(session: &mut Session) {
+    match session.client().batch_execute("ROLLBACK").await {
+        Ok(()) => session.set_busy(false),
+        Err(_) => session.abandon(),
+    }
+}
+
+async fn after_failed_copy(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    error: &tokio_postgres::Error,
+) -> ChunkError {
+    match error.as_db_error() {
+        Some(_) => roll_back(session).await,
+        None => session.abandon(),
+    }
+    copy_failure(error, target)
+}
+
+fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'_>) -> ChunkError {
+    let Some(db) = error.as_db_error() else { return session_error(error, "copying").into() };
+    let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
+    let found = copy_error(db, &target.table.table.relation, &columns);
+    ChunkError { error: found.error, line: found.line }
+}
+
+fn wrong_count(rows: u64, records: u64) -> Error {
+    let message = format!("the server counted {rows} rows in a chunk of {records} records; rolled back");
+    Error::new(ErrorKind::Internal, message).with_hint(
+        "a BEFORE INSERT trigger that returns NULL drops rows; load without it, or into another table",
+    )
+}
+
+fn unexplained() -> Error {
+    Error::new(ErrorKind::Internal, "the chunk's transaction did not begin, and nothing says why")
+}

@@ -1,0 +1,60 @@
+//! The claim: the row that makes a chunk count as stored. Written before the chunk's data is sent and
+//! committed with it; the primary key lets only one transaction ever commit it.
+
+use super::Ledger;
+use howdah_model::{Error, ErrorKind, Origin, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+/// The claim's statement and values for one chunk.
+///
+/// ON CONFLICT DO NOTHING makes "already in" a row count of 0 instead of an error that aborts the
+/// transaction. If another session has claimed the chunk and not yet committed, the INSERT waits for
+/// it, and then counts 1 if that one rolled back and 0 if it committed: doubles and lost answers to COMMIT
+/// are settled by the same statement. (PostgreSQL documentation, INSERT, "ON CONFLICT Clause"; true
+/// for READ COMMITTED, which the transaction asks for.)
+pub(crate) struct Claim<'a> {
+    /// The statement.
+    pub(crate) sql: String,
+    job_id: &'a str,
+    file_no: i32,
+    chunk_no: i64,
+    start_byte: i64,
+    end_byte: i64,
+    rows: i64,
+}
+
+impl Ledger {
+    /// The claim on a chunk. Internal error if a number does not fit its column, which no file reaches.
+    pub(crate) fn claim<'a>(&self, job_id: &'a str, origin: &Origin) -> Result<Claim<'a>> {
+        let too_large =
+            |_| Error::new(ErrorKind::Internal, "a number of the chunk does not fit the ledger's column");
+        let sql = format!(
+            "INSERT INTO {}.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
+            self.quoted
+        );
+        Ok(Claim {
+            sql,
+            job_id,
+            file_no: i32::try_from(origin.file_no).map_err(too_large)?,
+            chunk_no: i64::try_from(origin.chunk_no).map_err(too_large)?,
+            start_byte: i64::try_from(origin.start_byte).map_err(too_large)?,
+            end_byte: i64::try_from(origin.end_byte).map_err(too_large)?,
+            rows: i64::try_from(origin.records).map_err(too_large)?,
+        })
+    }
+}
+
+impl Claim<'_> {
+    /// The statement's parameters.
+    pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 6] {
+        [
+            (&self.job_id, Type::TEXT),
+            (&self.file_no, Type::INT4),
+            (&self.chunk_no, Type::INT8),
+            (&self.start_byte, Type::INT8),
+            (&self.end_byte, Type::INT8),
+            (&self.rows, Type::INT8),
+        ]
+    }
+}

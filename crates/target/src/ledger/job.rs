@@ -1,0 +1,273 @@
+//! Jobs in the ledger: begun or reopened, read, closed. A [`Plan`] enters; rows and receipts leave.
+//! A job whose chunk borders would differ from those already stored is refused.
+
+use super::{HOWDAH_VERSION, Ledger};
+use crate::finish::DURABLE_SQL;
+use crate::session::Session;
+use crate::sql::quote_literal;
+use howdah_model::summary::Status;
+use howdah_model::{Error, ErrorKind, Plan, Receipt, Result};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+/// How the ledger thinks of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobStatus {
+    /// A load is at work on it, or was killed.
+    Running,
+    /// Every row is stored.
+    Done,
+    /// It stopped at an error.
+    Failed,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl JobStatus {
+    /// The word in the ledger, which is also the one to print.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobStatus::Running => "running",
+            JobStatus::Done => "done",
+            JobStatus::Failed => "failed",
+            JobStatus::Interrupted => "interrupted",
+        }
+    }
+
+    fn parse(word: &str) -> Option<JobStatus> {
+        let all = [JobStatus::Running, JobStatus::Done, JobStatus::Failed, JobStatus::Interrupted];
+        all.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+impl From<Status> for JobStatus {
+    fn from(status: Status) -> JobStatus {
+        match status {
+            Status::Done => JobStatus::Done,
+            Status::Failed => JobStatus::Failed,
+            Status::Interrupted => JobStatus::Interrupted,
+        }
+    }
+}
+
+/// A job as the ledger knows it.
+#[derive(Debug, Clone)]
+pub struct JobRow {
+    /// Its identity.
+    pub job_id: String,
+    /// The digest without the versions of its sources.
+    pub work_key: String,
+    /// How it stands.
+    pub status: JobStatus,
+    /// When its first run began: RFC 3339, UTC, whole seconds.
+    pub started_at: String,
+    /// When its last run was closed.
+    pub finished_at: Option<String>,
+    /// How many times it was started.
+    pub runs: u32,
+    /// Rows in chunks that are in.
+    pub rows_stored: u64,
+    /// Chunks that are in.
+    pub chunks: u64,
+    /// What was decided when it was last started.
+    pub plan: Plan,
+}
+
+/// The columns of [`JobRow`], in order; `@where@` says which jobs.
+const JOBS_SQL: &str = "\
+    SELECT j.job_id, j.work_key, j.status, \
+           pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
+           pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
+           j.runs, c.rows, c.chunks, j.plan::text \
+    FROM @schema@.job j, \
+         LATERAL (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, \
+                         pg_catalog.count(*) AS chunks \
+                  FROM @schema@.chunk WHERE chunk.job_id = j.job_id) c \
+    WHERE @where@ ORDER BY j.started_at, j.job_id";
+
+/// Inserts or reopens the job and its files. No row back: the job is there with other chunk borders.
+const BEGIN_SQL: &str = "\
+    WITH job AS ( \
+        INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version) \
+        VALUES ($1, $2, 'running', $3::pg_catalog.text::pg_catalog.jsonb, $4) \
+        ON CONFLICT (job_id) DO UPDATE \
+        SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
+            finished_at = NULL, runs = j.runs + 1 \
+        WHERE j.plan -> 'chunk_bytes' = excluded.plan -> 'chunk_bytes' \
+        RETURNING j.job_id), \
+    files AS ( \
+        INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target) \
+        SELECT job.job_id, f.* FROM job, pg_catalog.unnest($5, $6, $7, $8, $9) f \
+        ON CONFLICT (job_id, file_no) DO UPDATE \
+        SET location = excluded.location, version = excluded.version, \
+            stored_bytes = excluded.stored_bytes, target = excluded.target) \
+    SELECT job_id FROM job";
+
+impl Ledger {
+    /// The job of this identity.
+    ///
+    /// # Errors
+    /// Ledger, if its plan cannot be read by this howdah; those of the session.
+    pub async fn find(&self, session: &Session, job_id: &str) -> Result<Option<JobRow>> {
+        Ok(self.select(session, "j.job_id = $1", &[(&job_id, Type::TEXT)]).await?.pop())
+    }
+
+    /// Jobs of this work that are not done, the oldest first: resumable, or of sources that have changed.
+    ///
+    /// # Errors
+    /// As for [`Ledger::find`].
+    pub async fn unfinished_with_work_key(&self, session: &Session, work_key: &str) -> Result<Vec<JobRow>> {
+        self.select(session, "j.work_key = $1 AND j.status <> 'done'", &[(&work_key, Type::TEXT)]).await
+    }
+
+    /// All jobs, the oldest first.
+    ///
+    /// # Errors
+    /// As for [`Ledger::find`].
+    pub async fn jobs(&self, session: &Session) -> Result<Vec<JobRow>> {
+        self.select(session, "true", &[]).await
+    }
+
+    async fn select(
+        &self,
+        session: &Session,
+        which: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<JobRow>> {
+        let sql = JOBS_SQL.replace("@schema@", &self.quoted).replace("@where@", which);
+        let rows = session.client().query_typed(&sql, parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))?;
+        rows.iter().map(|row| self.job_row(row)).collect()
+    }
+
+    fn job_row(&self, row: &Row) -> Result<JobRow> {
+        let job_id: String = row.get(0);
+        let unreadable = |what: &str| {
+            let message = format!("job {job_id} in the ledger {} has {what}", self.quoted);
+            Error::new(ErrorKind::Ledger, message)
+                .with_hint("it was written by another version of howdah; use that")
+        };
+        let status = JobStatus::parse(row.get(2)).ok_or_else(|| unreadable("an unknown status"))?;
+        let plan = serde_json::from_str(row.get(8)).map_err(|_| unreadable("a plan that cannot be read"))?;
+        Ok(JobRow {
+            work_key: row.get(1),
+            status,
+            started_at: row.get(3),
+            finished_at: row.get(4),
+            runs: unsigned(i64::from(row.get::<_, i32>(5))) as u32,
+            rows_stored: unsigned(row.get(6)),
+            chunks: unsigned(row.get(7)),
+            plan,
+            job_id,
+        })
+    }
+
+    /// Writes the job and its files, or opens the job again with this plan.
+    ///
+    /// # Errors
+    /// Ledger, if the job is there with another chunk size; those of the session.
+    pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<()> {
+        let text = serde_json::to_string(plan).map_err(|error| {
+            Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
+        })?;
+        let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();
+        let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
+        let versions: Vec<Option<&str>> = plan.files.iter().map(|file| file.version.as_deref()).collect();
+        let bytes =
+            |file: &howdah_model::FilePlan| file.stored_bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        let stored_bytes: Vec<Option<i64>> = plan.files.iter().map(bytes).collect();
+        let targets: Vec<String> = plan.files.iter().map(|file| target_name(plan, file.table_no)).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
+            (&plan.job_id, Type::TEXT),
+            (&plan.work_key, Type::TEXT),
+            (&text, Type::TEXT),
+            (&HOWDAH_VERSION, Type::TEXT),
+            (&file_nos, Type::INT4_ARRAY),
+            (&locations, Type::TEXT_ARRAY),
+            (&versions, Type::TEXT_ARRAY),
+            (&stored_bytes, Type::INT8_ARRAY),
+            (&targets, Type::TEXT_ARRAY),
+        ];
+        let sql = BEGIN_SQL.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
+        if rows.is_empty() {
+            let message = format!("job {} is in the ledger with another chunk size", plan.job_id);
+            return Err(Error::new(ErrorKind::Ledger, message)
+                .with_hint("give the chunk size of its first run, or another --job-id"));
+        }
+        Ok(())
+    }
+
+    /// The chunks of a job that are in, in file order.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn receipts(&self, session: &Session, job_id: &str) -> Result<Vec<Receipt>> {
+        let sql = format!(
+            "SELECT file_no, chunk_no, start_byte, end_byte, rows FROM {}.chunk \
+             WHERE job_id = $1 ORDER BY file_no, chunk_no",
+            self.quoted
+        );
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        let receipt = |row: &Row| Receipt {
+            file_no: unsigned(i64::from(row.get::<_, i32>(0))) as u32,
+            chunk_no: unsigned(row.get(1)),
+            start_byte: unsigned(row.get(2)),
+            end_byte: unsigned(row.get(3)),
+            rows: unsigned(row.get(4)),
+        };
+        Ok(rows.iter().map(receipt).collect())
+    }
+
+    /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
+    /// answered before can be lost (see [`crate::finish`]).
+    ///
+    /// # Errors
+    /// Ledger, if the job is not there; those of the session.
+    pub async fn close(
+        &self,
+        session: &Session,
+        job_id: &str,
+        status: Status,
+        rows_stored: u64,
+    ) -> Result<()> {
+        // One simple query is one transaction and one round trip; it takes no parameters.
+        let sql = format!(
+            "BEGIN; {DURABLE_SQL}; UPDATE {}.job SET status = {}, rows_stored = {rows_stored}, \
+             finished_at = pg_catalog.clock_timestamp() WHERE job_id = {} RETURNING job_id; COMMIT",
+            self.quoted,
+            quote_literal(JobStatus::from(status).as_str()),
+            quote_literal(job_id)
+        );
+        let answers = session.client().simple_query(&sql).await;
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => {
+                let mapped = self.error(&error, "closing the job in the ledger");
+                // The failed transaction block is still open.
+                let _ = session.client().batch_execute("ROLLBACK").await;
+                return Err(mapped);
+            }
+        };
+        let rows =
+            answers.iter().filter(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_)));
+        // One row is set_config's answer, the other the job's.
+        if rows.count() < 2 {
+            let message = format!("job {job_id} is not in the ledger {}", self.quoted);
+            return Err(Error::new(ErrorKind::Ledger, message));
+        }
+        Ok(())
+    }
+}
+
+fn target_name(plan: &Plan, table_no: u32) -> String {
+    let table = plan.tables.get(table_no as usize);
+    table.map(|table| table.table.relation.to_string()).unwrap_or_default()
+}
+
+/// Counts and offsets are written from unsigned numbers, so none is negative.
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,60 @@
+//! The ledger: a schema in the target database that knows which chunks of which job are in.
+//! Plans and receipts enter and leave; a chunk's claim is written in the same transaction as its rows,
+//! so the ledger cannot be wrong about them. Knows nothing of COPY.
+
+mod claim;
+mod job;
+mod schema;
+
+pub use job::{JobRow, JobStatus};
+
+use crate::error::session_error;
+use crate::sql::quote_ident;
+use howdah_model::{Error, ErrorKind};
+
+/// The version written beside jobs and migrations.
+const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Where the ledger is. Cheap and immutable; every call names the session to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    /// The schema's name, unquoted.
+    schema: String,
+    /// The same, ready for SQL.
+    quoted: String,
+}
+
+impl Ledger {
+    /// The ledger in this schema (unquoted name). Nothing is created or read.
+    pub fn new(schema: &str) -> Ledger {
+        Ledger { schema: schema.to_owned(), quoted: quote_ident(schema) }
+    }
+
+    /// The schema's name, unquoted.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// An error of one of this module's statements; a refusal names what to grant.
+    fn error(&self, error: &tokio_postgres::Error, doing: &str) -> Error {
+        let mapped = session_error(error, doing);
+        match error.code().map(tokio_postgres::error::SqlState::code) {
+            Some("42501") => {
+                let schema = &self.quoted;
+                let message = format!("the ledger in schema {schema} may not be used: {}", mapped.message());
+                Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
+                    "its owner can run GRANT USAGE ON SCHEMA {schema} TO this role and GRANT SELECT, INSERT, \
+                     UPDATE ON ALL TABLES IN SCHEMA {schema} TO this role; or name another with --ledger"
+                ))
+            }
+            // Tables or columns that should be there are not: somebody changed the schema.
+            Some("42P01" | "42703" | "3F000") => {
+                mapped.with_kind(ErrorKind::Ledger).with_hint(format!(
+                    "the schema {} is not a complete ledger; name another with --ledger, or drop it (its history is lost)",
+                    self.quoted
+                ))
+            }
+            _ => mapped,
+        }
+    }
+}

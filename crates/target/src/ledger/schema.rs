@@ -1,0 +1,120 @@
+//! Creating the ledger's schema and bringing it up to date. Needs CREATE on the database, once, and
+//! nothing else; two loads that start at the same time are serialised by an advisory lock. A schema written
+//! by a newer howdah is refused.
+
+use super::{HOWDAH_VERSION, Ledger};
+use crate::session::Session;
+use crate::sql::quote_literal;
+use howdah_model::{Error, ErrorKind, Result};
+use tokio_postgres::types::Type;
+
+/// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+
+/// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
+const LOCK_KEY: i64 = 0x686f_7764_6168;
+
+impl Ledger {
+    /// Makes sure that the schema is there and of this version. One round trip if it is.
+    ///
+    /// # Errors
+    /// Ledger, if creating is not allowed or the schema is newer than this howdah; those of the session.
+    pub async fn ensure(&self, session: &Session) -> Result<()> {
+        let version = self.version(session).await?;
+        if self.known(version)? == MIGRATIONS.len() {
+            return Ok(());
+        }
+        let result = self.migrate(session).await;
+        // Also after success: the lock and the transaction end here, whatever happened.
+        let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = session.client().batch_execute(end).await;
+        result?;
+        ended.map_err(|error| self.error(&error, "creating the ledger"))
+    }
+
+    /// The schema is there, of whatever version.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn exists(&self, session: &Session) -> Result<bool> {
+        Ok(self.version(session).await? > 0)
+    }
+
+    /// 0 if there is no ledger. Asking the table itself and taking "undefined" for an answer is one round
+    /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
+    async fn version(&self, session: &Session) -> Result<i32> {
+        let sql = format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted);
+        match session.client().query_typed(&sql, &[]).await {
+            Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
+            // Neither table nor schema: no ledger yet.
+            Err(error) if matches!(error.code().map(|code| code.code()), Some("42P01" | "3F000")) => Ok(0),
+            Err(error) => Err(self.error(&error, "reading the ledger's version")),
+        }
+    }
+
+    fn known(&self, version: i32) -> Result<usize> {
+        let newest = MIGRATIONS.len();
+        match usize::try_from(version) {
+            Ok(version) if version <= newest => Ok(version),
+            _ => Err(Error::new(
+                ErrorKind::Ledger,
+                format!(
+                    "the ledger in schema {} has version {version}; this howdah knows {newest}",
+                    self.quoted
+                ),
+            )
+            .with_hint("use the howdah that wrote it or a newer one, or name another schema with --ledger")),
+        }
+    }
+
+    /// Runs what is missing in an open transaction, under the lock.
+    async fn migrate(&self, session: &Session) -> Result<()> {
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SAVEPOINT before"
+        );
+        let fail = |error| self.error(&error, "creating the ledger");
+        session.client().batch_execute(&begin).await.map_err(fail)?;
+        // Under the lock: another load may have created it while this one waited.
+        let version = self.version(session).await?;
+        if version == 0 {
+            session.client().batch_execute("ROLLBACK TO SAVEPOINT before").await.map_err(fail)?;
+        }
+        for (index, statements) in MIGRATIONS.iter().enumerate().skip(self.known(version)?) {
+            let version = index + 1;
+            let record = format!(
+                "INSERT INTO @schema@.migration (version, howdah_version) VALUES ({version}, {})",
+                quote_literal(HOWDAH_VERSION)
+            );
+            let sql = format!("{}\n{record}", self.without_schema_if_there(session, statements).await?);
+            let sql = sql.replace("@schema@", &self.quoted);
+            session.client().batch_execute(&sql).await.map_err(|error| self.create_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not
+    /// spare its user the CREATE privilege on the database, and the comment belongs to the owner.
+    async fn without_schema_if_there(&self, session: &Session, statements: &str) -> Result<String> {
+        let asked = [(&self.schema as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT)];
+        let sql = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
+        let found = session.client().query_typed(sql, &asked).await;
+        let found = found.map_err(|error| self.error(&error, "creating the ledger"))?;
+        let on_schema =
+            |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
+        let lines = statements.lines().filter(|line| found.is_empty() || !on_schema(line));
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    fn create_error(&self, error: &tokio_postgres::Error) -> Error {
+        let schema = &self.quoted;
+        let mapped = self.error(error, "creating the ledger");
+        if error.code().is_none_or(|code| code.code() != "42501") {
+            return mapped;
+        }
+        let message = format!("the ledger schema {schema} cannot be created: {}", mapped.message());
+        Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
+            "ask for GRANT CREATE ON DATABASE ... TO this role, or for CREATE SCHEMA {schema} AUTHORIZATION \
+             this role; or load without resume by --ledger none"
+        ))
+    }
+}
