@@ -1,12 +1,15 @@
 //! COPY bytes to committed rows: everything that talks to PostgreSQL.
 //!
 //! In the order the data flows:
+//! - [`embedded`]: a server of the user's own, where none is named;
 //! - [`session`]: connecting as libpq does, reading a table's shape;
 //! - [`copy`]: the COPY statement and its errors;
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost.
+
+pub mod embedded;
 
 pub mod session;
 

@@ -1,0 +1,131 @@
+//! The operating-system user a server runs as.
+//!
+//! PostgreSQL refuses to run as root. So when root calls, servers run as `postgres` where that user exists,
+//! else as `howdah`, a system user without shell and home that is added once. Everybody else runs servers
+//! as themselves. Only folders of our own are given to that user.
+
+use super::local;
+use howdah_model::Result;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Users that may run a server, in the order they are tried.
+const NAMES: [&str; 2] = ["postgres", "howdah"];
+
+/// An unprivileged user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Login name.
+    pub name: String,
+    /// User id, never 0.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+}
+
+impl Account {
+    /// The user to run servers as; `None` when the caller is not root and so can run them itself.
+    ///
+    /// # Errors
+    /// [`howdah_model::ErrorKind::Local`] when root calls, no such user exists and `useradd` fails.
+    pub fn for_servers() -> Result<Option<Account>> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        if let Some(account) = NAMES.iter().find_map(|name| Account::named(name)) {
+            return Ok(Some(account));
+        }
+        let name = NAMES[1];
+        let added = Command::new("useradd")
+            .args(["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"])
+            .args(["--shell", "/usr/sbin/nologin", name])
+            .stdin(Stdio::null())
+            .output();
+        // Two processes may add it at once; only the outcome counts.
+        Account::named(name).map(Some).ok_or_else(|| {
+            let reason = match added {
+                Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            local(format!(
+                "PostgreSQL does not run as root, and adding the system user {name} failed: {reason}"
+            ))
+            .with_hint("call howdah as a normal user, or add a system user named postgres")
+        })
+    }
+
+    /// Lets the child process run as this user, without root's groups.
+    pub fn apply(&self, command: &mut Command) {
+        // The standard library clears the supplementary groups when root changes the user.
+        command.uid(self.uid).gid(self.gid);
+    }
+
+    /// Whether this user may walk from `/` to the folder. Group and other bits are taken at their word;
+    /// access lists are not looked at.
+    pub fn can_reach(&self, folder: &Path) -> bool {
+        let Ok(folder) = folder.canonicalize() else { return false };
+        folder.ancestors().all(|folder| {
+            std::fs::metadata(folder).is_ok_and(|data| {
+                let bit = if data.uid() == self.uid {
+                    0o100
+                } else if data.gid() == self.gid {
+                    0o010
+                } else {
+                    0o001
+                };
+                data.mode() & bit != 0
+            })
+        })
+    }
+
+    fn named(name: &str) -> Option<Account> {
+        let uid = id("-u", name)?;
+        let gid = id("-g", name)?;
+        (uid != 0).then(|| Account { name: name.to_owned(), uid, gid })
+    }
+}
+
+/// `id` asks every name service the machine has, not only /etc/passwd.
+fn id(option: &str, name: &str) -> Option<u32> {
+    let output = Command::new("id").args([option, name]).stdin(Stdio::null()).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// Writes a file as the server's user. Root never writes into a folder another user owns, since a link
+/// planted there could lead anywhere.
+pub(super) fn write_file(account: Option<&Account>, path: &Path, content: &str) -> Result<()> {
+    let failed = |error: std::io::Error| local(format!("cannot write {}: {error}", path.display()));
+    let Some(account) = account else {
+        return std::fs::write(path, content).map_err(failed);
+    };
+    let mut command = Command::new("tee");
+    command.arg(path).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null());
+    account.apply(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(content.as_bytes()).map_err(failed)?;
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(local(format!("cannot write {} as {}", path.display(), account.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_folder_is_out_of_reach() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let stranger = Account { name: "stranger".to_owned(), uid: 4_000_001, gid: 4_000_001 };
+        assert!(!stranger.can_reach(folder.path()));
+        assert!(stranger.can_reach(Path::new("/")));
+    }
+}

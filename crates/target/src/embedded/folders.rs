@@ -1,0 +1,159 @@
+//! The embedded server's folders.
+//!
+//! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/run` the socket's folder (or,
+//! where that path is too long for a socket, one below `/tmp`), `<base>.lock` lets one process at a time
+//! work. `base` is `$HOWDAH_DATA/pg`, or `~/.local/share/howdah/pg` (`XDG_DATA_HOME` as usual), or
+//! `/var/lib/howdah/pg` for root: root's home is closed to the user the server runs as.
+//! Everything from `base` down belongs to that user, mode 0700; nothing above is changed.
+
+use super::{Account, local, settings};
+use howdah_model::Result;
+use std::env;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::ErrorKind as Io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
+use std::path::{Path, PathBuf};
+
+/// Bytes a socket's path may have: 108 on Linux, 104 on BSD and macOS, with the closing NUL.
+const SOCKET_PATH_BYTES_MAX: usize = 103;
+
+/// All places of one cluster.
+#[derive(Debug, Clone)]
+pub(super) struct Folders {
+    pub(super) base: PathBuf,
+    pub(super) version: PathBuf,
+    pub(super) data: PathBuf,
+    pub(super) log: PathBuf,
+    pub(super) socket: PathBuf,
+}
+
+/// Where the embedded server lives for this caller.
+pub(super) fn base(as_root: bool) -> Result<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let howdah = match (set("HOWDAH_DATA"), as_root) {
+        (Some(folder), _) => {
+            std::path::absolute(folder).map_err(|error| local(format!("HOWDAH_DATA: {error}")))?
+        }
+        (None, true) => PathBuf::from("/var/lib/howdah"),
+        (None, false) => {
+            let home = set("XDG_DATA_HOME").filter(|folder| folder.is_absolute());
+            home.or_else(|| Some(set("HOME")?.join(".local/share")))
+                .ok_or_else(|| {
+                    local("neither HOME nor XDG_DATA_HOME is set").with_hint("set HOWDAH_DATA to a folder")
+                })?
+                .join("howdah")
+        }
+    };
+    Ok(howdah.join("pg"))
+}
+
+impl Folders {
+    pub(super) fn new(base: PathBuf, major: u32) -> Folders {
+        let version = base.join(major.to_string());
+        Folders {
+            data: version.join("data"),
+            log: version.join("log"),
+            socket: socket_folder(&base),
+            version,
+            base,
+        }
+    }
+
+    /// Whether there is a complete cluster: it gets its name as the last step.
+    pub(super) fn is_initialised(&self) -> bool {
+        self.data.join("PG_VERSION").is_file()
+    }
+
+    /// Makes what is missing.
+    pub(super) fn create(&self, account: Option<&Account>) -> Result<()> {
+        if let Some(parent) = self.base.parent() {
+            fs::create_dir_all(parent)
+                .map_err(|error| local(format!("cannot make {}: {error}", parent.display())))?;
+            if let Some(account) = account.filter(|account| !account.can_reach(parent)) {
+                let message =
+                    format!("the user {}, whom root runs the server as, cannot reach ", account.name);
+                return Err(local(message + &parent.display().to_string())
+                    .with_hint("let HOWDAH_DATA name a folder all users can reach, below /var/lib say"));
+            }
+        }
+        for folder in [&self.base, &self.version, &self.socket] {
+            own_folder(folder, account)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process works on these folders; released when the file is dropped.
+    pub(super) fn lock(&self) -> Result<File> {
+        // Beside the base folder, not in it: the base folder belongs to the server's user.
+        let path = self.base.with_extension("lock");
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let failed = |error: std::io::Error| local(format!("cannot lock {}: {error}", path.display()));
+        let file = opened.map_err(failed)?;
+        file.lock().map_err(failed)?;
+        Ok(file)
+    }
+}
+
+/// A folder of mode 0700 that belongs to the server's user, whoever made it.
+fn own_folder(folder: &Path, account: Option<&Account>) -> Result<()> {
+    let failed = |error: std::io::Error| local(format!("cannot make {}: {error}", folder.display()));
+    let owner = account.map_or(rustix::process::geteuid().as_raw(), |account| account.uid);
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => match account {
+            Some(account) => chown(folder, Some(account.uid), Some(account.gid)).map_err(failed),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == Io::AlreadyExists => {
+            let data = fs::symlink_metadata(folder).map_err(failed)?;
+            if data.is_dir() && data.uid() == owner && data.mode() & 0o022 == 0 {
+                return Ok(());
+            }
+            let message = format!("{} is not a private folder of user id {owner}", folder.display());
+            Err(local(message).with_hint("move it away, or let HOWDAH_DATA name another folder"))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// `<base>/run`, unless a socket's path in it would be too long.
+fn socket_folder(base: &Path) -> PathBuf {
+    let near = base.join("run");
+    let socket_path = near.join(format!(".s.PGSQL.{}", settings::PORT));
+    if socket_path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+        return near;
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    PathBuf::from(format!("/tmp/howdah-{uid}-{:016x}", fnv1a(base.as_os_str().as_encoded_bytes())))
+}
+
+/// FNV-1a, 64 bits: the same in every release, which the standard library's hasher does not promise.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_data_path_gets_a_short_socket() {
+        let short = socket_folder(Path::new("/var/lib/howdah/pg"));
+        assert_eq!(short, Path::new("/var/lib/howdah/pg/run"));
+        let long = PathBuf::from("/home").join("x".repeat(90)).join("pg");
+        let folder = socket_folder(&long);
+        assert!(folder.starts_with("/tmp"), "{folder:?}");
+        assert_eq!(folder, socket_folder(&long));
+    }
+
+    #[test]
+    fn a_folder_others_may_write_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        own_folder(&folder, None).unwrap();
+        own_folder(&folder, None).unwrap();
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(own_folder(&folder, None).is_err());
+    }
+}
