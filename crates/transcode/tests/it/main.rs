@@ -1,5 +1,6 @@
 //! What the crate promises, tried on many inputs.
 #![allow(clippy::unwrap_used)]
 
+mod decompress;
 mod reference;
 mod split;

@@ -1,0 +1,35 @@
+//! zstd (RFC 8878): one or many frames, skippable ones included.
+//!
+//! A frame says how much of its past it refers to; frames that want more than [`WINDOW_LOG_MAX`] allows
+//! are refused.
+
+use super::refuse;
+use std::io::{self, BufRead, Read};
+use zstd::stream::read::Decoder;
+
+/// 128 MiB: what `zstd -d` itself takes without being told, and what `zstd --long` and `--ultra -22` need.
+const WINDOW_LOG_MAX: u32 = 27;
+
+pub(super) fn frames<R: BufRead>(stored: R) -> io::Result<impl Read + use<R>> {
+    let mut decoder = Decoder::with_buffer(stored)?;
+    decoder.window_log_max(WINDOW_LOG_MAX)?;
+    Ok(Frames(decoder))
+}
+
+struct Frames<'a, R: BufRead>(Decoder<'a, R>);
+
+impl<R: BufRead> Read for Frames<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read(out).map_err(|cause| {
+            // The library hands on zstd's error codes as texts only.
+            if cause.to_string().contains("too much memory") {
+                refuse(
+                    "the zstd data needs a window of more than 128 MiB",
+                    "Compress it without --long=28 or more, or pipe it: zstd -dc --long=31 FILE | howdah load -",
+                )
+            } else {
+                cause
+            }
+        })
+    }
+}
