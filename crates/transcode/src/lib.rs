@@ -3,9 +3,15 @@
 //!
 //! In the order of the flow:
 //! 1. [`decompress`]: stored bytes to plain bytes;
-//! 2. [`split`]: where records end, exactly as the server's COPY would say.
+//! 2. [`split`]: where records end, exactly as the server's COPY would say;
+//! 3. [`header`]: the names in a header record;
+//! 4. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod decompress;
 pub mod split;
+
+pub mod header;
+
+pub mod encode;

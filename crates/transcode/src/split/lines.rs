@@ -6,6 +6,7 @@ use super::state::State;
 use super::walk::{Step, Walker};
 use super::{Rules, marker_start};
 use howdah_model::{Eol, Format, FormatKind, Result};
+use std::ops::Range;
 
 /// The first record of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,16 @@ pub struct FirstRecord {
     pub end: usize,
     /// An end-of-data marker follows at `end`: there is no more data.
     pub ended: bool,
+}
+
+/// One record of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) start: usize,
+    /// Its bytes without the line ending.
+    pub(crate) content: Range<usize>,
+    /// What COPY says if a byte of it makes COPY stop.
+    pub(crate) offence: Option<&'static str>,
 }
 
 /// A byte at which COPY of the whole file stops, although COPY of the chunk alone might not.
@@ -123,6 +134,47 @@ impl Rules {
         Offence { record, byte: at, message, hint }
     }
 
+    /// The records of a chunk. Those behind an offence are not what COPY would see.
+    pub(crate) fn records(&self, chunk: &[u8]) -> impl Iterator<Item = Record> {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let record = self.record(chunk, start)?;
+            start = record.1;
+            Some(record.0)
+        })
+    }
+
+    /// The record that begins at `start`, and where the next one begins.
+    fn record(&self, chunk: &[u8], start: usize) -> Option<(Record, usize)> {
+        let mut walker = Walker::new(self, State::START);
+        let mut offence = None;
+        for (at, &byte) in chunk.iter().enumerate().skip(start) {
+            let before = walker.state;
+            let step = walker.step(byte);
+            if self.is_misplaced_marker(before, byte) {
+                offence = offence.or(Some("end-of-copy marker is not alone on its line"));
+            }
+            let (end, next) = match step {
+                Step::Inside => continue,
+                Step::StrayLf | Step::StrayCr => {
+                    let stray = if step == Step::StrayLf { b'\n' } else { b'\r' };
+                    offence = offence.or(Some(self.stray(stray, 0, at).message));
+                    continue;
+                }
+                Step::Border => (at + 1 - self.eol.map_or(0, eol_bytes), at + 1),
+                // Something before the marker is a record; the marker itself is not.
+                Step::EndMarker { .. } if before.empty => return None,
+                Step::EndMarker { length } => (at + 1 - length, chunk.len()),
+            };
+            return Some((Record { start, content: start..end, offence }, next));
+        }
+        if walker.state.is_after_cr() {
+            offence = offence.or(Some(self.stray(b'\r', 0, start).message));
+        }
+        let record = Record { start, content: start..chunk.len(), offence };
+        (start < chunk.len()).then_some((record, chunk.len()))
+    }
+
     /// Where the `n`-th record of a chunk begins, counted from 0. `None` if there are fewer.
     pub fn record_start(&self, chunk: &[u8], n: u64) -> Option<usize> {
         let mut walker = Walker::new(self, State::START);
@@ -156,5 +208,12 @@ impl Rules {
             }
         }
         (line_now >= line && !walker.state.at_record_start()).then_some(record)
+    }
+}
+
+fn eol_bytes(eol: Eol) -> usize {
+    match eol {
+        Eol::Lf | Eol::Cr => 1,
+        Eol::CrLf => 2,
     }
 }

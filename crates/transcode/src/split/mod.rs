@@ -121,6 +121,11 @@ impl Rules {
         self.eol
     }
 
+    /// Characters of this format's encoding may contain bytes that look like ASCII.
+    pub(crate) fn embeds_ascii(format: &Format) -> bool {
+        format.encoding.as_deref().and_then(embedded_ascii::family).is_some()
+    }
+
     /// One pass over a piece whose start state is known.
     pub fn scan(&self, from: State, bytes: &[u8]) -> Scan {
         let mut scan = Scan::new(from);

@@ -1,0 +1,340 @@
+//! Character encodings: those the server reads itself, and the way to UTF-8 for all others.
+//!
+//! Conversion is strict: a byte sequence that stands for no character is an error at its offset, never a
+//! replacement character.
+
+use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use howdah_model::{Error, ErrorKind, Result};
+use std::io::{self, Read};
+
+/// All encodings PostgreSQL knows, by every name (`pg_encname_tbl` in `encnames.c`).
+const SERVER_ENCODINGS: &[&str] = &[
+    "abc",
+    "alt",
+    "big5",
+    "euccn",
+    "eucjis2004",
+    "eucjp",
+    "euckr",
+    "euctw",
+    "gb18030",
+    "gbk",
+    "iso88591",
+    "iso885910",
+    "iso885913",
+    "iso885914",
+    "iso885915",
+    "iso885916",
+    "iso88592",
+    "iso88593",
+    "iso88594",
+    "iso88595",
+    "iso88596",
+    "iso88597",
+    "iso88598",
+    "iso88599",
+    "johab",
+    "koi8",
+    "koi8r",
+    "koi8u",
+    "latin1",
+    "latin10",
+    "latin2",
+    "latin3",
+    "latin4",
+    "latin5",
+    "latin6",
+    "latin7",
+    "latin8",
+    "latin9",
+    "mskanji",
+    "muleinternal",
+    "shiftjis",
+    "shiftjis2004",
+    "sjis",
+    "sqlascii",
+    "tcvn",
+    "tcvn5712",
+    "uhc",
+    "unicode",
+    "utf8",
+    "vscii",
+    "win",
+    "win1250",
+    "win1251",
+    "win1252",
+    "win1253",
+    "win1254",
+    "win1255",
+    "win1256",
+    "win1257",
+    "win1258",
+    "win866",
+    "win874",
+    "win932",
+    "win936",
+    "win949",
+    "win950",
+    "windows1250",
+    "windows1251",
+    "windows1252",
+    "windows1253",
+    "windows1254",
+    "windows1255",
+    "windows1256",
+    "windows1257",
+    "windows1258",
+    "windows866",
+    "windows874",
+    "windows932",
+    "windows936",
+    "windows949",
+    "windows950",
+];
+
+/// Room enough for any character.
+const SPARE_BYTES: usize = 64;
+
+/// Plain bytes read at a time.
+const INPUT_BYTES: usize = 64 << 10;
+
+/// Must a file in this encoding be converted before the server can read it? `false` for every encoding
+/// PostgreSQL has a name for.
+///
+/// # Errors
+/// `Usage` if nobody knows the encoding.
+pub fn needs_utf8(encoding: &str) -> Result<bool> {
+    if SERVER_ENCODINGS.binary_search(&normalised(encoding).as_str()).is_ok() {
+        return Ok(false);
+    }
+    find(encoding).map(|_| true)
+}
+
+/// The bytes of `plain` in UTF-8, a byte order mark taken off. `encoding` is any label of the WHATWG
+/// Encoding Standard; `UTF-16` without an `LE` or `BE` obeys the byte order mark and is little-endian
+/// without one.
+///
+/// Reading fails with an [`io::Error`] that carries an [`Error`] (kind `Record`) with the offset of the
+/// offending byte; [`crate::decompress::error`] takes it out.
+///
+/// # Errors
+/// `Usage` if nobody knows the encoding.
+pub fn to_utf8<'a, R: Read + Send + 'a>(encoding: &str, plain: R) -> Result<Box<dyn Read + Send + 'a>> {
+    let found = find(encoding)?;
+    let decoder = match normalised(encoding).as_str() {
+        // Takes either byte order mark for what it says.
+        "utf16" => found.new_decoder(),
+        _ => found.new_decoder_with_bom_removal(),
+    };
+    let name = found.name();
+    let input = vec![0; INPUT_BYTES].into_boxed_slice();
+    Ok(Box::new(Converted {
+        plain,
+        name,
+        decoder,
+        input,
+        start: 0,
+        end: 0,
+        phase: Phase::Reading,
+        consumed_bytes: 0,
+        spare: io::Cursor::default(),
+    }))
+}
+
+/// A short piece of text in an encoding of the server or of the WHATWG.
+///
+/// # Errors
+/// `Record` if it is not valid; `Unsupported` if only the server knows the encoding and the text is not
+/// ASCII.
+pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
+    let name = encoding.unwrap_or("UTF8");
+    let found = match normalised(name).as_str() {
+        "utf8" | "unicode" | "sqlascii" => UTF_8,
+        _ if bytes.is_ascii() => UTF_8,
+        _ => whatwg(name).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("column names in {name} that are not ASCII are not read"),
+            )
+            .with_hint("Name the columns with --columns.")
+        })?,
+    };
+    let text = found.decode_without_bom_handling_and_without_replacement(bytes);
+    text.map(std::borrow::Cow::into_owned)
+        .ok_or_else(|| Error::new(ErrorKind::Record, format!("the header is not valid {name}")))
+}
+
+/// As PostgreSQL compares names of encodings.
+fn normalised(encoding: &str) -> String {
+    encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// PostgreSQL's names that the WHATWG spells otherwise.
+fn whatwg(encoding: &str) -> Option<&'static Encoding> {
+    let name = normalised(encoding);
+    let label = match name.as_str() {
+        "utf16" | "utf16le" => return Some(UTF_16LE),
+        "utf16be" => return Some(UTF_16BE),
+        "latin7" => "iso-8859-13",
+        "latin8" => "iso-8859-14",
+        "latin9" => "iso-8859-15",
+        "latin10" => "iso-8859-16",
+        "alt" | "win866" | "windows866" => "ibm866",
+        "koi8" => "koi8-r",
+        "koi8u" => "koi8-u",
+        "eucjp" => "euc-jp",
+        "euckr" | "uhc" | "win949" | "windows949" => "euc-kr",
+        "euccn" | "gbk" | "win936" | "windows936" => "gbk",
+        "mskanji" | "win932" | "windows932" => "sjis",
+        "win950" | "windows950" => "big5",
+        name => {
+            match name.strip_prefix("win").filter(|number| number.starts_with(|c: char| c.is_ascii_digit())) {
+                Some(number) => return Encoding::for_label(format!("windows-{number}").as_bytes()),
+                None => encoding,
+            }
+        }
+    };
+    Encoding::for_label(label.as_bytes())
+}
+
+fn find(encoding: &str) -> Result<&'static Encoding> {
+    whatwg(encoding).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("there is no encoding called \"{encoding}\""))
+            .with_hint("Use a name PostgreSQL knows (LATIN1, WIN1252, SJIS ...) or one of the WHATWG (utf-16le, macintosh ...).")
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Reading,
+    /// `plain` has ended.
+    Flushing,
+    /// So has the text.
+    Done,
+}
+
+/// A reader of UTF-8.
+struct Converted<R> {
+    plain: R,
+    name: &'static str,
+    decoder: Decoder,
+    input: Box<[u8]>,
+    /// What is left of the input: `start..end`.
+    start: usize,
+    end: usize,
+    phase: Phase,
+    consumed_bytes: u64,
+    /// Text for callers with less room than a character may need.
+    spare: io::Cursor<Vec<u8>>,
+}
+
+impl<R: Read> Read for Converted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let spared = self.spare.read(out)?;
+        if spared > 0 || out.is_empty() {
+            return Ok(spared);
+        }
+        if out.len() >= SPARE_BYTES {
+            return self.convert(out);
+        }
+        let mut spare = vec![0; SPARE_BYTES];
+        let length = self.convert(&mut spare)?;
+        spare.truncate(length);
+        self.spare = io::Cursor::new(spare);
+        self.spare.read(out)
+    }
+}
+
+impl<R: Read> Converted<R> {
+    /// Fills `out`, which must have room for a character, with some text; 0 bytes at the end.
+    fn convert(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.phase != Phase::Done {
+            if self.phase == Phase::Reading && self.start == self.end {
+                (self.start, self.end) = (0, self.plain.read(&mut self.input)?);
+                if self.end == 0 {
+                    self.phase = Phase::Flushing;
+                }
+            }
+            let input = &self.input[self.start..self.end];
+            let last = self.phase == Phase::Flushing;
+            let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(input, out, last);
+            self.start += read;
+            self.consumed_bytes += read as u64;
+            match result {
+                DecoderResult::Malformed(bad, behind) => return Err(self.malformed(bad, behind)),
+                DecoderResult::InputEmpty if last => self.phase = Phase::Done,
+                DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+        Ok(0)
+    }
+
+    /// The last bytes taken were a malformed sequence of `bad` bytes and `behind` more.
+    fn malformed(&self, bad: u8, behind: u8) -> io::Error {
+        let byte = self.consumed_bytes.saturating_sub(u64::from(bad) + u64::from(behind));
+        let message = format!("byte {byte} begins no character of {}", self.name);
+        io::Error::other(Error::new(ErrorKind::Record, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn convert(encoding: &str, bytes: &[u8]) -> Result<String> {
+        let mut text = String::new();
+        to_utf8(encoding, bytes)?.read_to_string(&mut text).map_err(crate::decompress::error)?;
+        Ok(text)
+    }
+
+    fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn utf16_is_read_with_and_without_a_mark() {
+        let text = "zoë,🐘\n".repeat(40_000);
+        let marked = format!("\u{feff}{text}");
+        assert_eq!(convert("utf-16le", &utf16(&text, u16::to_le_bytes)).unwrap(), text);
+        assert_eq!(convert("UTF-16BE", &utf16(&marked, u16::to_be_bytes)).unwrap(), text);
+        assert_eq!(convert("UTF16", &utf16(&marked, u16::to_be_bytes)).unwrap(), text);
+        assert_eq!(convert("UTF16", &utf16(&text, u16::to_le_bytes)).unwrap(), text);
+    }
+
+    #[test]
+    fn an_invalid_sequence_is_an_error_at_its_byte() {
+        let mut bytes = utf16(&"a".repeat(50_000), u16::to_le_bytes);
+        bytes.extend([0x00, 0xDC, b'a', 0]);
+        let error = convert("utf-16le", &bytes).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Record, "byte 100000 begins no character of UTF-16LE")
+        );
+        assert!(convert("utf-16le", b"a\0b").is_err());
+        assert_eq!(
+            convert("euc-jp", b"ab\xA4").unwrap_err().message(),
+            "byte 2 begins no character of EUC-JP"
+        );
+    }
+
+    #[test]
+    fn what_the_server_knows_is_left_to_it() {
+        assert!(SERVER_ENCODINGS.is_sorted());
+        assert!(!needs_utf8("Latin-1").unwrap());
+        assert!(!needs_utf8("utf-8").unwrap());
+        assert!(needs_utf8("UTF-16").unwrap());
+        assert!(needs_utf8("macintosh").unwrap());
+        assert_eq!(needs_utf8("utf-32").unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn short_text_is_decoded_by_the_servers_names() {
+        assert_eq!(decode(Some("LATIN1"), b"zo\xEB").unwrap(), "zoë");
+        assert_eq!(decode(Some("WIN1251"), b"\xE4").unwrap(), "д");
+        assert_eq!(decode(None, b"zo\xEB").unwrap_err().kind(), ErrorKind::Record);
+        assert_eq!(decode(Some("MULE_INTERNAL"), b"\x91").unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,13 @@
+//! Records to what COPY takes, where the file's bytes cannot go as they are.
+//!
+//! [`to_utf8`] turns a file in an encoding the server does not know into UTF-8 before it is split;
+//! [`Rewriter`] turns whole records into COPY's text format, leaving out fields the table does not have.
+//! Values are not interpreted: type input stays with the server.
+
+pub(crate) mod attributes;
+mod charset;
+mod rewrite;
+
+pub(crate) use charset::decode;
+pub use charset::{needs_utf8, to_utf8};
+pub use rewrite::{FieldTarget, RecordError, Rewriter};

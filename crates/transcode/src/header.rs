@@ -1,0 +1,83 @@
+//! The names in a header record.
+//!
+//! A header is cut into fields by COPY's own rules for the format; whether the names fit a table is not
+//! looked at.
+
+use crate::encode::{attributes, decode};
+use howdah_model::{Error, ErrorKind, Format, FormatKind, Result};
+
+/// The field names of a header record (with or without its line ending), exactly as COPY would read the
+/// fields. A name spelled like NULL comes as it is spelled.
+///
+/// # Errors
+/// `Record` if quotes are not closed or a name is not valid in the file's encoding; `Unsupported` if names
+/// are not ASCII and only the server knows the encoding.
+pub fn fields(format: &Format, record: &[u8]) -> Result<Vec<String>> {
+    let record = without_line_ending(format.kind, record);
+    let name = |value: &[u8]| decode(format.encoding.as_deref(), value);
+    let mut names = Vec::new();
+    match format.kind {
+        FormatKind::Csv => {
+            let mut values: Vec<Vec<u8>> = Vec::new();
+            attributes::csv::<&'static str>(format, record, &mut Vec::new(), |value, _| {
+                values.push(value.to_vec());
+                Ok(())
+            })
+            .map_err(|message| Error::new(ErrorKind::Record, format!("the header is not csv: {message}")))?;
+            for value in values {
+                names.push(name(&value)?);
+            }
+        }
+        FormatKind::Text => {
+            let mut fields = Vec::new();
+            attributes::text(format, record, |field| fields.push(field));
+            for field in fields {
+                let field = &record[field];
+                let is_null = field == format.null.as_bytes();
+                names.push(if is_null { name(field)? } else { name(&attributes::text_value(field))? });
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Takes off `\n`, `\r` or `\r\n`, unless a backslash makes it data in text. (In csv a line ending that is
+/// data stands inside quotes, so it cannot be last.)
+fn without_line_ending(kind: FormatKind, record: &[u8]) -> &[u8] {
+    let strip = |record: &'_ [u8], byte: u8| -> Option<usize> {
+        let rest = record.strip_suffix(&[byte])?;
+        let backslashes = rest.iter().rev().take_while(|&&byte| byte == b'\\').count();
+        (kind == FormatKind::Csv || backslashes % 2 == 0).then_some(rest.len())
+    };
+    let end = strip(record, b'\n').unwrap_or(record.len());
+    let end = strip(&record[..end], b'\r').unwrap_or(end);
+    &record[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_copy_reads_fields() {
+        let csv = |record: &str| fields(&Format::csv(), record.as_bytes()).unwrap();
+        assert_eq!(
+            csv("id,\"first\nname\",\"a\"\"b\",c\"d\"e,\r\n"),
+            ["id", "first\nname", "a\"b", "cde", ""]
+        );
+        let text = |record: &str| fields(&Format::text(), record.as_bytes()).unwrap();
+        assert_eq!(text("id\ta\\tb\tc\\\td\t\\N\n"), ["id", "a\tb", "c\td", "\\N"]);
+        assert_eq!(text("a\\\n"), ["a\n"]);
+    }
+
+    #[test]
+    fn an_unclosed_quote_is_an_error() {
+        assert_eq!(fields(&Format::csv(), b"a,\"b\n").unwrap_err().kind(), ErrorKind::Record);
+    }
+
+    #[test]
+    fn names_are_decoded_from_the_files_encoding() {
+        let latin1 = Format { encoding: Some("LATIN1".to_owned()), ..Format::csv() };
+        assert_eq!(fields(&latin1, b"gr\xF6\xDFe\n").unwrap(), ["größe"]);
+    }
+}
