@@ -1,1 +1,125 @@
-//! howdah-cli.
+//! The `howdah` command: options as typed, settings resolved from them, one file per subcommand, one printer.
+//!
+//! 1. [`options`] declares every option once; help, man page and completions come from there.
+//! 2. [`settings`] turns options and job file into a job; nothing after it sees an option.
+//! 3. [`commands`] has one file per subcommand, driving the engine's public verbs.
+//! 4. [`printer`] is the only place that writes to the terminal; [`progress`] draws while a load runs.
+//!
+//! The binary and the Python wheel both call [`run`].
+
+pub mod account;
+pub mod commands;
+pub mod job_file;
+pub mod options;
+pub mod printer;
+pub mod progress;
+pub mod settings;
+pub mod units;
+
+use clap::Parser;
+use howdah_engine::Stop;
+use howdah_engine::model::{Error, ErrorKind};
+use options::{Command, Options};
+use printer::Printer;
+use std::ffi::OsString;
+
+/// How the command ended; the exit codes are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: all rows stored.
+    Success,
+    /// 1: failed; nothing half-done beyond what the ledger says.
+    Failure,
+    /// 2: the options make no sense.
+    Usage,
+    /// 130: stopped by the user.
+    Interrupted,
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Failure => 1,
+            Exit::Usage => 2,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    /// How a command that failed with this error ends.
+    pub fn of(error: &Error) -> Exit {
+        match error.kind() {
+            ErrorKind::Usage => Exit::Usage,
+            ErrorKind::Interrupted => Exit::Interrupted,
+            _ => Exit::Failure,
+        }
+    }
+}
+
+/// Runs one command line, `args[0]` being the program's name, and returns the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let options = match Options::try_parse_from(args) {
+        Ok(options) => options,
+        Err(error) => {
+            // Help and version go to stdout with code 0, mistakes to stderr with code 2.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() };
+        }
+    };
+    let printer = Printer::new(&options.command);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            printer.error(&Error::new(ErrorKind::Local, format!("cannot start: {error}")));
+            return Exit::Failure.code();
+        }
+    };
+    let stop = Stop::default();
+    let ended = runtime.block_on(async {
+        tokio::spawn(raise_on_signal(stop.clone()));
+        dispatch(options.command, &printer, &stop).await
+    });
+    // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
+    runtime.shutdown_background();
+    match ended {
+        Ok(exit) => exit.code(),
+        Err(error) => {
+            printer.error(&error);
+            Exit::of(&error).code()
+        }
+    }
+}
+
+async fn dispatch(command: Command, printer: &Printer, stop: &Stop) -> Result<Exit, Error> {
+    match command {
+        Command::Load(options) => commands::load::load(*options, printer, stop).await,
+        Command::Plan(options) => commands::plan::plan(*options, printer, stop).await,
+        Command::Status(options) => commands::status::status(&options, printer, stop).await,
+        Command::Resume(options) => commands::resume::resume(&options, printer, stop).await,
+        Command::Pg(options) => commands::pg::pg(&options, printer),
+        Command::Completions { shell } => commands::generate::completions(shell, printer),
+        Command::Man { directory } => commands::generate::man(directory.as_deref(), printer),
+    }
+}
+
+/// The first signal stops the load cleanly; the second ends the process at once.
+async fn raise_on_signal(stop: Stop) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return;
+    };
+    for last in [false, true] {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        if last {
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        }
+        stop.raise();
+    }
+}

@@ -1,1 +1,50 @@
-//! howdah-engine.
+//! The conductor: the only crate that sees source, transcode and target at once.
+//!
+//! Three verbs, used by every front end and nothing deeper:
+//!
+//! 1. [`plan()`] decides everything before a byte moves and touches nothing;
+//! 2. [`load()`] executes a plan as a stream of exactly-once chunks ([`pipeline`] is that flow on one screen);
+//! 3. [`finish`] makes the result durable, loads again what a server crash took, and closes the ledger.
+//!
+//! Around them: [`budget`] owns every buffer and queue, [`retry`] decides from an error's kind whether to
+//! try again, [`stop`] carries a Ctrl-C to whoever waits.
+
+pub mod budget;
+pub mod connection;
+pub mod copy_options;
+pub mod feed;
+pub mod finish;
+pub mod history;
+pub mod jobs;
+pub mod load;
+pub mod pipeline;
+pub mod plan;
+pub mod retry;
+pub mod sessions;
+pub mod stop;
+pub mod tally;
+pub mod watch;
+
+pub use connection::Connection;
+pub use howdah_model as model;
+pub use howdah_source::Sources;
+pub use howdah_target::embedded;
+pub use load::load;
+pub use plan::{Planned, plan};
+pub use stop::Stop;
+
+use howdah_model::Listener;
+use std::sync::Arc;
+
+/// What every verb needs beside the job: where from, where to, who listens, and when to stop.
+#[derive(Clone)]
+pub struct Context {
+    /// Opens files and objects.
+    pub sources: Sources,
+    /// How to reach the server. Holds secrets; never printed whole.
+    pub connection: Connection,
+    /// Told about progress.
+    pub listener: Arc<dyn Listener>,
+    /// Raised by Ctrl-C.
+    pub stop: Stop,
+}

@@ -80,6 +80,8 @@ pub struct Plan {
     pub job_id: String,
     /// Digest of the job without its sources' versions; equal for a run of the same files after a change.
     pub work_key: String,
+    /// Digest of the work key and the version of every file.
+    pub identity: String,
     /// What was asked.
     pub job: Job,
     /// The server's `server_version_num`.
@@ -90,6 +92,8 @@ pub struct Plan {
     pub record_bytes_max: u64,
     /// How the files are written, as the server of this plan is told.
     pub format: Format,
+    /// The files' encoding when the server cannot read it and the client rewrites it as UTF-8.
+    pub recode: Option<String>,
     /// Targets.
     pub tables: Vec<TablePlan>,
     /// Sources, the largest first.

@@ -7,11 +7,13 @@ use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Plan, Receipt, Result};
+use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// How the ledger thinks of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum JobStatus {
     /// A load is at work on it, or was killed.
     Running,
@@ -51,7 +53,7 @@ impl From<Status> for JobStatus {
 }
 
 /// A job as the ledger knows it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct JobRow {
     /// Its identity.
     pub job_id: String,

@@ -5,6 +5,7 @@
 pub mod catalog;
 mod connect;
 mod conninfo;
+pub mod encoding;
 mod hosts;
 mod keyword;
 mod pgpass;

@@ -1,0 +1,131 @@
+//! The summary a load ends with, as a text to paste into a ticket.
+
+use crate::units::{show_bytes, show_count, show_seconds};
+use howdah_engine::model::summary::Status;
+use howdah_engine::model::{Stage, Summary};
+use std::fmt::Write;
+
+/// Files listed by name; of more, only those that are not complete.
+const FILES_LISTED: usize = 20;
+
+/// The text, several lines, without a line ending at the end.
+pub fn text(summary: &Summary) -> String {
+    let mut text = String::new();
+    let ended = match summary.status {
+        Status::Done => "done",
+        Status::Failed => "FAILED",
+        Status::Interrupted => "stopped",
+    };
+    let seconds = summary.wall_seconds.max(1e-9);
+    let loaded = summary.rows_stored - summary.rows_stored_before;
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "job {}  {ended} in {}, {} {}, {} at most",
+        summary.job,
+        show_seconds(seconds),
+        show_count(summary.files.len() as u64),
+        plural(summary.files.len() as u64, "file", "files"),
+        sessions(summary.sessions),
+    );
+    let _ = writeln!(
+        text,
+        "rows   {} at {}/s; bytes read {} at {}/s",
+        show_count(loaded),
+        show_count((loaded as f64 / seconds) as u64),
+        show_bytes(summary.bytes_read),
+        show_bytes((summary.bytes_read as f64 / seconds) as u64),
+    );
+    if summary.rows_stored_before > 0 {
+        let _ = writeln!(
+            text,
+            "       {} rows more were stored by another run of this job",
+            show_count(summary.rows_stored_before)
+        );
+    }
+    let _ = writeln!(text, "time   {}", stages(summary));
+    if !summary.waits.is_empty() {
+        let _ = writeln!(text, "waits  {}", waits(summary));
+    }
+    let _ = writeln!(text, "retries {}", summary.retries);
+    list_files(&mut text, summary);
+    let _ = write!(text, "{}", verdict(summary));
+    text
+}
+
+/// The check that every load ends with.
+fn verdict(summary: &Summary) -> String {
+    let (read, stored) = (show_count(summary.rows_read), show_count(summary.rows_stored));
+    match summary.status {
+        Status::Done if summary.rows_read == summary.rows_stored + summary.rows_rejected => {
+            format!("check  read {read} = stored {stored}")
+        }
+        Status::Done => format!("check  read {read}, stored {stored}: NOT EQUAL"),
+        Status::Failed | Status::Interrupted => {
+            format!("check  read {read} so far, stored {stored}; the rest is not in the table")
+        }
+    }
+}
+
+fn stages(summary: &Summary) -> String {
+    let name = |stage: &Stage| match stage {
+        Stage::Read => "read",
+        Stage::Decompress => "decompress",
+        Stage::Split => "split",
+        Stage::Encode => "encode",
+        Stage::Copy => "copy",
+        Stage::Commit => "commit",
+        Stage::Finish => "finish",
+    };
+    let shown: Vec<String> = summary
+        .stages
+        .iter()
+        .filter(|(_, seconds)| **seconds >= 0.005)
+        .map(|(stage, seconds)| format!("{} {}", name(stage), show_seconds(*seconds)))
+        .collect();
+    if shown.is_empty() {
+        "-".to_owned()
+    } else {
+        format!("{} (summed over threads and sessions)", shown.join(", "))
+    }
+}
+
+fn waits(summary: &Summary) -> String {
+    let mut waits: Vec<(&String, &f64)> = summary.waits.iter().collect();
+    waits.sort_by(|one, other| other.1.total_cmp(one.1));
+    let shown: Vec<String> =
+        waits.iter().take(5).map(|(wait, share)| format!("{wait} {:.0} %", *share * 100.0)).collect();
+    format!("{} of the sessions' time", shown.join(", "))
+}
+
+fn list_files(text: &mut String, summary: &Summary) {
+    let all = summary.files.len() <= FILES_LISTED;
+    for file in summary.files.iter().filter(|file| all || !file.done).take(FILES_LISTED) {
+        let state = if file.done { "" } else { "  not complete" };
+        let _ = writeln!(
+            text,
+            "file   {} -> {}: {} rows, {}{state}",
+            file.location,
+            file.table,
+            show_count(file.rows_stored),
+            show_bytes(file.bytes_read)
+        );
+    }
+    if !all {
+        let done = summary.files.iter().filter(|file| file.done).count() as u64;
+        let _ = writeln!(
+            text,
+            "files  {} of {} complete",
+            show_count(done),
+            show_count(summary.files.len() as u64)
+        );
+    }
+}
+
+fn sessions(count: u32) -> String {
+    format!("{count} {}", plural(u64::from(count), "session", "sessions"))
+}
+
+fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}

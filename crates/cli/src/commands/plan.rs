@@ -1,0 +1,152 @@
+//! `howdah plan`: everything load would do, and why; touches nothing.
+
+use super::load::json;
+use crate::Exit;
+use crate::options::LoadOptions;
+use crate::printer::Printer;
+use crate::settings::{self, Settings};
+use crate::units::{show_bytes, show_count};
+use howdah_engine::model::plan::Codec;
+use howdah_engine::model::{Eol, Event, FilePlan, Jobs, LedgerChoice, Listener, Plan, Result, TablePlan};
+use howdah_engine::plan::History;
+use howdah_engine::{Context, Planned, Sources, Stop};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Files listed; of more, their number.
+const FILES_LISTED: usize = 50;
+
+struct Nobody;
+
+impl Listener for Nobody {
+    fn on_event(&self, _event: &Event) {}
+}
+
+/// Plans and prints the plan.
+///
+/// # Errors
+/// Those of planning.
+pub async fn plan(options: LoadOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
+    let settings = Settings::resolve(options)?;
+    let connection = stop.guard(settings::connection(settings.to)).await?;
+    let server = connection.display();
+    let context =
+        Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };
+    let planned = howdah_engine::plan(&context, settings.job).await?;
+    if printer.json() {
+        printer.out(&json(&planned.plan));
+    } else {
+        printer.out(&text(&planned, &server));
+    }
+    Ok(Exit::Success)
+}
+
+fn text(planned: &Planned, server: &str) -> String {
+    let plan = &planned.plan;
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ =
+        writeln!(text, "job {} on {server} (PostgreSQL {})", plan.job_id, show_version(plan.server_version));
+    let _ = writeln!(text, "  {}", history(&planned.history));
+    let _ = writeln!(text, "  {}", ledger(plan));
+    let _ = writeln!(text, "  {}", memory(planned));
+    for (no, table) in plan.tables.iter().enumerate() {
+        show_table(&mut text, plan, no, table);
+    }
+    text.trim_end().to_owned()
+}
+
+fn show_table(text: &mut String, plan: &Plan, no: usize, table: &TablePlan) {
+    let _ = writeln!(text, "table {}", table.table.relation);
+    let _ = writeln!(text, "  {}", table.copy_sql);
+    for note in &table.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    let files: Vec<&FilePlan> = plan.files.iter().filter(|file| file.table_no as usize == no).collect();
+    for file in files.iter().take(FILES_LISTED) {
+        show_file(text, plan, file);
+    }
+    if files.len() > FILES_LISTED {
+        let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
+    }
+}
+
+fn show_file(text: &mut String, plan: &Plan, file: &FilePlan) {
+    let size = file.stored_bytes.map_or("size unknown".to_owned(), show_bytes);
+    let codec = match file.codec {
+        Codec::None => "not compressed",
+        Codec::Gzip => "gzip",
+        Codec::Zstd => "zstd",
+        Codec::Bzip2 => "bzip2",
+        Codec::Xz => "xz",
+        Codec::Lz4 => "lz4",
+    };
+    let eol = match file.eol {
+        Some(Eol::Lf) => "lines end with LF",
+        Some(Eol::Cr) => "lines end with CR",
+        Some(Eol::CrLf) => "lines end with CR LF",
+        None => "no complete line",
+    };
+    let how = match (file.ranged, file.stored_bytes) {
+        (true, Some(bytes)) => {
+            format!("{} ranges read side by side", show_count(bytes.div_ceil(plan.chunk_bytes)))
+        }
+        _ => "read in order, in one thread".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "  file {}: {size}, {codec}, {eol}, data from byte {}; {how}",
+        file.location, file.data_start_byte
+    );
+    if !file.rereadable {
+        let _ = writeln!(
+            text,
+            "    it cannot be read twice: chunks are committed synchronously, and a rerun needs the same bytes under the same --job-id"
+        );
+    }
+}
+
+fn history(history: &History) -> String {
+    match history {
+        History::Fresh => "no earlier run: everything is loaded".to_owned(),
+        History::Begun(receipts) => {
+            let rows: u64 = receipts.iter().map(|receipt| receipt.rows).sum();
+            format!(
+                "an earlier run has stored {} rows in {} chunks: these are skipped",
+                show_count(rows),
+                show_count(receipts.len() as u64)
+            )
+        }
+        History::Done { at } => format!("this job finished at {at}: load would refuse it without --force"),
+    }
+}
+
+fn ledger(plan: &Plan) -> String {
+    match &plan.job.ledger {
+        LedgerChoice::Schema(schema) => {
+            format!("ledger in schema {schema}: each chunk commits with its receipt, a rerun skips what is in")
+        }
+        LedgerChoice::None => {
+            "no ledger: the load cannot be resumed, an answer lost at COMMIT stops it, and chunks commit synchronously".to_owned()
+        }
+    }
+}
+
+fn memory(planned: &Planned) -> String {
+    let layout = &planned.layout;
+    let sessions = match planned.plan.job.jobs {
+        Jobs::Auto => format!("as many sessions as help, at most {}", layout.sessions_max),
+        Jobs::Fixed(sessions) => format!("{sessions} sessions"),
+    };
+    format!(
+        "{sessions}; memory {}: {} chunk buffers for chunks of {}, records up to {}",
+        show_bytes(planned.plan.job.memory_bytes),
+        layout.buffers,
+        show_bytes(layout.chunk_bytes),
+        show_bytes(layout.record_bytes_max),
+    )
+}
+
+fn show_version(version: u32) -> String {
+    format!("{}.{}", version / 10_000, version % 10_000)
+}

@@ -1,0 +1,70 @@
+//! `howdah status`: what the ledger of a database remembers.
+
+use super::load::json;
+use crate::Exit;
+use crate::options::StatusOptions;
+use crate::printer::Printer;
+use crate::settings::{self, ledger_schema};
+use crate::units::show_count;
+use howdah_engine::history::{self, JobRow, JobStatus};
+use howdah_engine::model::Result;
+use howdah_engine::{Connection, Stop};
+
+/// Lists the jobs, or shows one.
+///
+/// # Errors
+/// Those of the connection and the ledger; `Usage` when there is no such job.
+pub async fn status(options: &StatusOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
+    let connection = stop.guard(settings::connection(options.target.to.clone())).await?;
+    stop.guard(show(options, &connection, printer)).await
+}
+
+async fn show(options: &StatusOptions, connection: &Connection, printer: &Printer) -> Result<Exit> {
+    let schema = ledger_schema(&options.target);
+    let rows = match &options.job {
+        Some(id) => vec![history::job(connection, schema, id).await?],
+        None => history::jobs(connection, schema).await?,
+    };
+    if printer.json() {
+        printer.out(&json(&rows));
+    } else if rows.is_empty() {
+        printer.out(&format!("the ledger {schema} has no jobs"));
+    } else if options.job.is_some() {
+        rows.iter().for_each(|row| printer.out(&one(row)));
+    } else {
+        printer.out(&list(&rows));
+    }
+    Ok(Exit::Success)
+}
+
+fn list(rows: &[JobRow]) -> String {
+    let mut lines =
+        vec![format!("{:<20} {:<12} {:>16} {:>8}  {}", "job", "status", "rows", "chunks", "started")];
+    lines.extend(rows.iter().map(|row| {
+        format!(
+            "{:<20} {:<12} {:>16} {:>8}  {}",
+            row.job_id,
+            row.status.as_str(),
+            show_count(row.rows_stored),
+            show_count(row.chunks),
+            row.started_at
+        )
+    }));
+    lines.join("\n")
+}
+
+fn one(row: &JobRow) -> String {
+    let mut lines = vec![
+        format!("job {}: {}", row.job_id, row.status.as_str()),
+        format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
+        format!("{} rows in {} chunks", show_count(row.rows_stored), show_count(row.chunks)),
+    ];
+    for file in &row.plan.files {
+        let table = &row.plan.tables[file.table_no as usize].table.relation;
+        lines.push(format!("file {} -> {table}", file.location));
+    }
+    if row.status != JobStatus::Done {
+        lines.push(format!("go on with it: howdah resume {}", row.job_id));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,192 @@
+//! A job file: sources, tables and options in TOML, under the names of the command line.
+//!
+//! ```toml
+//! to = "service=warehouse"
+//! format = "csv"
+//! delimiter = "\t"
+//! header = "true"
+//!
+//! [[source]]
+//! location = "s3://imdb/title.basics.tsv.gz"
+//! table = "staging.title_basics"
+//! ```
+
+use crate::options::{FormatName, LoadOptions};
+use clap::ValueEnum;
+use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
+use serde::Deserialize;
+use std::path::Path;
+
+/// Longer files are no job files.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The file as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct JobFile {
+    to: Option<String>,
+    ledger: Option<String>,
+    table: Option<String>,
+    format: Option<String>,
+    delimiter: Option<String>,
+    quote: Option<String>,
+    escape: Option<String>,
+    null: Option<String>,
+    header: Option<HeaderValue>,
+    encoding: Option<String>,
+    force_null: Option<Vec<String>>,
+    force_not_null: Option<Vec<String>>,
+    default: Option<String>,
+    copy_options: Option<String>,
+    columns: Option<Vec<String>>,
+    #[serde(default)]
+    map: std::collections::BTreeMap<String, String>,
+    ignore_extra: Option<bool>,
+    jobs: Option<Number>,
+    memory: Option<Number>,
+    chunk_size: Option<Number>,
+    job_id: Option<String>,
+    retry_for: Option<Number>,
+    #[serde(default)]
+    source: Vec<Source>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Source {
+    location: String,
+    table: Option<String>,
+}
+
+/// `true` or `"match"`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum HeaderValue {
+    Bool(bool),
+    Word(String),
+}
+
+/// `4` or `"auto"`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Number(u64),
+    Word(String),
+}
+
+impl Number {
+    fn into_text(self) -> String {
+        match self {
+            Number::Number(number) => number.to_string(),
+            Number::Word(word) => word,
+        }
+    }
+}
+
+/// Reads a job file and fills in what the command line left open. Returns the file's sources.
+///
+/// # Errors
+/// `SourceNotFound` when the file cannot be read, `Usage` with line and column when it is no job file.
+pub fn read(path: &Path, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    let unreadable = |error: std::io::Error| {
+        Error::new(ErrorKind::SourceNotFound, format!("the job file cannot be read: {error}"))
+            .in_file(path.display().to_string())
+    };
+    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            format!("a job file of {bytes} bytes is too long: expected at most {FILE_BYTES_MAX}"),
+        )
+        .in_file(path.display().to_string()));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let file = parse(&text).map_err(|error| error.in_file(path.display().to_string()))?;
+    merge(file, options)
+}
+
+fn parse(text: &str) -> Result<JobFile> {
+    toml::from_str(text).map_err(|error| {
+        // The library's message quotes the file; its first line and the place are enough.
+        let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
+        Error::new(ErrorKind::Usage, format!("line {line}: {}", error.message()))
+            .with_hint("the names in a job file are those of the options of `howdah load`")
+    })
+}
+
+/// The command line wins over the file.
+fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    let format_given = options.format.format.is_some() || options.format.copy_options.is_some();
+    fill(&mut options.target.to, file.to);
+    fill(&mut options.target.ledger, file.ledger);
+    fill(&mut options.table, file.table);
+    let format = &mut options.format;
+    if let Some(name) = file.format.filter(|_| !format_given) {
+        let known = FormatName::from_str(&name, true);
+        format.format = Some(known.map_err(|_| {
+            Error::new(ErrorKind::Usage, format!("format: expected csv or text, got {name:?}"))
+        })?);
+    }
+    fill(&mut format.delimiter, file.delimiter);
+    fill(&mut format.quote, file.quote);
+    fill(&mut format.escape, file.escape);
+    fill(&mut format.null, file.null);
+    let header = file.header.map(|header| match header {
+        HeaderValue::Bool(names) => names.to_string(),
+        HeaderValue::Word(word) => word,
+    });
+    fill(&mut format.header, header);
+    fill(&mut format.encoding, file.encoding);
+    fill(&mut format.force_null, file.force_null);
+    fill(&mut format.force_not_null, file.force_not_null);
+    fill(&mut format.default, file.default);
+    fill(&mut format.copy_options, file.copy_options);
+    fill(&mut format.columns, file.columns);
+    format.map.extend(file.map.into_iter().map(|(field, column)| format!("{field}={column}")));
+    format.ignore_extra |= file.ignore_extra.unwrap_or(false);
+    let run = &mut options.run;
+    fill(&mut run.jobs, file.jobs.map(Number::into_text));
+    fill(&mut run.memory, file.memory.map(Number::into_text));
+    fill(&mut run.chunk_size, file.chunk_size.map(Number::into_text));
+    fill(&mut run.job_id, file.job_id);
+    fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
+    Ok(file
+        .source
+        .into_iter()
+        .map(|source| SourceSpec { location: source.location, table: source.table })
+        .collect())
+}
+
+fn fill<T>(option: &mut Option<T>, value: Option<T>) {
+    if option.is_none() {
+        *option = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Command, Options};
+    use clap::Parser;
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let Command::Load(mut options) = Options::parse_from(["howdah", "load", "--null", "x"]).command
+        else {
+            unreachable!()
+        };
+        let file = parse("null = \"y\"\ndelimiter = \";\"\njobs = 3\nheader = true\n[[source]]\nlocation = \"a\"\ntable = \"t\"").unwrap();
+        let sources = merge(file, &mut options).unwrap();
+        assert_eq!(options.format.null.as_deref(), Some("x"));
+        assert_eq!(options.format.delimiter.as_deref(), Some(";"));
+        assert_eq!(options.format.header.as_deref(), Some("true"));
+        assert_eq!(options.run.jobs.as_deref(), Some("3"));
+        assert_eq!(sources, [SourceSpec { location: "a".to_owned(), table: Some("t".to_owned()) }]);
+    }
+
+    #[test]
+    fn a_misspelled_name_is_an_error_with_its_line() {
+        let error = parse("null = \"y\"\ndelimeter = \";\"").unwrap_err();
+        assert!(error.message().starts_with("line 2: unknown field"), "{error}");
+    }
+}

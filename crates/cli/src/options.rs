@@ -1,0 +1,247 @@
+//! Every option, declared once, as typed. Help text, man page and shell completions are made from these
+//! declarations. Names are COPY's and libpq's where these have one.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
+#[derive(Debug, Parser)]
+#[command(name = "howdah", version, about, long_about = None, propagate_version = true, max_term_width = 100)]
+pub struct Options {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load files, objects or standard input into a table
+    Load(Box<LoadOptions>),
+    /// Show everything that load would do, and why, touching nothing
+    Plan(Box<LoadOptions>),
+    /// Show the jobs that the ledger of a database remembers
+    Status(StatusOptions),
+    /// Go on with a job where it stopped
+    Resume(ResumeOptions),
+    /// Start, stop or ask the embedded server
+    Pg(PgOptions),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per subcommand into a directory
+    Man {
+        /// Where to write the pages
+        directory: Option<PathBuf>,
+    },
+}
+
+/// Options of `load` and `plan`.
+#[derive(Debug, Args)]
+pub struct LoadOptions {
+    /// What to load: a path, glob, directory, `-`, or a URL with s3://, gs://, az://, http:// or https://.
+    /// `{table}` in it stands for the table's name
+    #[arg(value_name = "SOURCE")]
+    pub sources: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub target: TargetOptions,
+    /// The table, as in SQL; may hold `{table}` as matched in the source
+    #[arg(short, long, value_name = "[SCHEMA.]NAME")]
+    pub table: Option<String>,
+    /// A job file (TOML) with sources, tables and options; options given here come on top
+    #[arg(long, value_name = "FILE")]
+    pub job: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub format: FormatOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RunOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputOptions,
+}
+
+/// Where to.
+#[derive(Debug, Args)]
+pub struct TargetOptions {
+    /// The database, as a URL or conninfo string. libpq's environment, .pgpass and service files complete
+    /// it; when nothing names a server, the embedded one is used
+    #[arg(long, value_name = "URL")]
+    pub to: Option<String>,
+    /// The schema that keeps the ledger, or `none`: then a load cannot be resumed [default: howdah]
+    #[arg(long, value_name = "SCHEMA")]
+    pub ledger: Option<String>,
+}
+
+/// COPY's options, under COPY's names.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Format options (those of COPY)")]
+pub struct FormatOptions {
+    /// How the files are written [default: csv]
+    #[arg(long, value_enum)]
+    pub format: Option<FormatName>,
+    /// One byte between fields; `\t` is a tab [default: comma for csv, tab for text]
+    #[arg(long, value_name = "BYTE")]
+    pub delimiter: Option<String>,
+    /// One byte around fields; csv only [default: "]
+    #[arg(long, value_name = "BYTE")]
+    pub quote: Option<String>,
+    /// One byte before a quote that is data; csv only [default: the quote]
+    #[arg(long, value_name = "BYTE")]
+    pub escape: Option<String>,
+    /// The spelling of NULL [default: nothing unquoted for csv, \N for text]
+    #[arg(long, value_name = "TEXT")]
+    pub null: Option<String>,
+    /// The first record names the columns; `--header=match` demands that it equals them
+    #[arg(long, value_name = "BOOL|match", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub header: Option<String>,
+    /// The files' encoding [default: $PGCLIENTENCODING or UTF8]
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub force_null: Option<Vec<String>>,
+    /// Columns in which the NULL spelling is never NULL, or `*`; csv only
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub force_not_null: Option<Vec<String>>,
+    /// The spelling that stands for a column's default; PostgreSQL 16 and newer
+    #[arg(long, value_name = "TEXT")]
+    pub default: Option<String>,
+    /// All of these in COPY's own words, e.g. "(FORMAT csv, HEADER true, DELIMITER E'\t')"
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with_all = ["format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null", "default"]
+    )]
+    pub copy_options: Option<String>,
+    /// Table columns in the order of the files' fields; a header is then skipped
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// The column that a field of the header fills, where the names differ; may be given many times
+    #[arg(long, value_name = "FIELD=COLUMN", conflicts_with = "columns")]
+    pub map: Vec<String>,
+    /// Leave out fields of the header that the table has no column for
+    #[arg(long)]
+    pub ignore_extra: bool,
+}
+
+/// The formats of COPY that consist of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Quoted fields
+    Csv,
+    /// Backslash escapes
+    Text,
+}
+
+/// How the load is run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run options")]
+pub struct RunOptions {
+    /// Sessions that copy at once; `auto` finds out how many help [default: auto]
+    #[arg(short, long, value_name = "N|auto")]
+    pub jobs: Option<String>,
+    /// What the process may hold in memory [default: 256MB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Bytes per transaction [default: 16MB, less with many jobs]
+    #[arg(long, value_name = "SIZE")]
+    pub chunk_size: Option<String>,
+    /// A name for the job, instead of a digest of files, table and options
+    #[arg(long, value_name = "NAME")]
+    pub job_id: Option<String>,
+    /// Load once more what has been loaded, or what has changed since an unfinished run
+    #[arg(long)]
+    pub force: bool,
+    /// How long failures that may pass are tried again [default: 10min]
+    #[arg(long, value_name = "TIME")]
+    pub retry_for: Option<String>,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output options")]
+pub struct OutputOptions {
+    /// Print errors only
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print one JSON document on stdout at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `status`.
+#[derive(Debug, Args)]
+pub struct StatusOptions {
+    /// A job's name, or the beginning of it
+    pub job: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub target: TargetOptions,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeOptions {
+    /// The job's name, or the beginning of it
+    pub job: String,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub target: TargetOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputOptions,
+}
+
+/// Options of `pg`.
+#[derive(Debug, Args)]
+pub struct PgOptions {
+    /// What to do with the embedded server
+    #[command(subcommand)]
+    pub verb: PgVerb,
+}
+
+/// What can be done with the embedded server.
+#[derive(Debug, Subcommand)]
+pub enum PgVerb {
+    /// Start it, making its data directory the first time
+    Start,
+    /// Stop it
+    Stop,
+    /// Say whether it runs, where its data is, and which version it has
+    Status,
+    /// Print its connection string
+    Url,
+    /// Open psql on it, handing over further arguments
+    Psql {
+        /// Arguments of psql
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declarations_do_not_contradict_each_other() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn a_source_after_header_is_a_source() {
+        let options = Options::parse_from(["howdah", "load", "--header", "file.csv"]);
+        let Command::Load(load) = options.command else { unreachable!() };
+        assert_eq!(load.sources, ["file.csv"]);
+        assert_eq!(load.format.header.as_deref(), Some("true"));
+    }
+}

@@ -1,0 +1,65 @@
+//! All terminal output goes through here: results to stdout, everything else to stderr.
+
+use crate::options::Command;
+use howdah_engine::model::Error;
+use std::io::{IsTerminal, Write};
+
+/// Knows what the user wants to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    quiet: bool,
+    json: bool,
+}
+
+impl Printer {
+    /// As the options of this command say.
+    pub fn new(command: &Command) -> Printer {
+        let (quiet, json) = match command {
+            Command::Load(options) | Command::Plan(options) => (options.output.quiet, options.output.json),
+            Command::Resume(options) => (options.output.quiet, options.output.json),
+            Command::Status(options) => (false, options.json),
+            Command::Pg(_) | Command::Completions { .. } | Command::Man { .. } => (false, false),
+        };
+        Printer { quiet, json }
+    }
+
+    /// A JSON document is wanted instead of text.
+    pub fn json(self) -> bool {
+        self.json
+    }
+
+    /// Progress may be drawn: nobody asked for silence, and somebody watches.
+    pub fn draws(self) -> bool {
+        !self.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Only errors are wanted.
+    pub fn quiet(self) -> bool {
+        self.quiet
+    }
+
+    /// A result, to stdout. A reader that has gone away is no failure of ours.
+    pub fn out(self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.write_all(b"\n"))
+            .and_then(|()| stdout.flush());
+    }
+
+    /// A remark, to stderr, unless `--quiet`.
+    pub fn say(self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// An error and its hint, to stderr.
+    pub fn error(self, error: &Error) {
+        let mut stderr = std::io::stderr().lock();
+        let _ = writeln!(stderr, "error: {error}");
+        if let Some(hint) = error.hint() {
+            let _ = writeln!(stderr, "hint: {hint}");
+        }
+    }
+}

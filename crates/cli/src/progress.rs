@@ -1,0 +1,230 @@
+//! Progress on stderr while a load runs: bars where somebody watches, plain lines where not.
+//!
+//! A listener of the engine's events like any other; it counts, and redraws a few times a second.
+
+use crate::printer::Printer;
+use crate::units::{show_bytes, show_count, show_seconds};
+use howdah_engine::model::{Event, Listener, Plan};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Files that are drawn at once; the others show up as these finish.
+const BARS_MAX: usize = 12;
+/// How often a plain line is written.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// How often the total is redrawn.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Draws what happens.
+pub struct Progress {
+    printer: Printer,
+    state: Mutex<State>,
+}
+
+struct State {
+    started: Instant,
+    drawn: Instant,
+    screen: Option<MultiProgress>,
+    total: Option<ProgressBar>,
+    files: Vec<File>,
+    rows: u64,
+    bytes_stored: u64,
+    bytes_known: Option<u64>,
+    sessions: String,
+}
+
+struct File {
+    location: String,
+    stored_bytes: Option<u64>,
+    bytes_read: u64,
+    rows: u64,
+    bar: Option<ProgressBar>,
+    done: bool,
+}
+
+impl Progress {
+    /// Draws bars if somebody watches, else writes lines; nothing at all with `--quiet`.
+    pub fn new(printer: Printer) -> Progress {
+        let screen = printer.draws().then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        let now = Instant::now();
+        let state = State {
+            started: now,
+            drawn: now,
+            screen,
+            total: None,
+            files: Vec::new(),
+            rows: 0,
+            bytes_stored: 0,
+            bytes_known: None,
+            sessions: String::new(),
+        };
+        Progress { printer, state: Mutex::new(state) }
+    }
+}
+
+impl Listener for Progress {
+    fn on_event(&self, event: &Event) {
+        if self.printer.quiet() {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Planned { plan } => state.begin(plan),
+            Event::Read { file_no, bytes } => state.read(*file_no, *bytes),
+            Event::Stored { file_no, rows, bytes, .. } => state.stored(*file_no, *rows, *bytes),
+            Event::FileDone { file_no } => {
+                let line = state.file_done(*file_no);
+                self.line(&state, &line);
+            }
+            Event::Sessions { open, waits } => state.sessions = show_sessions(*open, waits),
+            Event::Retry { reason, delay } => {
+                let line = format!("trying again in {}: {reason}", show_seconds(delay.as_secs_f64()));
+                self.line(&state, &line);
+            }
+            Event::Notice { message } => self.line(&state, message),
+            Event::Done { .. } => state.end(),
+            _ => {}
+        }
+        let every = if state.screen.is_some() { DRAW_EVERY } else { LINE_EVERY };
+        if state.drawn.elapsed() >= every && !state.files.is_empty() {
+            state.drawn = Instant::now();
+            let line = state.total_line();
+            match &state.total {
+                Some(total) => {
+                    total.set_position(state.bytes_read());
+                    total.set_message(line);
+                }
+                None => self.line(&state, &line),
+            }
+        }
+    }
+}
+
+impl Progress {
+    fn line(&self, state: &State, line: &str) {
+        match &state.screen {
+            // Above the bars.
+            Some(screen) => drop(screen.println(line)),
+            None => self.printer.say(line),
+        }
+    }
+}
+
+impl State {
+    fn begin(&mut self, plan: &Plan) {
+        self.files = plan
+            .files
+            .iter()
+            .map(|file| File {
+                location: file.location.clone(),
+                stored_bytes: file.stored_bytes,
+                bytes_read: 0,
+                rows: 0,
+                bar: None,
+                done: false,
+            })
+            .collect();
+        self.bytes_known = plan.files.iter().map(|file| file.stored_bytes).sum();
+        if let Some(screen) = &self.screen {
+            let total = screen.add(ProgressBar::new(self.bytes_known.unwrap_or(0)));
+            total.set_style(style(self.bytes_known.is_some(), "total"));
+            self.total = Some(total);
+        }
+    }
+
+    fn read(&mut self, file_no: u32, bytes: u64) {
+        let open = self.files.iter().filter(|file| file.bar.is_some()).count();
+        let Some(file) = self.files.get_mut(file_no as usize) else { return };
+        file.bytes_read += bytes;
+        if let (Some(screen), Some(total), None, false) = (&self.screen, &self.total, &file.bar, file.done)
+            && open < BARS_MAX
+        {
+            let bar = screen.insert_before(total, ProgressBar::new(file.stored_bytes.unwrap_or(0)));
+            bar.set_style(style(file.stored_bytes.is_some(), &short(&file.location)));
+            file.bar = Some(bar);
+        }
+        if let Some(bar) = &file.bar {
+            bar.set_position(file.bytes_read);
+        }
+    }
+
+    fn stored(&mut self, file_no: u32, rows: u64, bytes: u64) {
+        self.rows += rows;
+        self.bytes_stored += bytes;
+        if let Some(file) = self.files.get_mut(file_no as usize) {
+            file.rows += rows;
+            if let Some(bar) = &file.bar {
+                bar.set_message(format!("{} rows", show_count(file.rows)));
+            }
+        }
+    }
+
+    fn file_done(&mut self, file_no: u32) -> String {
+        let Some(file) = self.files.get_mut(file_no as usize) else { return String::new() };
+        file.done = true;
+        if let Some(bar) = file.bar.take() {
+            bar.finish_and_clear();
+        }
+        format!("{}: {} rows from {}", file.location, show_count(file.rows), show_bytes(file.bytes_read))
+    }
+
+    fn end(&mut self) {
+        for file in &mut self.files {
+            if let Some(bar) = file.bar.take() {
+                bar.finish_and_clear();
+            }
+        }
+        if let Some(total) = self.total.take() {
+            total.finish_and_clear();
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes_read).sum()
+    }
+
+    fn total_line(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
+        let read = self.bytes_read();
+        let mut line = format!(
+            "{} rows, {} rows/s, {}/s",
+            show_count(self.rows),
+            show_count((self.rows as f64 / seconds) as u64),
+            show_bytes((self.bytes_stored as f64 / seconds) as u64),
+        );
+        if let Some(all) = self.bytes_known.filter(|all| *all > 0 && read > 0) {
+            let share = (read as f64 / all as f64).min(1.0);
+            let left = seconds / share - seconds;
+            line.push_str(&format!(", {:.0} %, {} left", share * 100.0, show_seconds(left)));
+        } else {
+            line.push_str(&format!(", {} read", show_bytes(read)));
+        }
+        if !self.sessions.is_empty() {
+            line.push_str(", ");
+            line.push_str(&self.sessions);
+        }
+        line
+    }
+}
+
+fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
+    let shown: Vec<String> = waits.iter().map(|(wait, sessions)| format!("{sessions} {wait}")).collect();
+    format!("{open} sessions ({})", shown.join(", "))
+}
+
+/// The last part of a location, as far as it fits.
+fn short(location: &str) -> String {
+    const SHOWN: usize = 28;
+    let name = location.rsplit('/').next().unwrap_or(location);
+    let from = name.chars().count().saturating_sub(SHOWN);
+    name.chars().skip(from).collect()
+}
+
+fn style(known: bool, name: &str) -> ProgressStyle {
+    // Braces in a file's name are text, not a template.
+    let name = format!("{name:<28}").replace('{', "{{").replace('}', "}}");
+    let bar = if known { "{bar:24} {percent:>3} %" } else { "{binary_bytes}" };
+    ProgressStyle::with_template(&format!("{name} {bar}  {{msg}}"))
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,172 @@
+//! Options as typed -> a job and a server. Work code sees only the result.
+
+use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
+use crate::{job_file, units};
+use howdah_engine::model::{
+    ColumnChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result, SourceSpec,
+};
+use howdah_engine::{Connection, copy_options};
+use std::collections::BTreeMap;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+const RETRY_FOR_MS_DEFAULT: u64 = 600_000;
+const LEDGER_DEFAULT: &str = "howdah";
+/// More sessions than any server is likely to allow; a guard against a slip of the finger.
+const JOBS_MAX: u32 = 1024;
+
+/// What `load` and `plan` need.
+pub struct Settings {
+    /// What to load.
+    pub job: Job,
+    /// The server as named by the options; the environment completes it.
+    pub to: Option<String>,
+}
+
+impl Settings {
+    /// Resolves options and, if one is named, the job file.
+    ///
+    /// # Errors
+    /// `Usage` for options that contradict each other or have no such value.
+    pub fn resolve(mut options: LoadOptions) -> Result<Settings> {
+        let mut sources: Vec<SourceSpec> = Vec::new();
+        if let Some(path) = options.job.take() {
+            sources = job_file::read(&path, &mut options)?;
+        }
+        // Sources on the command line replace those of the file.
+        if !options.sources.is_empty() {
+            let spec = |location: String| SourceSpec { location, table: None };
+            sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
+        }
+        let format = format(&options.format)?;
+        let job = Job {
+            id: options.run.job_id.clone(),
+            sources,
+            table: options.table,
+            map: map(&options.format.map)?,
+            columns: options.format.columns.clone(),
+            ignore_extra: options.format.ignore_extra,
+            format,
+            chunk_bytes: options
+                .run
+                .chunk_size
+                .as_deref()
+                .map(|text| units::bytes("--chunk-size", text))
+                .transpose()?,
+            memory_bytes: match &options.run.memory {
+                Some(text) => units::bytes("--memory", text)?,
+                None => MEMORY_BYTES_DEFAULT,
+            },
+            jobs: jobs(&options.run)?,
+            ledger: ledger(&options.target),
+            force: options.run.force,
+            retry_for_ms: match &options.run.retry_for {
+                Some(text) => units::milliseconds("--retry-for", text)?,
+                None => RETRY_FOR_MS_DEFAULT,
+            },
+        };
+        if job.chunk_bytes == Some(0) {
+            return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
+        }
+        Ok(Settings { job, to: options.target.to })
+    }
+}
+
+/// The server that the options and the environment name. May start the embedded one.
+///
+/// # Errors
+/// Those of [`Connection::resolve`].
+pub async fn connection(to: Option<String>) -> Result<Connection> {
+    tokio::task::spawn_blocking(move || Connection::resolve(to.as_deref())).await.map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("resolving the connection failed: {error}"))
+    })?
+}
+
+/// The schema that keeps the ledger, for the verbs that need one.
+pub fn ledger_schema(target: &TargetOptions) -> &str {
+    target.ledger.as_deref().unwrap_or(LEDGER_DEFAULT)
+}
+
+fn ledger(target: &TargetOptions) -> LedgerChoice {
+    match ledger_schema(target) {
+        "none" => LedgerChoice::None,
+        schema => LedgerChoice::Schema(schema.to_owned()),
+    }
+}
+
+fn jobs(run: &RunOptions) -> Result<Jobs> {
+    match run.jobs.as_deref() {
+        None | Some("auto") => Ok(Jobs::Auto),
+        Some(text) => match text.parse::<u32>() {
+            Ok(jobs @ 1..=JOBS_MAX) => Ok(Jobs::Fixed(jobs)),
+            _ => Err(Error::new(
+                ErrorKind::Usage,
+                format!("--jobs: expected auto or 1 to {JOBS_MAX}, got {text:?}"),
+            )),
+        },
+    }
+}
+
+fn format(options: &FormatOptions) -> Result<Format> {
+    let mut format = match (&options.copy_options, options.format) {
+        (Some(text), _) => return with_default_encoding(copy_options::parse(text)?),
+        (None, None | Some(FormatName::Csv)) => Format::csv(),
+        (None, Some(FormatName::Text)) => Format::text(),
+    };
+    if format.kind == FormatKind::Text && (options.quote.is_some() || options.escape.is_some()) {
+        return Err(Error::new(ErrorKind::Usage, "--quote and --escape are options of the csv format"));
+    }
+    if let Some(delimiter) = &options.delimiter {
+        format.delimiter = units::byte("--delimiter", delimiter)?;
+    }
+    if let Some(quote) = &options.quote {
+        format.quote = units::byte("--quote", quote)?;
+        format.escape = format.quote;
+    }
+    if let Some(escape) = &options.escape {
+        format.escape = units::byte("--escape", escape)?;
+    }
+    if let Some(null) = &options.null {
+        format.null.clone_from(null);
+    }
+    if let Some(header) = &options.header {
+        format.header = copy_options::header_word(header)?;
+    }
+    format.encoding.clone_from(&options.encoding);
+    format.force_null = choice(options.force_null.as_deref());
+    format.force_not_null = choice(options.force_not_null.as_deref());
+    format.default.clone_from(&options.default);
+    copy_options::check(&format)?;
+    with_default_encoding(format)
+}
+
+/// As psql, COPY reads files in the client's encoding unless told.
+fn with_default_encoding(mut format: Format) -> Result<Format> {
+    if format.encoding.is_none() {
+        format.encoding =
+            std::env::var("PGCLIENTENCODING").ok().filter(|name| !name.is_empty() && name != "auto");
+    }
+    Ok(format)
+}
+
+fn choice(columns: Option<&[String]>) -> ColumnChoice {
+    match columns {
+        None => ColumnChoice::None,
+        Some([all]) if all == "*" => ColumnChoice::All,
+        Some(columns) => ColumnChoice::Named(columns.to_vec()),
+    }
+}
+
+fn map(pairs: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut map = BTreeMap::new();
+    for pair in pairs {
+        let Some((field, column)) =
+            pair.split_once('=').filter(|(field, column)| !field.is_empty() && !column.is_empty())
+        else {
+            return Err(Error::new(ErrorKind::Usage, format!("--map: expected FIELD=COLUMN, got {pair:?}")));
+        };
+        if map.insert(field.to_owned(), column.to_owned()).is_some() {
+            return Err(Error::new(ErrorKind::Usage, format!("--map names the field {field} twice")));
+        }
+    }
+    Ok(map)
+}

@@ -1,0 +1,142 @@
+//! Sizes, times and one-byte options, as PostgreSQL writes them in its configuration.
+//!
+//! `kB`, `MB`, `GB` and `TB` are powers of 1024 as there (<https://www.postgresql.org/docs/current/config-setting.html>);
+//! the IEC names say the same.
+
+use howdah_engine::model::{Error, ErrorKind, Result};
+
+/// Bytes: `16MB`, `16MiB`, `1GB`, or a bare number.
+///
+/// # Errors
+/// `Usage` for anything else.
+pub fn bytes(option: &str, text: &str) -> Result<u64> {
+    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "k" | "kb" | "kib" => Some(1 << 10),
+        "m" | "mb" | "mib" => Some(1 << 20),
+        "g" | "gb" | "gib" => Some(1 << 30),
+        "t" | "tb" | "tib" => Some(1 << 40),
+        _ => None,
+    };
+    parse(text, factor).ok_or_else(|| wrong(option, "a size like 64MB or 1GB", text))
+}
+
+/// Milliseconds: `10min`, `30s`, `500ms`, or a bare number of seconds.
+///
+/// # Errors
+/// `Usage` for anything else.
+pub fn milliseconds(option: &str, text: &str) -> Result<u64> {
+    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "min" | "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    parse(text, factor).ok_or_else(|| wrong(option, "a time like 30s or 10min", text))
+}
+
+fn parse(text: &str, factor: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    number.parse::<u64>().ok()?.checked_mul(factor(unit.trim())?)
+}
+
+/// One byte as a shell user writes it: itself, `\t`, or `\x1f`.
+///
+/// # Errors
+/// `Usage` for anything else.
+pub fn byte(option: &str, text: &str) -> Result<u8> {
+    if let Some(digits) = text.strip_prefix("\\x") {
+        return u8::from_str_radix(digits, 16).map_err(|_| wrong(option, "one byte", text));
+    }
+    match text {
+        "\\t" => Ok(b'\t'),
+        "\\b" => Ok(8),
+        "\\f" => Ok(12),
+        "\\v" => Ok(11),
+        _ => howdah_engine::copy_options::byte(option, text),
+    }
+}
+
+fn wrong(option: &str, expected: &str, got: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("{option}: expected {expected}, got {got:?}"))
+}
+
+/// Bytes for people: `1.5 GB`.
+pub fn show_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 100.0 { 0 } else { 1 };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// A count for people: `4,000,000`.
+pub fn show_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (no, digit) in digits.chars().enumerate() {
+        if no > 0 && (digits.len() - no) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Seconds for people: `0.42 s`, `12.3 s`, `4 min 07 s`.
+pub fn show_seconds(seconds: f64) -> String {
+    if seconds < 10.0 {
+        return format!("{seconds:.2} s");
+    }
+    if seconds < 90.0 {
+        return format!("{seconds:.1} s");
+    }
+    // Far below 2^53 seconds.
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_postgresqls() {
+        assert_eq!(bytes("x", "16MB").unwrap(), 16 << 20);
+        assert_eq!(bytes("x", "1 GiB").unwrap(), 1 << 30);
+        assert_eq!(bytes("x", "4096").unwrap(), 4096);
+        assert_eq!(milliseconds("x", "10min").unwrap(), 600_000);
+        assert_eq!(milliseconds("x", "5").unwrap(), 5000);
+        for wrong in ["", "MB", "-1", "1x", "99999999999TB", "1.5MB"] {
+            assert!(bytes("x", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_can_be_escaped() {
+        assert_eq!(byte("x", "\\t").unwrap(), b'\t');
+        assert_eq!(byte("x", "\\x1f").unwrap(), 0x1f);
+        assert_eq!(byte("x", ";").unwrap(), b';');
+        for wrong in ["", "ab", "ä", "\\xzz"] {
+            assert!(byte("x", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn people_get_round_figures() {
+        assert_eq!(show_count(4_000_000), "4,000,000");
+        assert_eq!(show_bytes(178_257_920), "170 MB");
+        assert_eq!(show_seconds(247.2), "4 min 07 s");
+    }
+}

@@ -1,0 +1,290 @@
+//! The memory budget: the one owner of every buffer and queue.
+//!
+//! The budget is cut up once, when a load begins. A fixed share is for the process and the sessions, a
+//! quarter of the rest for records longer than a chunk buffer, and what remains is a pool of equal chunk
+//! buffers. A chunk holds its buffer from the first byte read until its receipt, so the pool bounds
+//! everything in flight; a reader that finds the pool empty waits, and that is all the back-pressure there is.
+//!
+//! Nobody can wait for ever: a buffer is taken before the piece of work it is for, pieces are handed out in
+//! order, and whoever holds a buffer waits only for I/O or for holders of earlier pieces.
+
+use bytes::Bytes;
+use howdah_model::{Error, ErrorKind, Jobs, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const MIB: u64 = 1 << 20;
+
+/// Code, runtime, catalogs, prefetched blocks and decompression windows. Measured: a load of one gzip file
+/// with two sessions holds 19 MiB beside its chunk buffers; zstd and xz windows add up to 8 MiB each.
+const PROCESS_BYTES: u64 = 40 * MIB;
+/// Write buffer of one session: one piece of a chunk, framed, and once more under TLS.
+const SESSION_BYTES: u64 = MIB;
+/// The share of a chunk buffer beyond the chunk size, for the record that crosses the border. Longer
+/// records draw on the reserve, one at a time.
+const SLACK_SHARE: u64 = 8;
+/// Below this the budget cannot hold two buffers, two sessions and the process.
+pub const MEMORY_BYTES_MIN: u64 = 64 * MIB;
+/// Chunk sizes considered when the user names none.
+const CHUNK_BYTES_DEFAULT: u64 = 16 * MIB;
+const CHUNK_BYTES_MIN: u64 = MIB;
+/// Sessions that `Jobs::Auto` may ever reach; the pool usually sets a lower limit.
+const SESSIONS_AUTO_MAX: u64 = 64;
+
+/// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Plain bytes between chunk borders.
+    pub chunk_bytes: u64,
+    /// The longest record.
+    pub record_bytes_max: u64,
+    /// Chunk buffers in the pool.
+    pub buffers: u32,
+    /// The most sessions that can be kept busy from this pool.
+    pub sessions_max: u32,
+}
+
+impl Layout {
+    /// Cuts `memory_bytes` for this many jobs. `chunk_bytes` is taken as given when the user or an earlier
+    /// run of the job has fixed it.
+    ///
+    /// # Errors
+    /// `Usage` when the budget cannot hold three chunk buffers of the fixed size.
+    pub fn new(memory_bytes: u64, jobs: Jobs, chunk_bytes: Option<u64>) -> Result<Layout> {
+        if memory_bytes < MEMORY_BYTES_MIN {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!(
+                    "a memory budget of {memory_bytes} bytes is too small: expected at least {MEMORY_BYTES_MIN}"
+                ),
+            ));
+        }
+        let sessions_wanted = match jobs {
+            Jobs::Fixed(sessions) => u64::from(sessions),
+            Jobs::Auto => 4,
+        };
+        let left = memory_bytes.saturating_sub(PROCESS_BYTES + sessions_wanted * SESSION_BYTES).max(16 * MIB);
+        let record_bytes_max = left / 4;
+        let pool_bytes = left - record_bytes_max;
+        let chunk_bytes = match chunk_bytes {
+            Some(fixed) => fixed,
+            None => chunk_bytes_for(pool_bytes, sessions_wanted),
+        };
+        let buffers = pool_bytes / (chunk_bytes + chunk_bytes / SLACK_SHARE);
+        if buffers < 3 {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!("chunks of {chunk_bytes} bytes do not fit a memory budget of {memory_bytes} bytes"),
+            )
+            .with_hint("give a smaller --chunk-size or a larger --memory"));
+        }
+        let sessions_max = match jobs {
+            Jobs::Fixed(sessions) => u64::from(sessions),
+            Jobs::Auto => (buffers - 2).clamp(1, SESSIONS_AUTO_MAX),
+        };
+        Ok(Layout {
+            chunk_bytes,
+            record_bytes_max,
+            buffers: u32::try_from(buffers).unwrap_or(u32::MAX),
+            sessions_max: u32::try_from(sessions_max).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// The largest power of two up to the default that gives every session a buffer to send and one to wait.
+fn chunk_bytes_for(pool_bytes: u64, sessions: u64) -> u64 {
+    let mut chunk_bytes = CHUNK_BYTES_DEFAULT;
+    while chunk_bytes > CHUNK_BYTES_MIN
+        && pool_bytes / (chunk_bytes + chunk_bytes / SLACK_SHARE) < sessions + sessions / 4 + 3
+    {
+        chunk_bytes /= 2;
+    }
+    chunk_bytes
+}
+
+/// The pool of chunk buffers and the reserve for long records.
+pub struct Budget {
+    buffers: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
+    idle: Arc<Mutex<Vec<Vec<u8>>>>,
+    buffer_bytes: usize,
+    record_bytes_max: usize,
+}
+
+impl Budget {
+    /// A pool as laid out; memory is taken on first use.
+    pub fn new(layout: &Layout) -> Budget {
+        let buffer_bytes = layout.chunk_bytes + layout.chunk_bytes / SLACK_SHARE;
+        Budget {
+            buffers: Arc::new(Semaphore::new(layout.buffers as usize)),
+            reserve: Arc::new(Semaphore::new(1)),
+            idle: Arc::new(Mutex::new(Vec::new())),
+            buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
+            record_bytes_max: usize::try_from(layout.record_bytes_max).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// What one chunk needs, waiting until the pool has it. Both buffers come at once, so that nobody waits
+    /// for a second one while holding a first.
+    pub async fn buffers(&self, with_scratch: bool) -> Buffers {
+        let count = if with_scratch { 2 } else { 1 };
+        // The semaphore is never closed, so the permits are there.
+        let mut permits = Arc::clone(&self.buffers).acquire_many_owned(count).await.ok();
+        let second = permits.as_mut().filter(|_| with_scratch).and_then(|permits| permits.split(1));
+        Buffers { data: self.make(permits), scratch: second.map(|permit| self.make(Some(permit))) }
+    }
+
+    fn make(&self, permit: Option<OwnedSemaphorePermit>) -> Buffer {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Buffer {
+            // Zeroed memory comes from the system untouched: pages count only once they are written.
+            bytes: idle.unwrap_or_else(|| vec![0; self.buffer_bytes]),
+            filled: 0,
+            pooled_bytes: self.buffer_bytes,
+            idle: Arc::clone(&self.idle),
+            permit,
+            reserve: None,
+        }
+    }
+
+    /// Makes room for `more` bytes in `buffer`, from the reserve when the buffer itself is full.
+    ///
+    /// # Errors
+    /// `RecordTooLong` when the reserve cannot hold them; the caller adds the place.
+    pub async fn grow(&self, buffer: &mut Buffer, more: usize) -> Result<()> {
+        let needed = buffer.filled + more;
+        if needed <= buffer.bytes.len() {
+            return Ok(());
+        }
+        let limit = self.record_bytes_max.max(self.buffer_bytes);
+        if needed > limit {
+            return Err(Error::new(
+                ErrorKind::RecordTooLong,
+                format!("the record is longer than the {limit} bytes this memory budget allows"),
+            )
+            .with_hint(
+                "an unclosed quote is the usual cause; if the record is really that long, raise --memory",
+            ));
+        }
+        if buffer.reserve.is_none() {
+            buffer.reserve = Arc::clone(&self.reserve).acquire_owned().await.ok();
+        }
+        let mut larger = vec![0; (buffer.bytes.len() * 2).max(needed).min(limit)];
+        larger[..buffer.filled].copy_from_slice(buffer.filled());
+        buffer.bytes = larger;
+        Ok(())
+    }
+}
+
+/// The buffers of one chunk.
+pub struct Buffers {
+    /// For the records as they are read.
+    pub data: Buffer,
+    /// For the records as they are rewritten, where they are.
+    pub scratch: Option<Buffer>,
+}
+
+/// One chunk buffer. Dropping it, or the last view of it, gives it back.
+pub struct Buffer {
+    bytes: Vec<u8>,
+    filled: usize,
+    pooled_bytes: usize,
+    idle: Arc<Mutex<Vec<Vec<u8>>>>,
+    permit: Option<OwnedSemaphorePermit>,
+    reserve: Option<OwnedSemaphorePermit>,
+}
+
+impl Buffer {
+    /// What has been put in.
+    pub fn filled(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    /// Room for more; tell with [`Buffer::advance`] how much of it was used.
+    pub fn spare(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.filled..]
+    }
+
+    /// The first `count` spare bytes now hold data.
+    pub fn advance(&mut self, count: usize) {
+        self.filled = (self.filled + count).min(self.bytes.len());
+    }
+
+    /// Forgets all but the first `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        self.filled = self.filled.min(length);
+    }
+
+    /// Replaces the contents by what `write` appends to an empty vector.
+    pub fn rewrite<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.bytes.clear();
+        let written = write(&mut self.bytes);
+        self.filled = self.bytes.len();
+        written
+    }
+
+    /// The contents as shared bytes; the buffer goes back to the pool when the last clone is dropped.
+    pub fn freeze(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self.filled()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        // A buffer that grew goes back to the system, not to the pool.
+        if bytes.len() == self.pooled_bytes {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        }
+        drop(self.reserve.take());
+        drop(self.permit.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_budget_has_sixteen_mebibyte_chunks_for_few_sessions_and_smaller_ones_for_many() {
+        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None).unwrap();
+        assert_eq!(few.chunk_bytes, 16 * MIB);
+        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None).unwrap();
+        assert!(many.chunk_bytes < 16 * MIB);
+        assert!(many.buffers >= 32);
+    }
+
+    #[test]
+    fn every_layout_stays_inside_the_budget() {
+        for memory_mib in [64, 128, 256, 1024, 8192] {
+            for sessions in [1, 2, 8, 16] {
+                let layout = Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None).unwrap();
+                let pool =
+                    u64::from(layout.buffers) * (layout.chunk_bytes + layout.chunk_bytes / SLACK_SHARE);
+                assert!(
+                    pool + layout.record_bytes_max <= memory_mib * MIB,
+                    "{memory_mib} {sessions} {layout:?}"
+                );
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_record_beyond_the_reserve_is_refused_and_a_long_one_gives_its_memory_back() {
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB)).unwrap();
+        let budget = Budget::new(&layout);
+        let mut buffer = budget.buffers(false).await.data;
+        budget.grow(&mut buffer, usize::try_from(layout.record_bytes_max).unwrap()).await.unwrap();
+        let refused = budget.grow(&mut buffer, 1 << 30).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::RecordTooLong);
+        drop(buffer.freeze());
+        assert_eq!(budget.reserve.available_permits(), 1);
+        assert!(budget.idle.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,53 @@
+//! How to reach the server a load goes to: what the user named, or the embedded server.
+
+use howdah_model::Result;
+use howdah_target::embedded::Embedded;
+use howdah_target::session::{Conninfo, Session};
+
+/// A server. Holds secrets; [`Connection::display`] shows it without them.
+#[derive(Clone)]
+pub struct Connection {
+    conninfo: Conninfo,
+}
+
+impl Connection {
+    /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a
+    /// server at all, the embedded one is started and used. Blocks while it starts.
+    ///
+    /// # Errors
+    /// `Usage` for a string that libpq would not take, `Local` when the embedded server cannot be started.
+    pub fn resolve(to: Option<&str>) -> Result<Connection> {
+        match Conninfo::resolve(to)? {
+            Some(conninfo) => Ok(Connection { conninfo }),
+            None => {
+                let started = Embedded::locate()?.ensure_started()?;
+                let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
+                conninfo.map(|conninfo| Connection { conninfo }).ok_or_else(|| {
+                    howdah_model::Error::new(
+                        howdah_model::ErrorKind::Internal,
+                        "the embedded server has no address",
+                    )
+                })
+            }
+        }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
+    pub async fn open(&self) -> Result<Session> {
+        Session::connect(&self.conninfo).await
+    }
+
+    /// The server's CPUs, where it runs on this machine.
+    pub fn server_cpus(&self) -> Option<u32> {
+        let cpus = std::thread::available_parallelism().ok()?;
+        self.conninfo.is_local().then(|| u32::try_from(cpus.get()).unwrap_or(u32::MAX))
+    }
+
+    /// For people: no password.
+    pub fn display(&self) -> String {
+        self.conninfo.display()
+    }
+}

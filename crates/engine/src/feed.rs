@@ -1,0 +1,165 @@
+//! From bytes outside to chunks ready for COPY: the threads left of the queue.
+//!
+//! Files that can be read at any offset are cut in ranges and their ranges split side by side
+//! ([`range`]); compressed files and pipes are split in order as they are decompressed, one thread a file
+//! ([`stream`]). Both cut by the same rule: chunk `k` holds the records that start in
+//! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
+
+mod emit;
+mod range;
+mod stored;
+mod stream;
+mod turnstile;
+
+pub use stored::{Opened, wait_to_retry};
+pub(crate) use stream::plain_error;
+
+use crate::budget::Buffers;
+use crate::pipeline::Run;
+use howdah_model::plan::Encode;
+use howdah_model::{CopyChunk, Error, ErrorKind, Result};
+use howdah_transcode::split::Rules;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::Sender;
+
+/// A piece of work for one thread.
+enum Piece {
+    /// Range `k` of a file.
+    Range(Arc<range::RangedFile>, u64),
+    /// A whole file, in order.
+    Stream(u32, Opened),
+}
+
+/// Hands out pieces, the largest file first and the ranges of a file in order.
+struct Pieces(Mutex<VecDeque<Supply>>);
+
+enum Supply {
+    Ranges { file: Arc<range::RangedFile>, next: u64 },
+    Stream(u32, Opened),
+}
+
+impl Pieces {
+    fn next(&self) -> Option<Piece> {
+        let mut supplies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match supplies.pop_front()? {
+                Supply::Stream(file_no, opened) => return Some(Piece::Stream(file_no, opened)),
+                Supply::Ranges { file, next } if next < file.ranges() => {
+                    supplies.push_front(Supply::Ranges { file: Arc::clone(&file), next: next + 1 });
+                    return Some(Piece::Range(file, next));
+                }
+                Supply::Ranges { .. } => {}
+            }
+        }
+    }
+}
+
+/// What a feeder thread works with.
+struct Feeder {
+    run: Arc<Run>,
+    pieces: Arc<Pieces>,
+    queue: Sender<CopyChunk>,
+    handle: Handle,
+}
+
+/// Starts the threads. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
+///
+/// # Errors
+/// `Internal` or `Usage` when a file's dialect cannot be split; `Local` when no thread can be had.
+pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> Result<Vec<JoinHandle<()>>> {
+    let mut supplies = VecDeque::new();
+    for (no, opened) in opened.into_iter().enumerate() {
+        let file_no = u32::try_from(no).unwrap_or(u32::MAX);
+        supplies.push_back(if run.plan.files[no].ranged {
+            let file = Arc::new(range::RangedFile::new(run, file_no, opened.object)?);
+            Supply::Ranges { next: file.first_range(), file }
+        } else {
+            Supply::Stream(file_no, opened)
+        });
+    }
+    let pieces = Arc::new(Pieces(Mutex::new(supplies)));
+    (0..feeders(run))
+        .map(|no| {
+            let feeder = Feeder {
+                run: Arc::clone(run),
+                pieces: Arc::clone(&pieces),
+                queue: queue.clone(),
+                handle: Handle::current(),
+            };
+            std::thread::Builder::new()
+                .name(format!("feeder-{no}"))
+                .spawn(move || feeder.work())
+                .map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))
+        })
+        .collect()
+}
+
+/// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its
+/// source; and no more than half the buffers, so that sessions never starve for them.
+fn feeders(run: &Run) -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    cores.clamp(2, (run.layout.buffers as usize / 2).max(2))
+}
+
+/// Waits for the threads to end. After a stop, a thread that sits in a read of a pipe is left to the end
+/// of the process.
+pub async fn join(feeders: Vec<JoinHandle<()>>) {
+    while feeders.iter().any(|feeder| !feeder.is_finished()) {
+        if feeders_may_hang(&feeders).await {
+            return;
+        }
+    }
+}
+
+async fn feeders_may_hang(feeders: &[JoinHandle<()>]) -> bool {
+    // The queue is closed by now, so every thread that is not blocked in the system ends at once.
+    for _ in 0..100 {
+        if feeders.iter().all(JoinHandle::is_finished) {
+            return false;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    true
+}
+
+impl Feeder {
+    /// Buffers for one chunk, once the pool has them.
+    fn take_buffers(&self) -> Result<Buffers> {
+        let rewrites = self.run.plan.tables.iter().any(|table| table.encode == Encode::CopyText);
+        let take = async { Ok(self.run.budget.buffers(rewrites).await) };
+        self.handle.block_on(self.run.context.stop.guard(take))
+    }
+
+    fn work(&self) {
+        loop {
+            // The buffer comes before the piece: whoever has an earlier piece has its buffer already.
+            let Ok(buffers) = self.take_buffers() else { return };
+            let Some(piece) = self.pieces.next() else { return };
+            let (file_no, done) = match piece {
+                Piece::Range(file, no) => (file.file_no(), file.feed(self, no, buffers)),
+                Piece::Stream(file_no, opened) => (file_no, stream::feed(self, file_no, opened, buffers)),
+            };
+            if let Err(failure) = done {
+                self.run.halt.fail_chunk(file_no, failure.chunk_no, failure.error);
+            }
+            if self.queue.is_closed() {
+                return;
+            }
+        }
+    }
+}
+
+/// A piece that could not be made into chunks.
+struct Failure {
+    chunk_no: u64,
+    error: Error,
+}
+
+/// The splitting rules of one file of the plan.
+fn rules(run: &Run, file_no: u32) -> Result<Rules> {
+    let file = &run.plan.files[file_no as usize];
+    Rules::new(&run.plan.format, run.plan.server_version, file.eol)
+}

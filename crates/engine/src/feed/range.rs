@@ -1,0 +1,261 @@
+//! Splits a file that can be read at any offset, range by range, on several threads.
+//!
+//! Whether a cut lies inside quotes depends on every byte before it. Each thread therefore reads its range
+//! and works out how the range *changes* the state, whatever the state was (one pass, side by side); the
+//! states at the cuts then follow from range to range through a turnstile at no cost; and each thread scans
+//! its range once more, in memory, from the right state. The bytes are read once. The record that crosses
+//! the end of a range belongs to it: the thread reads on until that record ends.
+
+use super::emit::Emitter;
+use super::stored::read_at;
+use super::turnstile::Turnstile;
+use super::{Failure, Feeder};
+use crate::budget::Buffers;
+use crate::pipeline::{Receipts, Run, unwanted};
+use howdah_model::{Event, Origin, Place, Result, Stage};
+use howdah_source::Object;
+use howdah_transcode::split::{State, Tail};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes read at a time beyond the end of a range. Most records are far shorter.
+const TAIL_BYTES: usize = 64 << 10;
+
+/// What a range must know of all before it.
+#[derive(Clone, Copy)]
+enum Before {
+    /// The state of the automaton at the first byte of the range.
+    State(State),
+    /// The next record starts at this byte, at or after the range's first.
+    Record(u64),
+    /// An end-of-data marker came before.
+    Ended,
+}
+
+/// A file cut in ranges of `chunk_bytes`.
+pub(super) struct RangedFile {
+    object: Object,
+    emitter: Emitter,
+    receipts: Receipts,
+    bytes: u64,
+    chunk_bytes: u64,
+    first_range: u64,
+    before: Turnstile<Before>,
+    records: Turnstile<u64>,
+}
+
+/// One range, read.
+struct Slice {
+    no: u64,
+    start: u64,
+    end: u64,
+    buffers: Buffers,
+}
+
+/// The records that start in a range, as far as the range shows them.
+struct Found {
+    /// Offset of the first one in the range's buffer.
+    first: usize,
+    /// How many of them ended in the range.
+    records: u64,
+    /// One past the last that ended in the range; `first` if none did.
+    last_border: usize,
+    /// The state at the end of the range.
+    state: State,
+    /// Where an end-of-data marker begins.
+    marker: Option<usize>,
+}
+
+/// Where the last record of a range ends in its buffer, and whether it comes on top of those found.
+struct End {
+    end: usize,
+    records: u64,
+}
+
+impl RangedFile {
+    pub(super) fn new(run: &Run, file_no: u32, object: Object) -> Result<RangedFile> {
+        let plan = &run.plan.files[file_no as usize];
+        let first = plan.data_start_byte / run.plan.chunk_bytes;
+        Ok(RangedFile {
+            bytes: object.stored_bytes().unwrap_or(0),
+            object,
+            emitter: Emitter::new(run, file_no)?,
+            receipts: run.receipts(file_no),
+            chunk_bytes: run.plan.chunk_bytes,
+            first_range: first,
+            before: Turnstile::new(first, Before::Record(plan.data_start_byte)),
+            records: Turnstile::new(first, 0),
+        })
+    }
+
+    pub(super) fn file_no(&self) -> u32 {
+        self.emitter.file_no
+    }
+
+    /// The range in which the data begins.
+    pub(super) fn first_range(&self) -> u64 {
+        self.first_range
+    }
+
+    /// One past the last range. An empty file has one, so that its end is noticed.
+    pub(super) fn ranges(&self) -> u64 {
+        self.bytes.div_ceil(self.chunk_bytes).max(self.first_range + 1)
+    }
+
+    /// Makes range `no` into a chunk, unless it is in the table already.
+    pub(super) fn feed(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
+        let fed = match self.receipts.get(&no) {
+            Some(receipt) => self.skip(feeder, no, receipt.end_byte, receipt.rows),
+            None => self.load(feeder, no, buffers),
+        };
+        fed.map_err(|failure| Failure {
+            error: failure.error.in_file(self.object.location()),
+            chunk_no: failure.chunk_no,
+        })
+    }
+
+    fn wanted(&self, run: &Run, no: u64) -> Result<()> {
+        run.context.stop.check()?;
+        if run.halt.wants(self.file_no(), no) { Ok(()) } else { Err(unwanted()) }
+    }
+
+    /// A stored range is not read: its receipt says where the next record starts.
+    fn skip(&self, feeder: &Feeder, no: u64, end_byte: u64, rows: u64) -> Result<(), Failure> {
+        let run = &feeder.run;
+        let fail = |error| Failure { chunk_no: no, error };
+        self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
+        self.before.pass(no + 1, Before::Record(end_byte));
+        let tally = run.tally.file(self.file_no());
+        tally.rows_read.fetch_add(rows, Relaxed);
+        tally.rows_stored.fetch_add(rows, Relaxed);
+        tally.rows_before.fetch_add(rows, Relaxed);
+        let bytes = end_byte.saturating_sub(no * self.chunk_bytes);
+        run.context.listener.on_event(&Event::Stored { file_no: self.file_no(), rows, bytes, before: true });
+        self.count(feeder, no, rows).map(|_| ())
+    }
+
+    fn load(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
+        let run = &feeder.run;
+        let fail = |error| Failure { chunk_no: no, error };
+        let mut slice = self.read(feeder, no, buffers).map_err(fail)?;
+        let Some(found) = self.find(run, &slice).map_err(fail)? else {
+            return self.count(feeder, no, 0).map(|_| ());
+        };
+        let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
+        let records = found.records + tail.records;
+        let before = self.count(feeder, no, records)?;
+        if records == 0 {
+            return Ok(());
+        }
+        let origin = Origin {
+            file_no: self.file_no(),
+            chunk_no: no,
+            start_byte: slice.start + found.first as u64,
+            end_byte: slice.start + tail.end as u64,
+            first_record: before + 1,
+            records,
+        };
+        self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end)
+    }
+
+    /// Passes the number of records on; returns how many came before. The last range ends the file.
+    fn count(&self, feeder: &Feeder, no: u64, records: u64) -> Result<u64, Failure> {
+        let run = &feeder.run;
+        let fail = |error| Failure { chunk_no: no, error };
+        let before = self.records.wait(no, || self.wanted(run, no)).map_err(fail)?;
+        if no + 1 >= self.ranges() {
+            run.tally.file(self.file_no()).read_done.store(true, Relaxed);
+        }
+        self.records.pass(no + 1, before + records);
+        Ok(before)
+    }
+
+    fn read(&self, feeder: &Feeder, no: u64, mut buffers: Buffers) -> Result<Slice> {
+        let start = no * self.chunk_bytes;
+        let end = (start + self.chunk_bytes).min(self.bytes);
+        // The buffer holds a whole chunk by the layout of the budget.
+        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+        if length > 0 {
+            let out = &mut buffers.data.spare()[..length];
+            let count =
+                feeder.handle.block_on(read_at(&feeder.run, self.file_no(), &self.object, start, out))?;
+            buffers.data.advance(count);
+        }
+        Ok(Slice { no, start, end, buffers })
+    }
+
+    /// Works out the state at the end of the range for the next one, then finds this range's records.
+    /// `None`: no record starts in this range.
+    fn find(&self, run: &Run, slice: &Slice) -> Result<Option<Found>> {
+        let rules = &self.emitter.rules;
+        let bytes = slice.buffers.data.filled();
+        let transition = run.tally.time(Stage::Split, || rules.transition(bytes));
+        let before = self.before.wait(slice.no, || self.wanted(run, slice.no))?;
+        let (skip, state) = match before {
+            Before::State(state) => (0, state),
+            Before::Record(byte) if byte < slice.end => {
+                // Chunks are smaller than memory, so the difference fits.
+                (usize::try_from(byte - slice.start).unwrap_or(usize::MAX), State::START)
+            }
+            Before::Record(_) | Before::Ended => {
+                self.before.pass(slice.no + 1, before);
+                return Ok(None);
+            }
+        };
+        let after = transition.apply(state).filter(|_| skip == 0);
+        if let Some(after) = after {
+            self.before.pass(slice.no + 1, Before::State(after));
+        }
+        let scan = run.tally.time(Stage::Split, || rules.scan(state, &bytes[skip..]));
+        if after.is_none() {
+            let after = if scan.end_marker.is_some() { Before::Ended } else { Before::State(scan.state) };
+            self.before.pass(slice.no + 1, after);
+        }
+        let (first, crossed) = if state.at_record_start() { (Some(0), 0) } else { (scan.first_border, 1) };
+        // A border at the very end of the range starts the next range's first record.
+        let Some(first) = first.map(|first| first + skip).filter(|first| *first < bytes.len()) else {
+            return Ok(None);
+        };
+        let marker = scan.end_marker.map(|marker| skip.saturating_add_signed(marker));
+        if marker.is_some_and(|marker| marker <= first) {
+            return Ok(None);
+        }
+        let last_border = scan.last_border.map_or(first, |border| border + skip);
+        Ok(Some(Found { first, records: scan.records - crossed, last_border, state: scan.state, marker }))
+    }
+
+    /// Reads on until the record that crosses the end of the range has ended.
+    fn read_tail(&self, feeder: &Feeder, slice: &mut Slice, found: &Found) -> Result<End> {
+        if let Some(end) = found.marker {
+            // What precedes a marker on its line is a record.
+            return Ok(End { end, records: u64::from(end > found.last_border) });
+        }
+        let mut state = found.state;
+        let mut offset = slice.end;
+        while !state.at_record_start() {
+            let old = slice.buffers.data.filled().len();
+            if offset >= self.bytes {
+                return Ok(End { end: old, records: 1 });
+            }
+            let more = TAIL_BYTES.min(usize::try_from(self.bytes - offset).unwrap_or(TAIL_BYTES));
+            let grow = feeder.run.budget.grow(&mut slice.buffers.data, more);
+            feeder.handle.block_on(grow).map_err(|error| {
+                let byte = Some(slice.start + found.last_border as u64);
+                error.at(Place { byte, ..Place::default() })
+            })?;
+            let out = &mut slice.buffers.data.spare()[..more];
+            let count =
+                feeder.handle.block_on(read_at(&feeder.run, self.file_no(), &self.object, offset, out))?;
+            slice.buffers.data.advance(count);
+            offset += count as u64;
+            match self.emitter.rules.tail(state, &slice.buffers.data.filled()[old..]) {
+                Tail::Border(border) => return Ok(End { end: old + border, records: 1 }),
+                Tail::EndMarker(marker) => {
+                    let end = old.saturating_add_signed(marker);
+                    return Ok(End { end, records: u64::from(end > found.last_border) });
+                }
+                Tail::Unfinished(after) => state = after,
+            }
+        }
+        Ok(End { end: slice.buffers.data.filled().len(), records: 0 })
+    }
+}

@@ -1,0 +1,198 @@
+//! The stored bytes of one object as a `BufRead` for the decoders, with retries that go on at the byte
+//! where reading broke.
+//!
+//! Objects far away are read ahead by a task, so that the decoder does not wait for the network; local files
+//! and pipes are read in the thread that decodes.
+
+use crate::pipeline::Run;
+use crate::retry::{Directive, Patience, directive};
+use bytes::{Buf, Bytes};
+use howdah_model::{Error, Event, Result, Stage};
+use howdah_source::{BlockStream, Object};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+/// Blocks read ahead of the decoder: enough to cover the time between two requests, small against the budget.
+const BLOCKS_AHEAD: usize = 4;
+
+/// What was read of an object while planning; a pipe cannot be read twice.
+pub struct Opened {
+    /// The object.
+    pub object: Object,
+    /// The first stored blocks.
+    pub head: VecDeque<Bytes>,
+    /// The stream that goes on after them; `None` opens a new one when needed.
+    pub stream: Option<BlockStream>,
+}
+
+/// Reads the blocks of one object in order, opening it again at the same byte after transient failures.
+struct Blocks {
+    run: Arc<Run>,
+    file_no: u32,
+    opened: Opened,
+    offset: u64,
+    patience: Patience,
+}
+
+impl Blocks {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        if let Some(block) = self.opened.head.pop_front() {
+            return Ok(Some(self.count(block)));
+        }
+        loop {
+            match self.run.context.stop.guard(self.opened.next_block(self.offset)).await {
+                Ok(Some(block)) => {
+                    self.patience.reset();
+                    return Ok(Some(self.count(block)));
+                }
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.opened.stream = None;
+                    wait_to_retry(&self.run, &mut self.patience, error).await?;
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, block: Bytes) -> Bytes {
+        let bytes = block.len() as u64;
+        self.offset += bytes;
+        count_read(&self.run, self.file_no, bytes);
+        block
+    }
+}
+
+impl Opened {
+    /// The next block after the head, from `offset` when the stream has to be opened.
+    pub async fn next_block(&mut self, offset: u64) -> Result<Option<Bytes>> {
+        if self.stream.is_none() {
+            self.stream = Some(self.object.stream(offset).await?);
+        }
+        match &mut self.stream {
+            Some(stream) => stream.next().await,
+            None => Ok(None),
+        }
+    }
+}
+
+/// Adds stored bytes to the counters and tells the listener.
+pub(super) fn count_read(run: &Run, file_no: u32, bytes: u64) {
+    run.tally.file(file_no).bytes_read.fetch_add(bytes, Relaxed);
+    run.context.listener.on_event(&Event::Read { file_no, bytes });
+}
+
+/// Waits before the next try, or returns the error when it is final or time is up.
+pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> Result<()> {
+    if directive(&error) == Directive::GiveUp {
+        return Err(error);
+    }
+    let Some(delay) = patience.next_delay() else { return Err(error) };
+    run.tally.retries.fetch_add(1, Relaxed);
+    run.context.listener.on_event(&Event::Retry { reason: error.to_string(), delay });
+    run.context.stop.guard(async { Ok(tokio::time::sleep(delay).await) }).await
+}
+
+/// Fills `out` from `offset` of a ranged object, retrying; returns how much there was.
+pub(super) async fn read_at(
+    run: &Run,
+    file_no: u32,
+    object: &Object,
+    offset: u64,
+    out: &mut [u8],
+) -> Result<usize> {
+    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+    let start = Instant::now();
+    loop {
+        match run.context.stop.guard(object.read_at(offset, out)).await {
+            Ok(count) => {
+                run.tally.spend(Stage::Read, start.elapsed());
+                count_read(run, file_no, count as u64);
+                return Ok(count);
+            }
+            Err(error) => wait_to_retry(run, &mut patience, error).await?,
+        }
+    }
+}
+
+/// The decoder's input.
+pub(super) struct Stored {
+    from: From,
+    block: Bytes,
+    waited_ns: Arc<AtomicU64>,
+}
+
+enum From {
+    Here(Box<Blocks>, Handle),
+    Ahead(mpsc::Receiver<Result<Bytes>>),
+}
+
+impl Stored {
+    /// Begins reading at the first stored byte. Must be read from a thread outside the runtime.
+    pub(super) fn new(run: &Arc<Run>, file_no: u32, opened: Opened, handle: &Handle) -> Stored {
+        let read_here = opened.object.local() || !opened.object.rereadable();
+        let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+        let mut blocks = Box::new(Blocks { run: Arc::clone(run), file_no, opened, offset: 0, patience });
+        let from = if read_here {
+            From::Here(blocks, handle.clone())
+        } else {
+            let (ahead, receiver) = mpsc::channel(BLOCKS_AHEAD);
+            handle.spawn(async move {
+                while let Some(block) = blocks.next().await.transpose() {
+                    let broken = block.is_err();
+                    if ahead.send(block).await.is_err() || broken {
+                        break;
+                    }
+                }
+            });
+            From::Ahead(receiver)
+        };
+        Stored { from, block: Bytes::new(), waited_ns: Arc::default() }
+    }
+
+    /// Time spent waiting for stored bytes, to be told from the time spent decoding.
+    pub(super) fn waited_ns(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.waited_ns)
+    }
+
+    fn next_block(&mut self) -> Result<Option<Bytes>> {
+        match &mut self.from {
+            From::Here(blocks, handle) => handle.block_on(blocks.next()),
+            From::Ahead(receiver) => receiver.blocking_recv().transpose(),
+        }
+    }
+}
+
+impl BufRead for Stored {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.block.is_empty() {
+            let start = Instant::now();
+            let block = self.next_block();
+            let waited_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.waited_ns.fetch_add(waited_ns, Relaxed);
+            match block.map_err(io::Error::other)? {
+                Some(block) => self.block = block,
+                None => break,
+            }
+        }
+        Ok(&self.block)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.block.advance(count);
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let block = self.fill_buf()?;
+        let count = block.len().min(out.len());
+        out[..count].copy_from_slice(&block[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}

@@ -1,0 +1,257 @@
+//! Splits a file that can only be read in order (compressed, or a pipe) as its bytes come, in one thread.
+
+use super::emit::Emitter;
+use super::stored::{Opened, Stored};
+use super::{Failure, Feeder};
+use crate::budget::{Buffer, Buffers};
+use crate::pipeline::{Receipts, unwanted};
+use howdah_model::{Error, ErrorKind, Event, Origin, Place, Receipt, Result, Stage};
+use howdah_transcode::split::{State, Tail};
+use howdah_transcode::{decompress, encode};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Plain bytes taken from the decoder at a time: scanned while they are still in the cache.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Makes one file into chunks.
+pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffers) -> Result<(), Failure> {
+    let location = opened.object.location().to_owned();
+    let in_file = |failure: Failure| Failure { error: failure.error.in_file(&location), ..failure };
+    let mut splitter =
+        Splitter::new(feeder, file_no, opened).map_err(|error| in_file(Failure { chunk_no: 0, error }))?;
+    let mut buffers = Some(buffers);
+    while !splitter.ended {
+        let chunk_no = splitter.offset / feeder.run.plan.chunk_bytes;
+        let taken = buffers.take().map_or_else(|| feeder.take_buffers(), Ok);
+        let taken = taken.map_err(|error| in_file(Failure { chunk_no, error }))?;
+        splitter.next_chunk(taken).map_err(in_file)?;
+    }
+    feeder.run.tally.file(file_no).read_done.store(true, Relaxed);
+    Ok(())
+}
+
+struct Splitter<'a> {
+    feeder: &'a Feeder,
+    emitter: Emitter,
+    plain: Plain,
+    /// Plain offset of the next byte from `plain`.
+    offset: u64,
+    records: u64,
+    receipts: Receipts,
+    ended: bool,
+}
+
+/// Where a chunk ends in its buffer, and how many records it has.
+struct Cut {
+    end: usize,
+    records: u64,
+    last_border: usize,
+}
+
+impl<'a> Splitter<'a> {
+    fn new(feeder: &'a Feeder, file_no: u32, opened: Opened) -> Result<Splitter<'a>> {
+        let run = &feeder.run;
+        let file = &run.plan.files[file_no as usize];
+        let stored = Stored::new(run, file_no, opened, &feeder.handle);
+        let waited_ns = stored.waited_ns();
+        let mut decoder = decompress::decoder(file.codec, stored)?;
+        if let Some(encoding) = &run.plan.recode {
+            decoder = encode::to_utf8(encoding, decoder)?;
+        }
+        let mut splitter = Splitter {
+            feeder,
+            emitter: Emitter::new(run, file_no)?,
+            plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
+            offset: 0,
+            records: 0,
+            receipts: run.receipts(file_no),
+            ended: false,
+        };
+        splitter.skip_header(file.data_start_byte)?;
+        Ok(splitter)
+    }
+
+    fn skip_header(&mut self, data_start_byte: u64) -> Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        while self.offset < data_start_byte {
+            let want = usize::try_from(data_start_byte - self.offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            let count = self.plain.read(self.feeder, &mut piece[..want])?;
+            if count == 0 {
+                return Err(Error::new(ErrorKind::SourceChanged, "the file ends inside its header"));
+            }
+            self.offset += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Fills one chunk, from the current offset to the end of the last record that starts before the border.
+    fn next_chunk(&mut self, mut buffers: Buffers) -> Result<(), Failure> {
+        let run = &self.feeder.run;
+        let start_byte = self.offset;
+        let chunk_no = start_byte / run.plan.chunk_bytes;
+        let fail = |error| Failure { chunk_no, error };
+        if !run.halt.wants(self.emitter.file_no, chunk_no) {
+            return Err(fail(unwanted()));
+        }
+        let cut = self.fill(&mut buffers.data, (chunk_no + 1) * run.plan.chunk_bytes).map_err(fail)?;
+        let origin = Origin {
+            file_no: self.emitter.file_no,
+            chunk_no,
+            start_byte,
+            end_byte: start_byte + cut.end as u64,
+            first_record: self.records + 1,
+            records: cut.records,
+        };
+        self.records += cut.records;
+        if cut.records == 0 {
+            return Ok(());
+        }
+        match self.receipts.get(&chunk_no) {
+            Some(receipt) => self.skip(&origin, receipt).map_err(fail),
+            None => self.emitter.emit(self.feeder, origin, buffers, 0..cut.end),
+        }
+    }
+
+    /// A chunk that is in the table already must be the one that was stored.
+    fn skip(&self, origin: &Origin, receipt: &Receipt) -> Result<()> {
+        if (receipt.start_byte, receipt.end_byte, receipt.rows)
+            != (origin.start_byte, origin.end_byte, origin.records)
+        {
+            let place = Place {
+                record: Some(origin.first_record),
+                byte: Some(origin.start_byte),
+                ..Place::default()
+            };
+            return Err(Error::new(
+                ErrorKind::SourceChanged,
+                format!(
+                    "chunk {} holds other records than an earlier run stored from it: expected {} records up to byte {}, got {} up to byte {}",
+                    origin.chunk_no, receipt.rows, receipt.end_byte, origin.records, origin.end_byte
+                ),
+            )
+            .at(place)
+            .with_hint("give the file as it was, or load the new file under another --job-id"));
+        }
+        let run = &self.feeder.run;
+        let tally = run.tally.file(origin.file_no);
+        tally.rows_read.fetch_add(origin.records, Relaxed);
+        tally.rows_stored.fetch_add(origin.records, Relaxed);
+        tally.rows_before.fetch_add(origin.records, Relaxed);
+        let bytes = origin.end_byte - origin.start_byte;
+        run.context.listener.on_event(&Event::Stored {
+            file_no: origin.file_no,
+            rows: origin.records,
+            bytes,
+            before: true,
+        });
+        Ok(())
+    }
+
+    /// Reads up to the border and on to the end of the record that crosses it.
+    fn fill(&mut self, buffer: &mut Buffer, border_byte: u64) -> Result<Cut> {
+        let mut state = State::START;
+        let mut cut = Cut { end: 0, records: 0, last_border: 0 };
+        while self.offset < border_byte {
+            let want = usize::try_from(border_byte - self.offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            let old = buffer.filled().len();
+            if self.read(buffer, want, &cut)? == 0 {
+                return Ok(self.end(cut, old));
+            }
+            let piece = &buffer.filled()[old..];
+            let scan = self.feeder.run.tally.time(Stage::Split, || self.emitter.rules.scan(state, piece));
+            state = scan.state;
+            cut.records += scan.records;
+            cut.last_border = scan.last_border.map_or(cut.last_border, |border| old + border);
+            if let Some(marker) = scan.end_marker {
+                return Ok(self.end(cut, old.saturating_add_signed(marker)));
+            }
+        }
+        self.fill_tail(buffer, state, cut)
+    }
+
+    fn fill_tail(&mut self, buffer: &mut Buffer, mut state: State, mut cut: Cut) -> Result<Cut> {
+        while !state.at_record_start() {
+            let old = buffer.filled().len();
+            if self.read(buffer, PIECE_BYTES, &cut)? == 0 {
+                return Ok(self.end(cut, old));
+            }
+            let piece = &buffer.filled()[old..];
+            match self.emitter.rules.tail(state, piece) {
+                Tail::Border(border) => {
+                    self.plain.put_back(&piece[border..]);
+                    self.offset -= (piece.len() - border) as u64;
+                    buffer.truncate(old + border);
+                    cut.records += 1;
+                    break;
+                }
+                Tail::EndMarker(marker) => return Ok(self.end(cut, old.saturating_add_signed(marker))),
+                Tail::Unfinished(after) => state = after,
+            }
+        }
+        cut.end = buffer.filled().len();
+        Ok(cut)
+    }
+
+    /// The data ends at `end` of the buffer; what follows the last border is a record without a line ending.
+    fn end(&mut self, cut: Cut, end: usize) -> Cut {
+        self.ended = true;
+        Cut { end, records: cut.records + u64::from(end > cut.last_border), ..cut }
+    }
+
+    /// Reads at most `want` bytes, making room for them.
+    fn read(&mut self, buffer: &mut Buffer, want: usize, cut: &Cut) -> Result<usize> {
+        let grow = self.feeder.run.budget.grow(buffer, want);
+        self.feeder.handle.block_on(grow).map_err(|error| {
+            let record = self.records + cut.records + 1;
+            let byte = self.offset - (buffer.filled().len() - cut.last_border) as u64;
+            error.at(Place { record: Some(record), byte: Some(byte), ..Place::default() })
+        })?;
+        let count = self.plain.read(self.feeder, &mut buffer.spare()[..want])?;
+        buffer.advance(count);
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+/// The decoder, with room to take back what was read too far, and a clock.
+struct Plain {
+    decoder: Box<dyn Read + Send>,
+    waited_ns: Arc<AtomicU64>,
+    back: Vec<u8>,
+    back_from: usize,
+}
+
+impl Plain {
+    fn read(&mut self, feeder: &Feeder, out: &mut [u8]) -> Result<usize> {
+        let back = &self.back[self.back_from..];
+        if !back.is_empty() {
+            let count = back.len().min(out.len());
+            out[..count].copy_from_slice(&back[..count]);
+            self.back_from += count;
+            return Ok(count);
+        }
+        let start = Instant::now();
+        let count = self.decoder.read(out);
+        let waited = Duration::from_nanos(self.waited_ns.swap(0, Relaxed));
+        feeder.run.tally.spend(Stage::Read, waited);
+        feeder.run.tally.spend(Stage::Decompress, start.elapsed().saturating_sub(waited));
+        count.map_err(plain_error)
+    }
+
+    fn put_back(&mut self, bytes: &[u8]) {
+        let rest = &self.back[self.back_from..];
+        self.back = [bytes, rest].concat();
+        self.back_from = 0;
+    }
+}
+
+/// An error of the source comes through the decoder unchanged; anything else is damaged data.
+pub(crate) fn plain_error(error: io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => error,
+        Err(error) => decompress::error(error),
+    }
+}

@@ -1,0 +1,117 @@
+//! After the last chunk: the barrier, what a server crash took, and the proof that read = stored.
+//!
+//! Chunks commit without waiting for the disk. One synchronous commit at the end makes them all durable,
+//! because WAL is flushed in order; the ledger read back after it then tells the truth. A chunk that was
+//! committed and is missing now was lost in a crash of the server in between: its file is read again and
+//! the missing chunks are loaded, then the barrier is repeated.
+
+use crate::feed::{Opened, wait_to_retry};
+use crate::load::by_file;
+use crate::pipeline::{self, Receipts, Run};
+use crate::retry::Patience;
+use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Stage};
+use howdah_target::finish::barrier;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// Crashes in a row after which loading again is given up.
+const ROUNDS_MAX: u32 = 5;
+
+/// Makes everything durable and proves that what was read is what is stored.
+///
+/// # Errors
+/// `Internal` when the account does not come out even; otherwise what ends a load.
+pub async fn finish(run: &Arc<Run>) -> Result<()> {
+    let start = Instant::now();
+    let done = finish_rounds(run).await;
+    run.tally.spend(Stage::Finish, start.elapsed());
+    done
+}
+
+async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
+    for _ in 0..ROUNDS_MAX {
+        let Some(receipts) = patiently(run, || settled_receipts(run)).await? else { return Ok(()) };
+        let receipts = by_file(receipts);
+        let missing: u64 = (0..run.plan.files.len()).map(|no| missing_rows(run, no, &receipts)).sum();
+        if missing == 0 {
+            return check_borders(run, &receipts);
+        }
+        load_again(run, receipts, missing).await?;
+    }
+    Err(Error::new(
+        ErrorKind::ConnectionLost,
+        "the server keeps losing what it has stored: it crashed again and again",
+    ))
+}
+
+/// The receipts after the barrier; `None` without a ledger.
+async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
+    let session = run.context.connection.open().await?;
+    barrier(&session).await?;
+    match &run.ledger {
+        None => Ok(None),
+        Some(ledger) => Ok(Some(ledger.receipts(&session, &run.plan.job_id).await?)),
+    }
+}
+
+async fn patiently<T, F: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> F) -> Result<T> {
+    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+    loop {
+        let error = match run.context.stop.guard(work()).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        wait_to_retry(run, &mut patience, error).await?;
+    }
+}
+
+/// Rows of a file that were acknowledged and are not in the ledger.
+fn missing_rows(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> u64 {
+    let file_no = u32::try_from(no).unwrap_or(u32::MAX);
+    let in_ledger: u64 =
+        receipts.get(&file_no).map_or(0, |receipts| receipts.values().map(|receipt| receipt.rows).sum());
+    run.tally.files[no].rows_read.load(Relaxed).saturating_sub(in_ledger)
+}
+
+/// The chunks of a file must follow each other without a gap or an overlap.
+fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
+    for (no, file) in run.plan.files.iter().enumerate() {
+        let Some(chunks) = u32::try_from(no).ok().and_then(|no| receipts.get(&no)) else { continue };
+        let mut expected = file.data_start_byte;
+        for receipt in chunks.values() {
+            if receipt.start_byte != expected {
+                let message = format!(
+                    "chunk {} starts at another byte than the chunk before it ends at: expected {expected}, got {}",
+                    receipt.chunk_no, receipt.start_byte
+                );
+                return Err(Error::new(ErrorKind::Internal, message).in_file(&file.location));
+            }
+            expected = receipt.end_byte;
+        }
+        let stored: u64 = chunks.values().map(|receipt| receipt.rows).sum();
+        let read = run.tally.files[no].rows_read.load(Relaxed);
+        if stored != read {
+            let message = format!("read {read} records, but {stored} rows are stored");
+            return Err(Error::new(ErrorKind::Internal, message).in_file(&file.location));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the files again and loads the chunks that have no receipt any more.
+async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u64) -> Result<()> {
+    let message = format!(
+        "the server crashed and lost {missing} rows it had not yet written to disk: loading these again"
+    );
+    run.context.listener.on_event(&Event::Notice { message });
+    let mut opened = Vec::new();
+    for file in &run.plan.files {
+        let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
+        opened.push(Opened { object, head: VecDeque::new(), stream: None });
+    }
+    run.set_receipts(receipts);
+    run.tally.restart_rows();
+    pipeline::run(run, opened).await
+}

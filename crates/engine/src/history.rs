@@ -1,0 +1,48 @@
+//! What the ledger remembers: the jobs of a database, for `status` and `resume`.
+
+use crate::Connection;
+use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Result};
+use howdah_target::ledger::Ledger;
+
+pub use howdah_target::ledger::{JobRow, JobStatus};
+
+/// All jobs of a ledger, the latest first; none when there is no ledger yet.
+///
+/// # Errors
+/// Those of the connection and of the ledger.
+pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> {
+    let session = connection.open().await?;
+    let ledger = Ledger::new(schema);
+    if !ledger.exists(&session).await? {
+        return Ok(Vec::new());
+    }
+    ledger.jobs(&session).await
+}
+
+/// One job by its name or the unambiguous beginning of it.
+///
+/// # Errors
+/// `Usage` when there is no such job or several begin so.
+pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobRow> {
+    let jobs = jobs(connection, schema).await?;
+    if let Some(exact) = jobs.iter().find(|job| job.job_id == id) {
+        return Ok(exact.clone());
+    }
+    let mut matching = jobs.into_iter().filter(|job| job.job_id.starts_with(id));
+    match (matching.next(), matching.next()) {
+        (Some(job), None) => Ok(job),
+        (None, _) => Err(Error::new(ErrorKind::Usage, format!("the ledger {schema} has no job {id}"))
+            .with_hint("`howdah status` lists the jobs")),
+        (Some(_), Some(_)) => Err(Error::new(ErrorKind::Usage, format!("several jobs begin with {id}"))
+            .with_hint("give more of the job's name")),
+    }
+}
+
+/// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
+pub fn to_resume(row: &JobRow, ledger: &str) -> Job {
+    let mut job = row.plan.job.clone();
+    job.ledger = LedgerChoice::Schema(ledger.to_owned());
+    job.chunk_bytes = Some(row.plan.chunk_bytes);
+    job.force = false;
+    job
+}

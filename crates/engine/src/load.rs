@@ -1,0 +1,103 @@
+//! Executes a plan: opens the ledger, runs the pipeline, finishes, and accounts for every row.
+
+use crate::feed::Opened;
+use crate::pipeline::{self, Receipts, Run};
+use crate::plan::{History, Planned, already_done, ledger_of};
+use crate::{Context, finish};
+use howdah_model::summary::Status;
+use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Summary};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How a load ended: always with an account, and with an error unless every row is stored.
+pub struct Outcome {
+    /// The account of this run, as far as it came.
+    pub summary: Summary,
+    /// Why it did not finish.
+    pub error: Option<Error>,
+}
+
+/// Loads what the plan says, to the end or to the first error.
+///
+/// # Errors
+/// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
+/// is refused. What ends a load under way is in the [`Outcome`].
+pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
+    let Planned { plan, layout, history, opened } = planned;
+    if let History::Done { at } = &history {
+        return Err(already_done(&plan.job_id, at));
+    }
+    let ledger = ledger_of(&plan.job);
+    let session = context.stop.guard(context.connection.open()).await?;
+    let receipts = context.stop.guard(open_ledger(&session, ledger.as_ref(), &plan)).await?;
+    context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
+    let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts)));
+    let ended = load_and_finish(&run, opened).await;
+    let outcome = account(&run, session, ended).await;
+    context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
+    Ok(outcome)
+}
+
+/// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
+/// of a simultaneous run is overlooked for longer than the claim allows.
+async fn open_ledger(
+    session: &Session,
+    ledger: Option<&Ledger>,
+    plan: &howdah_model::Plan,
+) -> Result<Vec<Receipt>> {
+    let Some(ledger) = ledger else { return Ok(Vec::new()) };
+    ledger.ensure(session).await?;
+    ledger.begin(session, plan).await?;
+    ledger.receipts(session, &plan.job_id).await
+}
+
+async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+    pipeline::run(run, opened).await?;
+    finish::finish(run).await
+}
+
+/// Closes the job in the ledger and makes up the summary.
+async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
+    let (status, error) = match ended {
+        Ok(()) => (Status::Done, None),
+        Err(error) if error.kind() == ErrorKind::Interrupted => (Status::Interrupted, Some(error)),
+        Err(error) => (Status::Failed, Some(error)),
+    };
+    let mut error = error;
+    if let Some(ledger) = &run.ledger {
+        let closing = close(run, ledger, session, status);
+        let closed = match status {
+            // A finished load must be remembered as finished, whatever it takes.
+            Status::Done => closing.await,
+            // The rest is best effort: a job that was not closed reads as running and can be resumed.
+            Status::Failed | Status::Interrupted => {
+                tokio::time::timeout(CLOSE_WITHIN, closing).await.unwrap_or(Ok(()))
+            }
+        };
+        if status == Status::Done {
+            error = closed.err();
+        }
+    }
+    let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
+    Outcome { summary: run.tally.summary(&run.plan, status), error }
+}
+
+async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> Result<()> {
+    let session = if session.is_closed() { run.context.connection.open().await? } else { session };
+    ledger.close(&session, &run.plan.job_id, status, run.tally.rows_stored()).await
+}
+
+/// Receipts by file and chunk.
+pub(crate) fn by_file(receipts: Vec<Receipt>) -> HashMap<u32, Receipts> {
+    let mut files: HashMap<u32, Receipts> = HashMap::new();
+    for receipt in receipts {
+        files.entry(receipt.file_no).or_default().insert(receipt.chunk_no, receipt);
+    }
+    files
+}

@@ -1,0 +1,193 @@
+//! The flow of the main job, top to bottom, on one screen.
+//!
+//! ```text
+//! source -> decompress -> split -> encode  |  queue  |  copy + ledger in one transaction
+//!          threads (feed/)                            sessions (sessions.rs)
+//! ```
+//!
+//! Feeders are threads: they burn CPU. Sessions are tasks: they wait for PostgreSQL. Between them stands
+//! one short queue; what bounds memory is the pool of chunk buffers, see [`crate::budget`].
+
+use crate::budget::{Budget, Layout};
+use crate::feed::{self, Opened};
+use crate::tally::Tally;
+use crate::watch::Slots;
+use crate::{Context, sessions, watch};
+use howdah_model::{Error, ErrorKind, Plan, Receipt, Result};
+use howdah_target::ledger::Ledger;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Receipts of one file by chunk number.
+pub type Receipts = BTreeMap<u64, Receipt>;
+
+/// Everything the parts of one run share.
+pub struct Run {
+    /// Sources, connection, listener, stop flag.
+    pub context: Context,
+    /// What is to be done.
+    pub plan: Plan,
+    /// Memory.
+    pub budget: Budget,
+    /// How the memory was cut up.
+    pub layout: Layout,
+    /// Where progress is remembered.
+    pub ledger: Option<Ledger>,
+    /// What is in already, by file number.
+    receipts: RwLock<HashMap<u32, Receipts>>,
+    /// Counters.
+    pub tally: Tally,
+    /// The sessions that copy.
+    pub slots: Slots,
+    /// The first failure, and what is still wanted after it.
+    pub halt: Halt,
+}
+
+impl Run {
+    /// A run of a plan from this state of the ledger.
+    pub fn new(
+        context: &Context,
+        plan: Plan,
+        layout: Layout,
+        ledger: Option<Ledger>,
+        receipts: HashMap<u32, Receipts>,
+    ) -> Run {
+        Run {
+            context: context.clone(),
+            tally: Tally::new(&plan),
+            budget: Budget::new(&layout),
+            layout,
+            ledger,
+            receipts: RwLock::new(receipts),
+            slots: Slots::default(),
+            halt: Halt::default(),
+            plan,
+        }
+    }
+
+    /// What is in of one file.
+    pub fn receipts(&self, file_no: u32) -> Receipts {
+        let receipts = self.receipts.read().unwrap_or_else(PoisonError::into_inner);
+        receipts.get(&file_no).cloned().unwrap_or_default()
+    }
+
+    /// The ledger was read again.
+    pub fn set_receipts(&self, receipts: HashMap<u32, Receipts>) {
+        *self.receipts.write().unwrap_or_else(PoisonError::into_inner) = receipts;
+    }
+}
+
+/// Moves every chunk of the plan that has no receipt into its table.
+///
+/// Returns when all are in, or with the error of the earliest bad chunk once everything before it is in.
+///
+/// # Errors
+/// The failure that ended the run; `Interrupted` when stopped.
+pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+    let (queue, chunks) = tokio::sync::mpsc::channel(1);
+    let feeders = feed::start(run, opened, &queue)?;
+    drop(queue);
+    let watcher = tokio::spawn(watch::run(Arc::clone(run)));
+    sessions::run(run, chunks).await;
+    feed::join(feeders).await;
+    watcher.abort();
+    run.halt.result()?;
+    run.context.stop.check()
+}
+
+/// Remembers the first failure. After a failure at chunk `k` of a file the chunks before `k` of that file
+/// are still loaded, so that the record reported is the one a single COPY would have stopped at.
+#[derive(Default)]
+pub struct Halt {
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+struct Failure {
+    /// File and chunk; `None` for failures that no chunk is to blame for.
+    chunk: Option<(u32, u64)>,
+    error: Error,
+}
+
+impl Halt {
+    /// A chunk cannot be stored. Of several in one file the earliest counts.
+    pub fn fail_chunk(&self, file_no: u32, chunk_no: u64, error: Error) {
+        self.fail(Failure { chunk: Some((file_no, chunk_no)), error });
+    }
+
+    /// The load cannot go on, whatever the chunk.
+    pub fn fail_all(&self, error: Error) {
+        self.fail(Failure { chunk: None, error });
+    }
+
+    fn fail(&self, failure: Failure) {
+        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaces = match (&*first, failure.chunk) {
+            (None, _) => true,
+            (Some(Failure { chunk: Some((file_no, chunk_no)), .. }), Some((file, chunk))) => {
+                file == *file_no && chunk < *chunk_no
+            }
+            // What is to blame for everything ends what was still wanted before a bad chunk.
+            (Some(Failure { chunk: Some(_), .. }), None) => {
+                if let Some(kept) = first.as_mut() {
+                    kept.chunk = None;
+                }
+                false
+            }
+            (Some(Failure { chunk: None, .. }), _) => false,
+        };
+        if replaces {
+            *first = Some(failure);
+        }
+        self.failed.store(true, Relaxed);
+    }
+
+    /// This chunk is still to be stored.
+    pub fn wants(&self, file_no: u32, chunk_no: u64) -> bool {
+        if !self.failed.load(Relaxed) {
+            return true;
+        }
+        let first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*first {
+            None => true,
+            Some(failure) => failure.chunk.is_some_and(|(file, chunk)| file == file_no && chunk_no < chunk),
+        }
+    }
+
+    /// The failure, if there was one.
+    ///
+    /// # Errors
+    /// That failure.
+    pub fn result(&self) -> Result<()> {
+        match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => Ok(()),
+            Some(failure) => Err(failure.error.clone()),
+        }
+    }
+}
+
+/// The error of a part that was told that its work is not wanted any more. Never shown: the failure that
+/// caused it is.
+pub fn unwanted() -> Error {
+    Error::new(ErrorKind::Interrupted, "not wanted any more")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_bad_chunk_only_earlier_chunks_of_its_file_are_wanted() {
+        let halt = Halt::default();
+        assert!(halt.wants(0, 9));
+        halt.fail_chunk(0, 5, Error::new(ErrorKind::Record, "late"));
+        assert!(halt.wants(0, 4) && !halt.wants(0, 5) && !halt.wants(1, 0));
+        halt.fail_chunk(0, 3, Error::new(ErrorKind::Record, "early"));
+        halt.fail_chunk(0, 4, Error::new(ErrorKind::Record, "between"));
+        assert_eq!(halt.result().unwrap_err().message(), "early");
+        halt.fail_all(Error::new(ErrorKind::ConnectionLost, "gone"));
+        assert!(!halt.wants(0, 0));
+        assert_eq!(halt.result().unwrap_err().message(), "early");
+    }
+}

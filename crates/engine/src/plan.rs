@@ -1,0 +1,221 @@
+//! Decides everything before a byte moves: which files go to which table, how each is read, which columns
+//! its fields fill, how memory is cut up, and whether an earlier run has begun the same job.
+//!
+//! Enters a [`Job`], leaves a [`Plan`] that can be printed, kept and shipped. Reads the heads of the files,
+//! the catalog and the ledger; changes nothing anywhere.
+
+mod columns;
+mod head;
+mod identity;
+mod sources;
+
+pub use columns::field_targets;
+
+use crate::budget::Layout;
+use crate::feed::Opened;
+use crate::{Context, retry};
+use columns::Columns;
+use head::Head;
+use howdah_model::plan::{Encode, FilePlan, Plan, TablePlan};
+use howdah_model::{Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, Table};
+use howdah_target::copy;
+use howdah_target::ledger::Ledger;
+use howdah_target::session::{Session, catalog, encoding};
+use identity::Identity;
+use std::collections::BTreeMap;
+
+/// A plan and what it takes to carry it out in this process.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// How its memory is cut up.
+    pub layout: Layout,
+    /// What the ledger says about this job.
+    pub history: History,
+    /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
+    pub opened: Vec<Opened>,
+}
+
+/// What the ledger says about a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum History {
+    /// Nothing: it is new, or there is no ledger.
+    Fresh,
+    /// An earlier run has stored these chunks.
+    Begun(Vec<Receipt>),
+    /// It has finished.
+    Done {
+        /// When, as the server writes it.
+        at: String,
+    },
+}
+
+/// Plans a job.
+///
+/// # Errors
+/// `SourceNotFound`, `SourceDenied`, `Unsupported` for files; `Table` and `Columns` for what does not fit;
+/// `SourceChanged` when an unfinished run of the same job read other versions of the files; those of the
+/// connection.
+pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
+    context.stop.guard(plan_all(context, job)).await
+}
+
+async fn plan_all(context: &Context, job: Job) -> Result<Planned> {
+    let found = sources::find(context, &job).await?;
+    let session = open_patiently(context, &job).await?;
+    let recode = recoding(&session, &job.format).await?;
+    let mut heads = head::read_all(&session, &job, recode.as_deref(), found).await?;
+    // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
+    heads.sort_by_key(|head| std::cmp::Reverse(head.object().stored_bytes().unwrap_or(u64::MAX)));
+
+    let mut tables = Tables::default();
+    let mut files = Vec::new();
+    for head in &heads {
+        let table_no = tables.plan_for(&session, &job, head, recode.as_deref()).await?;
+        files.push(file_plan(head, table_no, recode.is_some()));
+    }
+    let tables = tables.plans;
+    let identity = Identity::new(&job, &files);
+    let (job_id, chunk_bytes, history) = identity.settle(&session, &job).await?;
+    let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes)?;
+    let format = job.format.clone();
+    let plan = Plan {
+        job_id,
+        work_key: identity.work_key,
+        identity: identity.identity,
+        server_version: session.server_version(),
+        chunk_bytes: layout.chunk_bytes,
+        record_bytes_max: layout.record_bytes_max,
+        format,
+        recode,
+        tables,
+        files,
+        job,
+    };
+    Ok(Planned { plan, layout, history, opened: heads.into_iter().map(Head::into_opened).collect() })
+}
+
+/// A server that restarts right now is waited for, as during the load.
+async fn open_patiently(context: &Context, job: &Job) -> Result<Session> {
+    let mut patience = retry::Patience::new(std::time::Duration::from_millis(job.retry_for_ms));
+    loop {
+        let error = match context.connection.open().await {
+            Ok(session) => return Ok(session),
+            Err(error) => error,
+        };
+        // A server that was never reached is most likely misspelled: only "starting up" and "full" are waited for.
+        let answered = error.sqlstate().is_some();
+        match patience.next_delay() {
+            Some(delay) if answered && retry::directive(&error) != retry::Directive::GiveUp => {
+                tokio::time::sleep(delay).await;
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+/// The name of the file's encoding when the server cannot read it and the client has to rewrite it as UTF-8.
+async fn recoding(session: &Session, format: &Format) -> Result<Option<String>> {
+    let Some(name) = &format.encoding else { return Ok(None) };
+    let readable = encoding::reads_encoding(session, name).await?;
+    Ok((!readable).then(|| name.clone()))
+}
+
+/// The tables met so far. Files whose headers differ in order have plans of their own for the same table.
+#[derive(Default)]
+struct Tables {
+    shapes: BTreeMap<String, Table>,
+    plans: Vec<TablePlan>,
+}
+
+impl Tables {
+    async fn plan_for(
+        &mut self,
+        session: &Session,
+        job: &Job,
+        head: &Head,
+        recode: Option<&str>,
+    ) -> Result<u32> {
+        let written = &head.table;
+        if !self.shapes.contains_key(written) {
+            let shape = catalog::read_table(session, written).await?;
+            self.shapes.insert(written.clone(), shape);
+        }
+        let table = &self.shapes[written];
+        let columns = Columns::choose(job, table, head.names.as_deref())
+            .map_err(|error| error.in_file(head.object().location()))?;
+        let known =
+            self.plans.iter().position(|plan| plan.table.oid == table.oid && plan.fields == columns.fields);
+        let no = match known {
+            Some(no) => no,
+            None => {
+                let plan = table_plan(session, job, table.clone(), columns, recode)?;
+                self.plans.push(plan);
+                self.plans.len() - 1
+            }
+        };
+        Ok(u32::try_from(no).unwrap_or(u32::MAX))
+    }
+}
+
+fn table_plan(
+    session: &Session,
+    job: &Job,
+    table: Table,
+    columns: Columns,
+    recode: Option<&str>,
+) -> Result<TablePlan> {
+    let Columns { fields, mut notes } = columns;
+    let stored: Vec<String> = fields.iter().flatten().cloned().collect();
+    let encode = if fields.iter().any(Option::is_none) { Encode::CopyText } else { Encode::PassThrough };
+    let copy_sql = match encode {
+        Encode::CopyText => copy::text_statement(&table.relation, &stored, None, session.server_version())?,
+        Encode::PassThrough => {
+            let mut format = job.format.clone();
+            if recode.is_some() {
+                format.encoding = Some("UTF8".to_owned());
+            }
+            copy::statement(&table.relation, &stored, &format, session.server_version())?
+        }
+    };
+    notes.push(match (encode, recode) {
+        (Encode::CopyText, _) => "records are rewritten to COPY text, because fields are left out".to_owned(),
+        (Encode::PassThrough, Some(encoding)) => {
+            format!("the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way")
+        }
+        (Encode::PassThrough, None) => "COPY takes the bytes as they are: they go untouched".to_owned(),
+    });
+    Ok(TablePlan { table, fields, encode, copy_sql, notes })
+}
+
+fn file_plan(head: &Head, table_no: u32, recoded: bool) -> FilePlan {
+    let object = head.object();
+    FilePlan {
+        location: object.location().to_owned(),
+        stored_bytes: object.stored_bytes(),
+        version: object.version().map(str::to_owned),
+        table_no,
+        codec: head.codec,
+        eol: head.eol,
+        data_start_byte: head.data_start_byte,
+        ranged: object.ranged() && head.codec == howdah_model::Codec::None && !recoded,
+        rereadable: object.rereadable(),
+    }
+}
+
+/// The ledger of a job, if it has one.
+pub fn ledger_of(job: &Job) -> Option<Ledger> {
+    match &job.ledger {
+        LedgerChoice::Schema(schema) => Some(Ledger::new(schema)),
+        LedgerChoice::None => None,
+    }
+}
+
+/// The error of a job that has finished before.
+pub fn already_done(job_id: &str, at: &str) -> Error {
+    Error::new(
+        ErrorKind::JobDone,
+        format!("this job finished at {at} and its rows are in the table (job {job_id})"),
+    )
+    .with_hint("--force loads the same files once more; other options or changed files make another job")
+}

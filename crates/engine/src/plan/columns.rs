@@ -1,0 +1,261 @@
+//! Which column each field of a file fills.
+//!
+//! With a header the names decide; without one, or with `--columns`, the position does, as in COPY. Every
+//! name that fits nothing is reported in one message.
+
+use howdah_model::{Column, ColumnChoice, Error, ErrorKind, Format, Header, Job, Result, Table, TablePlan};
+use howdah_transcode::encode::FieldTarget;
+
+/// The choice, and what should be known about it.
+pub(super) struct Columns {
+    /// For each field the column it fills; `None` leaves it out.
+    pub(super) fields: Vec<Option<String>>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Columns {
+    /// Matches a file's header, if it has one, to the table.
+    pub(super) fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
+        match (&job.columns, names, job.format.header) {
+            (Some(columns), names, header) => by_position(columns, table, names, header),
+            (None, Some(names), Header::Names) => by_name(job, table, names),
+            (None, names, header) => {
+                let columns: Vec<String> = table
+                    .columns
+                    .iter()
+                    .filter(|column| !column.generated)
+                    .map(|column| column.name.clone())
+                    .collect();
+                by_position(&columns, table, names, header)
+            }
+        }
+    }
+}
+
+fn by_position(
+    columns: &[String],
+    table: &Table,
+    names: Option<&[String]>,
+    header: Header,
+) -> Result<Columns> {
+    for name in columns {
+        match table.columns.iter().find(|column| column.name == *name) {
+            None => return Err(no_such_column(table, &[name.clone()])),
+            Some(column) if column.generated => {
+                return Err(columns_error(format!(
+                    "column {name} of {} is generated and takes no value",
+                    table.relation
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    if header == Header::Match && names.is_some_and(|names| names != columns) {
+        return Err(columns_error(format!(
+            "the header does not match the columns of {}: expected {}, got {}",
+            table.relation,
+            columns.join(", "),
+            names.unwrap_or_default().join(", ")
+        ))
+        .with_hint("`--header` instead of `--header match` maps the names of the header to the columns"));
+    }
+    let mut notes = Vec::new();
+    note_missing(table, columns, &mut notes);
+    Ok(Columns { fields: columns.iter().cloned().map(Some).collect(), notes })
+}
+
+fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
+    let mut fields = Vec::new();
+    let mut extra = Vec::new();
+    let mut notes = Vec::new();
+    for name in names {
+        let wanted = job.map.get(name).unwrap_or(name);
+        match find_column(table, wanted) {
+            Some(column) if column.generated => {
+                notes.push(format!("field {name} is left out: column {} is generated", column.name));
+                fields.push(None);
+            }
+            Some(column) => fields.push(Some(column.name.clone())),
+            None => {
+                extra.push(name.clone());
+                fields.push(None);
+            }
+        }
+    }
+    check_map(job, names)?;
+    check_twice(&fields)?;
+    if !extra.is_empty() && !job.ignore_extra {
+        return Err(no_such_column(table, &extra));
+    }
+    if fields.iter().all(Option::is_none) {
+        return Err(columns_error(format!("no field of the header is a column of {}", table.relation))
+            .with_hint("if the first record is data, leave --header out"));
+    }
+    if !extra.is_empty() {
+        notes.push(format!("fields left out (--ignore-extra): {}", extra.join(", ")));
+    }
+    let taken: Vec<String> = fields.iter().flatten().cloned().collect();
+    note_missing(table, &taken, &mut notes);
+    Ok(Columns { fields, notes })
+}
+
+/// By the exact name, else by the only name that differs in case alone.
+fn find_column<'a>(table: &'a Table, name: &str) -> Option<&'a Column> {
+    if let Some(column) = table.columns.iter().find(|column| column.name == name) {
+        return Some(column);
+    }
+    let folded = name.to_lowercase();
+    let mut alike = table.columns.iter().filter(|column| column.name.to_lowercase() == folded);
+    alike.next().filter(|_| alike.next().is_none())
+}
+
+fn check_map(job: &Job, names: &[String]) -> Result<()> {
+    let unused: Vec<&str> = job.map.keys().filter(|name| !names.contains(name)).map(String::as_str).collect();
+    if unused.is_empty() {
+        return Ok(());
+    }
+    Err(columns_error(format!("--map names fields that the header does not have: {}", unused.join(", "))))
+}
+
+fn check_twice(fields: &[Option<String>]) -> Result<()> {
+    for (no, field) in fields.iter().enumerate() {
+        if field.is_some() && fields[..no].contains(field) {
+            let name = field.as_deref().unwrap_or_default();
+            return Err(columns_error(format!("two fields of the header fill column {name}"))
+                .with_hint("rename one of them with --map 'FIELD=COLUMN'"));
+        }
+    }
+    Ok(())
+}
+
+fn note_missing(table: &Table, taken: &[String], notes: &mut Vec<String>) {
+    let missing: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| !column.generated && !taken.contains(&column.name))
+        .map(|column| column.name.as_str())
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!("columns that get their default: {}", missing.join(", ")));
+    }
+}
+
+fn no_such_column(table: &Table, names: &[String]) -> Error {
+    let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    columns_error(format!(
+        "{} has no column for: {} (its columns are {})",
+        table.relation,
+        names.join(", "),
+        known.join(", ")
+    ))
+    .with_hint(
+        "map a field to a column with --map 'FIELD=COLUMN', or leave such fields out with --ignore-extra",
+    )
+}
+
+fn columns_error(message: String) -> Error {
+    Error::new(ErrorKind::Columns, message)
+}
+
+/// What the rewriter needs to know of each field.
+pub fn field_targets(table: &TablePlan, format: &Format) -> Vec<FieldTarget> {
+    let chosen = |choice: &ColumnChoice, column: &Option<String>| match (choice, column) {
+        (ColumnChoice::All, _) => true,
+        (ColumnChoice::Named(names), Some(column)) => names.contains(column),
+        (ColumnChoice::Named(_), None) | (ColumnChoice::None, _) => false,
+    };
+    table
+        .fields
+        .iter()
+        .map(|column| FieldTarget {
+            name: column.clone().unwrap_or_default(),
+            keep: column.is_some(),
+            force_null: chosen(&format.force_null, column),
+            force_not_null: chosen(&format.force_not_null, column),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::{Jobs, LedgerChoice, Relation, RelationKind};
+    use std::collections::BTreeMap;
+
+    fn table(columns: &[(&str, bool)]) -> Table {
+        let columns = columns
+            .iter()
+            .map(|(name, generated)| Column {
+                name: (*name).to_owned(),
+                type_name: "text".to_owned(),
+                type_oid: 25,
+                not_null: false,
+                has_default: false,
+                generated: *generated,
+                identity: false,
+            })
+            .collect();
+        let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
+        Table { relation, oid: 1, kind: RelationKind::Table, columns }
+    }
+
+    fn job(header: Header) -> Job {
+        Job {
+            id: None,
+            sources: Vec::new(),
+            table: None,
+            format: Format { header, ..Format::csv() },
+            columns: None,
+            map: BTreeMap::new(),
+            ignore_extra: false,
+            chunk_bytes: None,
+            memory_bytes: 0,
+            jobs: Jobs::Auto,
+            ledger: LedgerChoice::None,
+            force: false,
+            retry_for_ms: 0,
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn header_names_choose_columns_in_any_order_and_case() {
+        let header = names(&["B", "a"]);
+        let chosen = Columns::choose(
+            &job(Header::Names),
+            &table(&[("a", false), ("b", false), ("c", false)]),
+            Some(&header),
+        );
+        let chosen = chosen.unwrap();
+        assert_eq!(chosen.fields, [Some("b".to_owned()), Some("a".to_owned())]);
+        assert_eq!(chosen.notes, ["columns that get their default: c"]);
+    }
+
+    #[test]
+    fn extra_fields_are_named_in_one_error_unless_ignored() {
+        let header = names(&["x", "a", "y"]);
+        let mut job = job(Header::Names);
+        let refused = Columns::choose(&job, &table(&[("a", false)]), Some(&header)).err().unwrap();
+        assert!(refused.message().contains("x, y"), "{refused}");
+        job.ignore_extra = true;
+        let chosen = Columns::choose(&job, &table(&[("a", false)]), Some(&header)).unwrap();
+        assert_eq!(chosen.fields, [None, Some("a".to_owned()), None]);
+    }
+
+    #[test]
+    fn generated_columns_are_left_out() {
+        let shape = table(&[("a", false), ("g", true)]);
+        let header = names(&["a", "g"]);
+        assert_eq!(Columns::choose(&job(Header::Names), &shape, Some(&header)).unwrap().fields[1], None);
+        assert_eq!(Columns::choose(&job(Header::None), &shape, None).unwrap().fields, [Some("a".to_owned())]);
+    }
+
+    #[test]
+    fn two_fields_for_one_column_are_refused() {
+        let header = names(&["a", "A"]);
+        assert!(Columns::choose(&job(Header::Names), &table(&[("a", false)]), Some(&header)).is_err());
+    }
+}

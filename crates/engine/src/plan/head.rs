@@ -1,0 +1,181 @@
+//! Looks at the beginning of each file: how it is compressed, how its first record ends, what its header says.
+//!
+//! A pipe's head is kept and read again from memory by the load; of everything else only these bytes are
+//! fetched.
+
+use super::sources::Found;
+use crate::feed::{Opened, plain_error};
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use howdah_model::{Codec, Eol, Header, Job, Result};
+use howdah_source::Object;
+use howdah_target::session::{Session, encoding};
+use howdah_transcode::split::Rules;
+use howdah_transcode::{decompress, encode, header};
+use std::collections::VecDeque;
+use std::io::{Cursor, Read};
+
+/// Stored bytes fetched of a file at first: one round trip to a store, and longer than nearly any header.
+const HEAD_BYTES: usize = 64 << 10;
+/// Where looking for the end of the first record gives up. COPY itself takes records up to 1 GB, but the
+/// budget of a load is smaller; the splitter says so with the record's place.
+const HEAD_BYTES_MAX: usize = 64 << 20;
+/// Files looked at side by side: enough to hide the distance to an object store.
+const HEADS_AT_ONCE: usize = 16;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What the beginning of a file tells.
+pub(super) struct Head {
+    opened: Opened,
+    pub(super) table: String,
+    pub(super) codec: Codec,
+    pub(super) eol: Option<Eol>,
+    pub(super) data_start_byte: u64,
+    pub(super) names: Option<Vec<String>>,
+}
+
+impl Head {
+    pub(super) fn object(&self) -> &Object {
+        &self.opened.object
+    }
+
+    pub(super) fn into_opened(self) -> Opened {
+        self.opened
+    }
+}
+
+/// Looks at every file.
+pub(super) async fn read_all(
+    session: &Session,
+    job: &Job,
+    recode: Option<&str>,
+    found: Vec<Found>,
+) -> Result<Vec<Head>> {
+    stream::iter(found)
+        .map(|found| async move {
+            let location = found.object.location().to_owned();
+            read(session, job, recode, found).await.map_err(|error| error.in_file(location))
+        })
+        .buffered(HEADS_AT_ONCE)
+        .try_collect()
+        .await
+}
+
+async fn read(session: &Session, job: &Job, recode: Option<&str>, found: Found) -> Result<Head> {
+    let mut reader = HeadReader::new(found.object);
+    let mut wanted = HEAD_BYTES;
+    loop {
+        let all = reader.fill(wanted).await?;
+        let stored = reader.stored();
+        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
+        let (plain, plain_all) = plain_head(codec, recode, &stored, wanted, all)?;
+        let first = Rules::first_record(&job.format, session.server_version(), &plain, plain_all)?;
+        if first.is_none() && !plain_all && wanted < HEAD_BYTES_MAX {
+            wanted *= 4;
+            continue;
+        }
+        let end = first.as_ref().map_or(0, |first| first.end);
+        let (names, data_start_byte) = match job.format.header {
+            Header::None => (None, 0),
+            Header::Names | Header::Match => {
+                (Some(names(session, job, recode, &plain[..end]).await?), end as u64)
+            }
+        };
+        return Ok(Head {
+            opened: reader.into_opened(),
+            table: found.table,
+            codec,
+            eol: first.and_then(|first| first.eol),
+            data_start_byte,
+            names,
+        });
+    }
+}
+
+/// The first plain bytes, and whether they are all there are.
+fn plain_head(
+    codec: Codec,
+    recode: Option<&str>,
+    stored: &[u8],
+    wanted: usize,
+    all: bool,
+) -> Result<(Vec<u8>, bool)> {
+    let mut decoder = decompress::decoder(codec, Cursor::new(stored))?;
+    if let Some(encoding) = recode {
+        decoder = encode::to_utf8(encoding, decoder)?;
+    }
+    let mut plain = Vec::new();
+    let limit = wanted as u64;
+    match decoder.take(limit).read_to_end(&mut plain) {
+        Ok(_) => {
+            let ended = all && (plain.len() as u64) < limit;
+            Ok((plain, ended))
+        }
+        // Cut off by us in the middle of a frame: what came out so far is good.
+        Err(_) if !all => Ok((plain, false)),
+        Err(error) => Err(plain_error(error)),
+    }
+}
+
+async fn names(session: &Session, job: &Job, recode: Option<&str>, record: &[u8]) -> Result<Vec<String>> {
+    let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
+    let foreign = job.format.encoding.as_deref().filter(|_| recode.is_none() && !record.is_ascii());
+    match foreign {
+        Some(name) => header::fields(&job.format, encoding::to_utf8(session, record, name).await?.as_bytes()),
+        None => header::fields(&job.format, record),
+    }
+}
+
+/// Reads the first stored bytes of an object, more on demand.
+struct HeadReader {
+    opened: Opened,
+    offset: u64,
+    ended: bool,
+}
+
+impl HeadReader {
+    fn new(object: Object) -> HeadReader {
+        HeadReader { opened: Opened { object, head: VecDeque::new(), stream: None }, offset: 0, ended: false }
+    }
+
+    /// Reads until `wanted` bytes are there; `true` when the object has no more.
+    async fn fill(&mut self, wanted: usize) -> Result<bool> {
+        while !self.ended && self.offset < wanted as u64 {
+            let block = if self.opened.object.ranged() {
+                self.read_range(wanted).await?
+            } else {
+                self.opened.next_block(self.offset).await?
+            };
+            match block {
+                Some(block) => {
+                    self.offset += block.len() as u64;
+                    self.opened.head.push_back(block);
+                }
+                None => self.ended = true,
+            }
+        }
+        Ok(self.ended || self.opened.object.stored_bytes() == Some(self.offset))
+    }
+
+    async fn read_range(&mut self, wanted: usize) -> Result<Option<Bytes>> {
+        let missing = wanted - usize::try_from(self.offset).unwrap_or(wanted);
+        let mut bytes = vec![0; missing];
+        let count = self.opened.object.read_at(self.offset, &mut bytes).await?;
+        bytes.truncate(count);
+        Ok((count > 0).then(|| Bytes::from(bytes)))
+    }
+
+    fn stored(&self) -> Vec<u8> {
+        self.opened.head.iter().flatten().copied().collect()
+    }
+
+    /// Only a pipe keeps what was read.
+    fn into_opened(self) -> Opened {
+        let mut opened = self.opened;
+        if opened.object.rereadable() {
+            opened.head.clear();
+            opened.stream = None;
+        }
+        opened
+    }
+}

@@ -1,0 +1,163 @@
+//! Who a job is: the same files, table and options are the same job, whoever runs it and however often.
+//!
+//! Two digests: the *work key* covers what was asked (locations, tables, options), the *identity* adds the
+//! version of every file (ETag, or size and modification time). An unfinished job with the same work key but
+//! another identity means that a source changed under it.
+
+use super::{History, ledger_of};
+use howdah_model::{Error, ErrorKind, FilePlan, Format, Job, Result};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::session::Session;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The digests of a job.
+pub(super) struct Identity {
+    pub(super) work_key: String,
+    pub(super) identity: String,
+    named: Option<String>,
+}
+
+/// What was asked, in the form that is hashed. Its fields decide which rows are stored; the number of
+/// sessions or the memory do not.
+#[derive(Serialize)]
+struct Work<'a> {
+    named: &'a Option<String>,
+    locations: Vec<&'a str>,
+    sources: &'a [howdah_model::SourceSpec],
+    table: &'a Option<String>,
+    format: &'a Format,
+    columns: &'a Option<Vec<String>>,
+    map: &'a BTreeMap<String, String>,
+    ignore_extra: bool,
+}
+
+impl Identity {
+    pub(super) fn new(job: &Job, files: &[FilePlan]) -> Identity {
+        let mut by_name: Vec<&FilePlan> = files.iter().collect();
+        by_name.sort_by(|one, other| one.location.cmp(&other.location));
+        let work = Work {
+            named: &job.id,
+            locations: by_name.iter().map(|file| file.location.as_str()).collect(),
+            sources: &job.sources,
+            table: &job.table,
+            format: &job.format,
+            columns: &job.columns,
+            map: &job.map,
+            ignore_extra: job.ignore_extra,
+        };
+        let work_key = digest(&work);
+        let versions: Vec<_> =
+            by_name.iter().map(|file| (&file.location, &file.version, file.stored_bytes)).collect();
+        // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job.
+        let once = (job.id.is_none() && files.iter().any(|file| !file.rereadable)).then(fresh_salt);
+        let identity = digest(&(&work_key, versions, once));
+        Identity { work_key, identity, named: job.id.clone() }
+    }
+
+    /// The job's name in the ledger, the chunk size an earlier run has fixed, and what is there already.
+    pub(super) async fn settle(
+        &self,
+        session: &Session,
+        job: &Job,
+    ) -> Result<(String, Option<u64>, History)> {
+        let name = self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned());
+        let ledger = match ledger_of(job) {
+            Some(ledger) if ledger.exists(session).await? => ledger,
+            _ => return Ok((name, job.chunk_bytes, History::Fresh)),
+        };
+        self.refuse_changed_sources(session, &ledger, job, &name).await?;
+        let Some(row) = ledger.find(session, &name).await? else {
+            return Ok((name, job.chunk_bytes, History::Fresh));
+        };
+        self.refuse_other_work(&row)?;
+        if row.status == JobStatus::Done {
+            return if job.force {
+                self.next_name(session, &ledger, job, &name).await
+            } else {
+                Ok((name, job.chunk_bytes, History::Done { at: row.finished_at.unwrap_or_default() }))
+            };
+        }
+        if job.chunk_bytes.is_some_and(|bytes| bytes != row.plan.chunk_bytes) {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format!("job {name} was begun with chunks of {} bytes", row.plan.chunk_bytes),
+            )
+            .with_hint("leave --chunk-size out to go on with it"));
+        }
+        let receipts = ledger.receipts(session, &name).await?;
+        Ok((name, Some(row.plan.chunk_bytes), History::Begun(receipts)))
+    }
+
+    async fn refuse_changed_sources(
+        &self,
+        session: &Session,
+        ledger: &Ledger,
+        job: &Job,
+        name: &str,
+    ) -> Result<()> {
+        if job.force {
+            return Ok(());
+        }
+        let unfinished = ledger.unfinished_with_work_key(session, &self.work_key).await?;
+        match unfinished.iter().find(|row| row.job_id != name && row.chunks > 0 && rereadable(row)) {
+            None => Ok(()),
+            Some(row) => Err(Error::new(
+                ErrorKind::SourceChanged,
+                format!("the sources are not what job {} read when it began at {}", row.job_id, row.started_at),
+            )
+            .with_hint("put the sources back as they were to finish that job, or load them as they are now with --force")),
+        }
+    }
+
+    /// A name given by the user must mean the same work, and the same files, each time.
+    fn refuse_other_work(&self, row: &JobRow) -> Result<()> {
+        if row.work_key == self.work_key && (row.plan.identity == self.identity || !rereadable(row)) {
+            return Ok(());
+        }
+        let what = if row.work_key == self.work_key { "files" } else { "sources, table or options" };
+        Err(Error::new(
+            ErrorKind::SourceChanged,
+            format!("job {} is in the ledger with other {what}", row.job_id),
+        )
+        .with_hint("choose another --job-id, or give the job what it was begun with"))
+    }
+
+    /// `--force` after a finished run: the first free name of `name-2`, `name-3`, ...
+    async fn next_name(
+        &self,
+        session: &Session,
+        ledger: &Ledger,
+        job: &Job,
+        name: &str,
+    ) -> Result<(String, Option<u64>, History)> {
+        let mut number = 2_u64;
+        loop {
+            let next = format!("{name}-{number}");
+            match ledger.find(session, &next).await? {
+                None => return Ok((next, job.chunk_bytes, History::Fresh)),
+                Some(row) if row.status != JobStatus::Done => {
+                    let receipts = ledger.receipts(session, &next).await?;
+                    return Ok((next, Some(row.plan.chunk_bytes), History::Begun(receipts)));
+                }
+                Some(_) => number += 1,
+            }
+        }
+    }
+}
+
+fn digest(value: &impl Serialize) -> String {
+    // Strings, numbers and maps with string keys: serialising cannot fail.
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    Sha256::digest(&json).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A pipe has no version to compare; its chunks are compared one by one instead.
+fn rereadable(row: &JobRow) -> bool {
+    row.plan.files.iter().all(|file| file.rereadable)
+}
+
+fn fresh_salt() -> String {
+    format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+}

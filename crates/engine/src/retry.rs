@@ -1,0 +1,105 @@
+//! Whether to try again: one table from an error's kind and SQLSTATE to a directive, and the waiting between tries.
+//!
+//! SQLSTATEs are those of <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+
+use howdah_model::{Error, ErrorKind};
+use std::time::{Duration, Instant};
+
+/// What to do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Directive {
+    /// Open a new session or request and do the same again.
+    Again,
+    /// As `Again`, and the server has no room for as many sessions: use fewer from now on.
+    AgainWithFewer,
+    /// It will not get better.
+    GiveUp,
+}
+
+/// The table.
+pub fn directive(error: &Error) -> Directive {
+    match error.kind() {
+        ErrorKind::SourceTransient | ErrorKind::ConnectionLost | ErrorKind::CommitUnknown => Directive::Again,
+        ErrorKind::Server | ErrorKind::ConnectionRefused => match error.sqlstate() {
+            // too_many_connections; the server, database or role is full
+            Some("53300") => Directive::AgainWithFewer,
+            // serialization_failure, statement_completion_unknown, deadlock_detected
+            Some("40001" | "40003" | "40P01") => Directive::Again,
+            // lock_not_available; another session's lock_timeout set on the role
+            Some("55P03") => Directive::Again,
+            // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout
+            Some("57P01" | "57P02" | "57P03" | "57P05") => Directive::Again,
+            // read_only_sql_transaction: the old primary after a failover; a new connection finds the new one
+            Some("25006") => Directive::Again,
+            // connection_exception and its kin
+            Some(sqlstate) if sqlstate.starts_with("08") => Directive::Again,
+            _ => Directive::GiveUp,
+        },
+        _ => Directive::GiveUp,
+    }
+}
+
+/// First wait; doubles up to the largest. A restarting server refuses for a second or so; half a minute
+/// is what a managed failover takes at best.
+const DELAY_FIRST: Duration = Duration::from_millis(100);
+const DELAY_MAX: Duration = Duration::from_secs(10);
+
+/// Counts the tries of one piece of work since it last got on.
+#[derive(Debug)]
+pub struct Patience {
+    retry_for: Duration,
+    since: Option<Instant>,
+    delay: Duration,
+}
+
+impl Patience {
+    /// Gives up when nothing has worked for `retry_for`.
+    pub fn new(retry_for: Duration) -> Patience {
+        Patience { retry_for, since: None, delay: DELAY_FIRST }
+    }
+
+    /// It worked; start afresh at the next failure.
+    pub fn reset(&mut self) {
+        self.since = None;
+        self.delay = DELAY_FIRST;
+    }
+
+    /// How long to wait before the next try, or `None` when time is up. The wait is drawn between half
+    /// and all of the current delay, so that sessions that failed together do not come back together.
+    pub fn next_delay(&mut self) -> Option<Duration> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= self.retry_for {
+            return None;
+        }
+        let delay = self.delay.mul_f64(0.5 + fastrand::f64() / 2.0);
+        self.delay = (self.delay * 2).min(DELAY_MAX);
+        Some(delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transient_failures_are_tried_again_and_lasting_ones_are_not() {
+        let server = |sqlstate: &str| Error::new(ErrorKind::Server, "").with_sqlstate(sqlstate);
+        for sqlstate in ["40001", "40P01", "57P01", "57P02", "57P03", "08006"] {
+            assert_eq!(directive(&server(sqlstate)), Directive::Again, "{sqlstate}");
+        }
+        assert_eq!(directive(&server("53300")), Directive::AgainWithFewer);
+        for sqlstate in ["22P02", "23505", "23514", "42501", "53100"] {
+            assert_eq!(directive(&server(sqlstate)), Directive::GiveUp, "{sqlstate}");
+        }
+        assert_eq!(directive(&Error::new(ErrorKind::CommitUnknown, "")), Directive::Again);
+        assert_eq!(directive(&Error::new(ErrorKind::SourceChanged, "")), Directive::GiveUp);
+    }
+
+    #[test]
+    fn patience_grows_its_delay_and_ends() {
+        let mut patience = Patience::new(Duration::from_secs(600));
+        let delays: Vec<Duration> = (0..12).filter_map(|_| patience.next_delay()).collect();
+        assert!(delays[0] <= DELAY_FIRST && delays[11] >= DELAY_MAX / 2 && delays[11] <= DELAY_MAX);
+        assert_eq!(Patience::new(Duration::ZERO).next_delay(), None);
+    }
+}

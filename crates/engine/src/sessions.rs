@@ -1,0 +1,230 @@
+//! Right of the queue: sessions that take chunks and commit them, as many as help.
+//!
+//! A chunk stays in memory until its receipt. If its transaction fails for a reason that may pass, it is
+//! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
+
+use crate::feed::wait_to_retry;
+use crate::jobs::Climber;
+use crate::pipeline::Run;
+use crate::retry::{Directive, Patience, directive};
+use crate::watch::Slot;
+use howdah_model::plan::Encode;
+use howdah_model::{CopyChunk, Error, ErrorKind, Event, Place, Result, Stage};
+use howdah_target::activity;
+use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
+use howdah_target::session::{Backend, Session};
+use howdah_transcode::split::Rules;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinSet;
+
+/// How often the number of sessions is thought over.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What the workers share.
+struct Shared {
+    run: Arc<Run>,
+    chunks: Mutex<Receiver<CopyChunk>>,
+    wanted: AtomicU32,
+    /// Sessions that the server had no room for since the last tick.
+    refused: AtomicU32,
+}
+
+/// Stores chunks until the queue is closed and empty, or nothing is wanted any more.
+pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
+    let server_cpus = run.context.connection.server_cpus();
+    let mut climber = Climber::new(run.plan.job.jobs, server_cpus, run.layout.sessions_max);
+    let shared = Arc::new(Shared {
+        run: Arc::clone(run),
+        chunks: Mutex::new(chunks),
+        wanted: AtomicU32::new(climber.wanted()),
+        refused: AtomicU32::new(0),
+    });
+    let mut workers = JoinSet::new();
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut started = 0;
+    let mut draining = false;
+    loop {
+        while !draining && started < shared.wanted.load(Relaxed) {
+            workers.spawn(work(Arc::clone(&shared), started));
+            started += 1;
+        }
+        tokio::select! {
+            ended = workers.join_next() => match ended {
+                None => return,
+                Some(Ok(Ended::NotWanted)) => started -= 1,
+                Some(_) => draining = true,
+            },
+            _ = tick.tick() => {
+                let refused = shared.refused.swap(0, Relaxed);
+                if refused > 0 {
+                    climber.refused(run.tally.sessions.load(Relaxed).saturating_sub(refused));
+                }
+                climber.observe(run.tally.bytes_stored.load(Relaxed) + run.slots.bytes_under_way());
+                shared.wanted.store(climber.wanted(), Relaxed);
+            }
+        }
+    }
+}
+
+/// Why a worker ended.
+enum Ended {
+    /// Fewer sessions are wanted.
+    NotWanted,
+    /// There is nothing more to do.
+    NoMoreChunks,
+}
+
+async fn work(shared: Arc<Shared>, index: u32) -> Ended {
+    let run = &shared.run;
+    let mut worker = Worker::new(run);
+    run.tally.session_opened();
+    let ended = loop {
+        if index >= shared.wanted.load(Relaxed) {
+            break Ended::NotWanted;
+        }
+        let next = async { Ok(shared.chunks.lock().await.recv().await) };
+        let Ok(Some(chunk)) = run.context.stop.guard(next).await else { break Ended::NoMoreChunks };
+        if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
+            continue;
+        }
+        if let Err(error) = worker.store(&chunk, &shared.refused).await {
+            run.halt.fail_chunk(chunk.origin.file_no, chunk.origin.chunk_no, error);
+        }
+    };
+    run.tally.session_closed();
+    run.slots.remove(&worker.slot);
+    ended
+}
+
+/// One session and what is needed to replace it.
+struct Worker<'a> {
+    run: &'a Run,
+    session: Option<Session>,
+    /// The server process at work on a chunk, or lost while it was; it may still hold the claim.
+    lost: Option<Backend>,
+    slot: Arc<Slot>,
+    patience: Patience,
+}
+
+impl<'a> Worker<'a> {
+    fn new(run: &'a Run) -> Worker<'a> {
+        let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+        Worker { run, session: None, lost: None, slot: run.slots.add(), patience }
+    }
+
+    /// Stores one chunk, exactly once, however often it has to be tried.
+    async fn store(&mut self, chunk: &CopyChunk, refused: &AtomicU32) -> Result<()> {
+        loop {
+            let error = match self.run.context.stop.guard(self.try_store(chunk)).await {
+                Ok(outcome) => {
+                    self.patience.reset();
+                    self.record(chunk, &outcome);
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            self.slot.end();
+            if error.kind() == ErrorKind::CommitUnknown && self.run.ledger.is_none() {
+                return Err(error.with_hint(
+                    "without a ledger nobody knows whether this chunk was stored; look at the table before loading again",
+                ));
+            }
+            if directive(&error) == Directive::AgainWithFewer {
+                refused.fetch_add(1, Relaxed);
+            }
+            wait_to_retry(self.run, &mut self.patience, error).await?;
+        }
+    }
+
+    async fn try_store(&mut self, chunk: &CopyChunk) -> Result<Outcome> {
+        let run = self.run;
+        let mut session = match self.session.take() {
+            Some(session) if !session.is_closed() => session,
+            _ => self.connect().await?,
+        };
+        let file = &run.plan.files[chunk.origin.file_no as usize];
+        let target = ChunkTarget {
+            ledger: run.ledger.as_ref(),
+            job_id: &run.plan.job_id,
+            table: &run.plan.tables[file.table_no as usize],
+            // What cannot be read again, or not be missed, must not be lost in a crash of the server.
+            synchronous: !file.rereadable || run.ledger.is_none(),
+        };
+        self.lost = Some(session.backend());
+        self.slot.begin(session.backend());
+        let stored = tokio::select! {
+            stored = commit_chunk(&mut session, &target, chunk, &self.slot.progress) => stored,
+            () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
+        };
+        self.slot.end();
+        if !session.is_closed() {
+            self.lost = None;
+            self.session = Some(session);
+        }
+        stored.map_err(|failed| self.locate(chunk, failed))
+    }
+
+    /// The server's line of a chunk, as file, record and byte.
+    fn locate(&self, chunk: &CopyChunk, failed: ChunkError) -> Error {
+        let ChunkError { error, line } = failed;
+        let (plan, origin) = (&self.run.plan, &chunk.origin);
+        let file = &plan.files[origin.file_no as usize];
+        let place = Place { file: Some(file.location.clone()), ..Place::default() };
+        let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
+        let rewritten = plan.tables[file.table_no as usize].encode == Encode::CopyText;
+        let (record, byte) = if rewritten {
+            // COPY text has one line a record; the bytes sent are not those of the file.
+            (Some(line.saturating_sub(1)), None)
+        } else {
+            let rules = Rules::new(&plan.format, plan.server_version, file.eol).ok();
+            let record = rules.as_ref().and_then(|rules| rules.record_of_line(&chunk.bytes, line));
+            let start =
+                rules.zip(record).and_then(|(rules, record)| rules.record_start(&chunk.bytes, record));
+            (record, start)
+        };
+        error.at(Place {
+            record: record.map(|record| origin.first_record + record),
+            byte: byte.map(|byte| origin.start_byte + byte as u64),
+            ..place
+        })
+    }
+
+    async fn connect(&mut self) -> Result<Session> {
+        let session = self.run.context.connection.open().await?;
+        if let Some(lost) = self.lost.take() {
+            // A backend cut off by the network would sit on its claim until its own time-outs.
+            activity::terminate(&session, lost).await?;
+        }
+        Ok(session)
+    }
+
+    fn record(&self, chunk: &CopyChunk, outcome: &Outcome) {
+        let origin = &chunk.origin;
+        let tally = self.run.tally.file(origin.file_no);
+        let bytes = origin.end_byte - origin.start_byte;
+        let before = match outcome {
+            Outcome::Stored { copy_time, commit_time, .. } => {
+                self.run.tally.spend(Stage::Copy, *copy_time);
+                self.run.tally.spend(Stage::Commit, *commit_time);
+                self.run.tally.bytes_stored.fetch_add(bytes, Relaxed);
+                false
+            }
+            Outcome::AlreadyStored => {
+                tally.rows_before.fetch_add(origin.records, Relaxed);
+                true
+            }
+        };
+        tally.rows_stored.fetch_add(origin.records, Relaxed);
+        let open = tally.open_chunks.fetch_sub(1, Relaxed) - 1;
+        let listener = &self.run.context.listener;
+        listener.on_event(&Event::Stored { file_no: origin.file_no, rows: origin.records, bytes, before });
+        if open == 0 && tally.read_done.load(Relaxed) {
+            listener.on_event(&Event::FileDone { file_no: origin.file_no });
+        }
+    }
+}

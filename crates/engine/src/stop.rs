@@ -1,0 +1,53 @@
+//! A flag that ends a load from outside, seen by threads and by tasks.
+
+use howdah_model::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Raised once, by Ctrl-C or by a Python signal check; never lowered. Clones share the flag.
+#[derive(Clone)]
+pub struct Stop(Arc<watch::Sender<bool>>);
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Stop {
+    /// Asks everything to end.
+    pub fn raise(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// It was raised.
+    pub fn raised(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it is raised.
+    pub async fn wait(&self) {
+        // The sender lives in `self`, so waiting ends only by a raise.
+        let _ = self.0.subscribe().wait_for(|raised| *raised).await;
+    }
+
+    /// `Err(Interrupted)` once raised; for loops in threads.
+    pub fn check(&self) -> Result<()> {
+        if self.raised() { Err(interrupted()) } else { Ok(()) }
+    }
+
+    /// Runs `work` unless the flag is or gets raised.
+    pub async fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.wait() => Err(interrupted()),
+            done = work => done,
+        }
+    }
+}
+
+/// The error every interrupted part returns.
+pub fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "stopped by the user")
+        .with_hint("run the same command again, or `howdah resume JOB`, to go on where it stopped")
+}

@@ -1,0 +1,177 @@
+//! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
+
+use howdah_model::summary::Status;
+use howdah_model::{FileSummary, Plan, Stage, Summary, TableSummary};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const STAGES: [Stage; 7] =
+    [Stage::Read, Stage::Decompress, Stage::Split, Stage::Encode, Stage::Copy, Stage::Commit, Stage::Finish];
+
+/// One file's counters.
+#[derive(Debug, Default)]
+pub struct FileTally {
+    /// Stored bytes read.
+    pub bytes_read: AtomicU64,
+    /// Records found, those in receipts of earlier runs included.
+    pub rows_read: AtomicU64,
+    /// Rows in the table.
+    pub rows_stored: AtomicU64,
+    /// Of these, stored by another run.
+    pub rows_before: AtomicU64,
+    /// All its chunks have been found.
+    pub read_done: AtomicBool,
+    /// Chunks found and not yet stored.
+    pub open_chunks: AtomicU64,
+}
+
+/// All counters of one run.
+#[derive(Debug)]
+pub struct Tally {
+    started: Instant,
+    /// Per file of the plan.
+    pub files: Vec<FileTally>,
+    stages_ns: [AtomicU64; STAGES.len()],
+    /// Plain bytes in chunks stored by this run.
+    pub bytes_stored: AtomicU64,
+    /// Transient failures tried again.
+    pub retries: AtomicU64,
+    /// Sessions copying now.
+    pub sessions: AtomicU32,
+    sessions_max: AtomicU32,
+    waits: Mutex<HashMap<String, u64>>,
+}
+
+impl Tally {
+    /// All zero, the clock running.
+    pub fn new(plan: &Plan) -> Tally {
+        Tally {
+            started: Instant::now(),
+            files: plan.files.iter().map(|_| FileTally::default()).collect(),
+            stages_ns: std::array::from_fn(|_| AtomicU64::new(0)),
+            bytes_stored: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            sessions: AtomicU32::new(0),
+            sessions_max: AtomicU32::new(0),
+            waits: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The counters of one file.
+    pub fn file(&self, file_no: u32) -> &FileTally {
+        &self.files[file_no as usize]
+    }
+
+    /// Adds time to a stage.
+    pub fn spend(&self, stage: Stage, spent: Duration) {
+        self.stages_ns[stage as usize]
+            .fetch_add(u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// Runs `work` and adds its time to a stage.
+    pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.spend(stage, start.elapsed());
+        done
+    }
+
+    /// One more session copies.
+    pub fn session_opened(&self) {
+        let open = self.sessions.fetch_add(1, Relaxed) + 1;
+        self.sessions_max.fetch_max(open, Relaxed);
+    }
+
+    /// One session fewer copies.
+    pub fn session_closed(&self) {
+        self.sessions.fetch_sub(1, Relaxed);
+    }
+
+    /// Sessions were seen in these wait events.
+    pub fn saw_waits(&self, seen: &[(String, u32)]) {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        for (wait, sessions) in seen {
+            *waits.entry(wait.clone()).or_default() += u64::from(*sessions);
+        }
+    }
+
+    /// Rows in the tables, those of other runs of the job included.
+    pub fn rows_stored(&self) -> u64 {
+        self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
+    }
+
+    /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
+    pub fn restart_rows(&self) {
+        for file in &self.files {
+            file.rows_read.store(0, Relaxed);
+            file.rows_stored.store(0, Relaxed);
+            file.read_done.store(false, Relaxed);
+            file.open_chunks.store(0, Relaxed);
+        }
+    }
+
+    /// The account so far.
+    pub fn summary(&self, plan: &Plan, status: Status) -> Summary {
+        let files: Vec<FileSummary> =
+            plan.files.iter().enumerate().map(|(no, _)| self.file_summary(plan, no)).collect();
+        let mut tables: BTreeMap<String, TableSummary> = BTreeMap::new();
+        for file in &files {
+            let table = tables.entry(file.table.clone()).or_insert_with(|| TableSummary {
+                table: file.table.clone(),
+                rows_read: 0,
+                rows_stored: 0,
+            });
+            table.rows_read += file.rows_read;
+            table.rows_stored += file.rows_stored;
+        }
+        let rows_before: u64 = self.files.iter().map(|file| file.rows_before.load(Relaxed)).sum();
+        Summary {
+            job: plan.job_id.clone(),
+            status,
+            rows_read: files.iter().map(|file| file.rows_read).sum(),
+            rows_stored: files.iter().map(|file| file.rows_stored).sum(),
+            rows_stored_before: rows_before,
+            rows_rejected: 0,
+            bytes_read: files.iter().map(|file| file.bytes_read).sum(),
+            wall_seconds: self.started.elapsed().as_secs_f64(),
+            stages: self.stages(),
+            sessions: self.sessions_max.load(Relaxed),
+            waits: self.wait_shares(),
+            retries: self.retries.load(Relaxed),
+            files,
+            tables: tables.into_values().collect(),
+        }
+    }
+
+    fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
+        let (file, tally) = (&plan.files[no], &self.files[no]);
+        let rows_read = tally.rows_read.load(Relaxed);
+        let rows_stored = tally.rows_stored.load(Relaxed);
+        FileSummary {
+            location: file.location.clone(),
+            table: plan.tables[file.table_no as usize].table.relation.to_string(),
+            rows_read,
+            rows_stored,
+            rows_rejected: 0,
+            bytes_read: tally.bytes_read.load(Relaxed),
+            done: tally.read_done.load(Relaxed)
+                && tally.open_chunks.load(Relaxed) == 0
+                && rows_read == rows_stored,
+        }
+    }
+
+    fn stages(&self) -> BTreeMap<Stage, f64> {
+        let seconds =
+            |stage: Stage| Duration::from_nanos(self.stages_ns[stage as usize].load(Relaxed)).as_secs_f64();
+        STAGES.into_iter().map(|stage| (stage, seconds(stage))).collect()
+    }
+
+    fn wait_shares(&self) -> BTreeMap<String, f64> {
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: u64 = waits.values().sum();
+        // A count of samples: far below 2^53.
+        waits.iter().map(|(wait, seen)| (wait.clone(), *seen as f64 / all.max(1) as f64)).collect()
+    }
+}

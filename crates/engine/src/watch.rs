@@ -1,0 +1,175 @@
+//! Looks over the sessions' shoulders: what they wait for, and whether one hangs on a dead network.
+//!
+//! One extra session samples `pg_stat_activity`. A copying session that makes no progress while the server
+//! says that it waits for the client (or does not know it any more) talks to nobody: its connection is
+//! given up and the chunk sent again. A session that waits for a lock or for storage is left alone.
+
+use crate::pipeline::Run;
+use howdah_model::{Error, ErrorKind, Event, Result};
+use howdah_target::activity::{self, Activity};
+use howdah_target::commit::{CopyProgress, Phase};
+use howdah_target::session::{Backend, Session};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How often sessions are sampled: often enough for a picture of a ten-second load, rare enough to cost
+/// the server well under one per cent of a CPU.
+const SAMPLE_EVERY: Duration = Duration::from_millis(250);
+/// No progress for this long makes a session suspicious.
+const STALL_AFTER: Duration = Duration::from_secs(10);
+/// The sampling session itself must answer within this time.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is known of one copying session from outside.
+pub struct Slot {
+    backend: Mutex<Option<Backend>>,
+    /// Bytes taken by the connection, counted by the target.
+    pub progress: CopyProgress,
+    last: Mutex<(u64, Phase, Instant)>,
+    /// Told when the connection must be given up.
+    pub stalled: Notify,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            backend: Mutex::new(None),
+            progress: CopyProgress::default(),
+            last: Mutex::new((0, Phase::Idle, Instant::now())),
+            stalled: Notify::new(),
+        }
+    }
+
+    /// A chunk is being stored on this backend.
+    pub fn begin(&self, backend: Backend) {
+        *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (0, Phase::Idle, Instant::now());
+    }
+
+    /// Nothing is being stored.
+    pub fn end(&self) {
+        *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn backend(&self) -> Option<Backend> {
+        *self.backend.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It has not moved for too long.
+    fn idle_too_long(&self) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bytes, phase) = (self.progress.bytes(), self.progress.phase());
+        if (bytes, phase) != (last.0, last.1) {
+            *last = (bytes, phase, Instant::now());
+        }
+        last.2.elapsed() >= STALL_AFTER
+    }
+
+    /// The error of a connection that was given up.
+    pub fn stall_error(&self) -> Error {
+        let seconds = STALL_AFTER.as_secs();
+        let message = format!(
+            "no progress for {seconds} s while the server waits for the client: the connection is dead"
+        );
+        // After COMMIT was sent, only the ledger knows.
+        let kind = if self.progress.phase() == Phase::Commit {
+            ErrorKind::CommitUnknown
+        } else {
+            ErrorKind::ConnectionLost
+        };
+        Error::new(kind, message)
+    }
+}
+
+/// The sessions that copy now.
+#[derive(Default)]
+pub struct Slots(Mutex<Vec<Arc<Slot>>>);
+
+impl Slots {
+    /// One more.
+    pub fn add(&self) -> Arc<Slot> {
+        let slot = Arc::new(Slot::new());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        slot
+    }
+
+    /// One fewer.
+    pub fn remove(&self, slot: &Arc<Slot>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, slot));
+    }
+
+    /// Bytes of unfinished chunks that the connections have taken.
+    pub fn bytes_under_way(&self) -> u64 {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().map(|slot| slot.progress.bytes()).sum()
+    }
+
+    fn busy(&self) -> Vec<(Backend, Arc<Slot>)> {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().filter_map(|slot| Some((slot.backend()?, Arc::clone(slot)))).collect()
+    }
+}
+
+/// Samples until aborted. Failures to sample are not failures of the load.
+pub async fn run(run: Arc<Run>) {
+    let mut session: Option<Session> = None;
+    loop {
+        tokio::time::sleep(SAMPLE_EVERY).await;
+        let busy = run.slots.busy();
+        if busy.is_empty() {
+            continue;
+        }
+        let sampled = tokio::time::timeout(ANSWER_WITHIN, sample(&run, &mut session, &busy)).await;
+        let seen = match sampled {
+            Ok(Ok(seen)) => seen,
+            // The watcher's own connection is gone; what it cannot see it does not call alive.
+            Ok(Err(_)) | Err(_) => {
+                session = None;
+                end_stalled(&busy, &[]);
+                continue;
+            }
+        };
+        report(&run, &seen, busy.len());
+        end_stalled(&busy, &seen);
+    }
+}
+
+async fn sample(
+    run: &Run,
+    session: &mut Option<Session>,
+    busy: &[(Backend, Arc<Slot>)],
+) -> Result<Vec<Activity>> {
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(run.context.connection.open().await?),
+    };
+    let pids: Vec<i32> = busy.iter().map(|(backend, _)| backend.pid).collect();
+    activity::sample(session, &pids).await
+}
+
+fn report(run: &Run, seen: &[Activity], open: usize) {
+    let mut waits: BTreeMap<String, u32> = BTreeMap::new();
+    for activity in seen.iter().filter(|activity| activity.state != "idle") {
+        *waits.entry(activity.wait.clone()).or_default() += 1;
+    }
+    let waits: Vec<(String, u32)> = waits.into_iter().collect();
+    run.tally.saw_waits(&waits);
+    run.context.listener.on_event(&Event::Sessions { open: u32::try_from(open).unwrap_or(u32::MAX), waits });
+}
+
+fn end_stalled(busy: &[(Backend, Arc<Slot>)], seen: &[Activity]) {
+    for (backend, slot) in busy {
+        if !slot.idle_too_long() {
+            continue;
+        }
+        let waits_for_us = match seen.iter().find(|activity| activity.pid == backend.pid) {
+            None => true,
+            Some(activity) => activity.state != "active" || activity.wait == "Client:ClientRead",
+        };
+        if waits_for_us {
+            slot.stalled.notify_one();
+        }
+    }
+}
