@@ -103,11 +103,23 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
     if key.is_empty() || key.ends_with('/') {
         return Err(not_a_key());
     }
-    let path = Path::parse(key).map_err(|error| bucket.told(&error, &location))?;
+    let path = path(bucket, key)?;
     let options = GetOptions { head: true, ..GetOptions::default() };
     let answer =
         bucket.store.get_opts(&path, options).await.map_err(|error| bucket.told(&error, &location))?;
     Ok(object(bucket, answer.meta, None))
+}
+
+/// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.
+fn path(bucket: &Bucket, key: &str) -> Result<Path> {
+    let path = Path::parse(key).map_err(|error| bucket.told(&error, &bucket.location(key)))?;
+    if path.as_ref() != key {
+        let message = "keys that begin with / cannot be read";
+        return Err(Error::new(ErrorKind::SourceIo, message)
+            .in_file(bucket.location(key))
+            .with_hint("copy the object to a key without an empty part, or give a presigned URL"));
+    }
+    Ok(path)
 }
 
 /// The object of this very key; else what a glob matches; else the keys under `key/`; else those that begin

@@ -44,6 +44,9 @@ async fn keys_prefixes_and_globs_find_what_they_name() {
         assert_eq!(kind(listed(&sources, nothing).await), ErrorKind::SourceNotFound, "{nothing}");
     }
     assert_eq!(kind(sources.open(&format!("s3://{BUCKET}/t"), None).await), ErrorKind::SourceNotFound);
+    for unnameable in ["/a.csv", "t//a1.csv"] {
+        assert_eq!(kind(listed(&sources, unnameable).await), ErrorKind::SourceIo, "{unnameable}");
+    }
     assert_eq!(kind(sources.list("s3://no-such-bucket/t").await), ErrorKind::SourceNotFound);
 }
 

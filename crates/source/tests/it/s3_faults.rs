@@ -81,25 +81,44 @@ async fn google_and_azure_are_read_the_same_way() {
     assert_eq!(kind(sources(&[]).open("az://c/f.csv", None).await), ErrorKind::Usage);
 }
 
+/// What the library asks to list `s3://b/t/`.
+const LISTING: &str = "/b?list-type=2&prefix=t%2F";
+
+fn listing(entries: &str) -> String {
+    format!("<ListBucketResult>{entries}</ListBucketResult>")
+}
+
+/// One key of a listing.
+fn entry(key: &str, size: u32) -> String {
+    format!(
+        "<Contents><Key>{key}</Key><Size>{size}</Size><ETag>&quot;v1&quot;</ETag>\
+         <LastModified>2030-01-01T00:00:00.000Z</LastModified></Contents>"
+    )
+}
+
 #[tokio::test]
 async fn folder_markers_are_no_objects_but_empty_files_are() {
-    let entry = |key: &str, size: u32| {
-        format!(
-            "<Contents><Key>{key}</Key><Size>{size}</Size><ETag>&quot;v1&quot;</ETag>\
-             <LastModified>2030-01-01T00:00:00.000Z</LastModified></Contents>"
-        )
-    };
     let entries =
         [entry("t/", 0), entry("t/empty.csv", 0), entry("t/folder/", 0), entry("t/full.csv", 9)].concat();
     let mut behaviour = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
-    behaviour
-        .texts
-        .insert("/b?list-type=2&prefix=t%2F", format!("<ListBucketResult>{entries}</ListBucketResult>"));
+    behaviour.texts.insert(LISTING, listing(&entries));
     behaviour.texts.insert("/b/t/empty.csv", String::new());
     let server = Server::start(behaviour).await;
     let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
     let objects = sources.list("s3://b/t/").await.unwrap();
     assert_eq!(names(&objects), ["empty.csv", "full.csv"]);
+}
+
+#[tokio::test]
+async fn more_objects_than_a_job_may_have_are_an_error() {
+    let entries: String = (0..100_001).map(|number| entry(&format!("t/{number}"), 1)).collect();
+    let mut behaviour = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
+    behaviour.texts.insert(LISTING, listing(&entries));
+    let server = Server::start(behaviour).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    let error = sources.list("s3://b/t/").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.hint().unwrap().contains("narrower"), "{error}");
 }
 
 /// Asks for an object; gives the request as the store saw it.
