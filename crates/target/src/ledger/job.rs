@@ -99,7 +99,8 @@ const BEGIN_SQL: &str = "\
         RETURNING j.job_id), \
     files AS ( \
         INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target) \
-        SELECT job.job_id, f.* FROM job, pg_catalog.unnest($5, $6, $7, $8, $9) f \
+        SELECT job.job_id, f.* FROM job, ROWS FROM (pg_catalog.unnest($5), pg_catalog.unnest($6), \
+            pg_catalog.unnest($7), pg_catalog.unnest($8), pg_catalog.unnest($9)) f \
         ON CONFLICT (job_id, file_no) DO UPDATE \
         SET location = excluded.location, version = excluded.version, \
             stored_bytes = excluded.stored_bytes, target = excluded.target) \

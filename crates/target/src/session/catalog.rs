@@ -72,10 +72,10 @@ fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
 }
 
 fn column(row: &Row) -> Option<Column> {
-    let name: Option<String> = row.get(4);
+    let name = row.get::<_, Option<String>>(4)?;
     let (generated, identity): (bool, bool) = (row.get(9), row.get(10));
     Some(Column {
-        name: name?,
+        name,
         type_name: row.get(5),
         type_oid: row.get(6),
         not_null: row.get(7),

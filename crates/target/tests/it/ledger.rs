@@ -1,0 +1,90 @@
+//! The ledger's schema and jobs.
+
+use crate::plan::{plan, table};
+use crate::server::{connect, observer, on_every_version};
+use howdah_model::ErrorKind;
+use howdah_model::summary::Status;
+use howdah_target::ledger::{JobStatus, Ledger};
+
+on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server => {
+    let to = server.database().await;
+    let ledger = Ledger::new("my \"ledger\"");
+    let mut sessions = Vec::new();
+    for _ in 0..4 {
+        sessions.push(connect(&to).await);
+    }
+    assert!(!ledger.exists(&sessions[0]).await.unwrap());
+    for result in futures_util::future::join_all(sessions.iter().map(|session| ledger.ensure(session))).await {
+        result.unwrap();
+    }
+    assert!(ledger.exists(&sessions[0]).await.unwrap());
+    ledger.ensure(&sessions[0]).await.unwrap();
+    let client = observer(&to).await;
+    let uncommented = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+        WHERE c.relnamespace = '\"my \"\"ledger\"\"\"'::regnamespace AND c.relkind = 'r' AND attnum > 0 \
+        AND (col_description(c.oid, attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)";
+    assert_eq!(crate::server::count(&client, uncommented).await, 0);
+});
+
+on_every_version!(a_role_with_create_on_the_database_is_enough_and_one_without_is_told, server => {
+    let to = server.database().await;
+    let client = observer(&to).await;
+    let database = to.rsplit('=').next().unwrap();
+    let role = format!("role_{database}");
+    client.batch_execute(&format!("CREATE ROLE {role} LOGIN")).await.unwrap();
+    let as_role = to.replace("user=postgres", &format!("user={role}"));
+    let session = connect(&as_role).await;
+    let ledger = Ledger::new("howdah");
+    let error = ledger.ensure(&session).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
+    assert!(error.hint().unwrap().contains("GRANT CREATE ON DATABASE"), "{:?}", error.hint());
+    // Either way that the hint names helps; the session is as good as new.
+    client.batch_execute(&format!("CREATE SCHEMA mine AUTHORIZATION {role}")).await.unwrap();
+    Ledger::new("mine").ensure(&session).await.unwrap();
+    client.batch_execute(&format!("GRANT CREATE ON DATABASE {database} TO {role}")).await.unwrap();
+    ledger.ensure(&session).await.unwrap();
+    // Somebody else's ledger is a matter of GRANT, too.
+    client.batch_execute("CREATE SCHEMA theirs").await.unwrap();
+    Ledger::new("theirs").ensure(&connect(&to).await).await.unwrap();
+    let error = Ledger::new("theirs").ensure(&session).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
+    assert!(error.hint().unwrap().contains("GRANT"), "{:?}", error.hint());
+});
+
+on_every_version!(a_ledger_of_a_newer_howdah_is_refused, server => {
+    let to = server.database().await;
+    let session = connect(&to).await;
+    let ledger = Ledger::new("howdah");
+    ledger.ensure(&session).await.unwrap();
+    observer(&to).await.batch_execute("INSERT INTO howdah.migration VALUES (99, '9.9')").await.unwrap();
+    assert_eq!(ledger.ensure(&session).await.unwrap_err().kind(), ErrorKind::Ledger);
+});
+
+on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
+    let to = server.database().await;
+    let client = observer(&to).await;
+    client.batch_execute("CREATE TABLE t (a int)").await.unwrap();
+    let session = connect(&to).await;
+    let ledger = Ledger::new("howdah");
+    ledger.ensure(&session).await.unwrap();
+    let mut plan = plan("it's a job", table(&session, "t").await);
+    assert!(ledger.find(&session, "it's a job").await.unwrap().is_none());
+    ledger.begin(&session, &plan).await.unwrap();
+    let job = ledger.find(&session, "it's a job").await.unwrap().unwrap();
+    assert_eq!((job.status, job.runs, job.chunks, job.rows_stored), (JobStatus::Running, 1, 0, 0));
+    assert_eq!(job.plan, plan);
+    assert!(job.finished_at.is_none() && job.started_at.ends_with('Z') && job.started_at.len() == 20);
+    client.batch_execute("INSERT INTO howdah.chunk VALUES ('it''s a job', 0, 3, 0, 9, 7)").await.unwrap();
+    ledger.close(&session, "it's a job", Status::Failed, 7).await.unwrap();
+    let [job] = &ledger.unfinished_with_work_key(&session, "work").await.unwrap()[..] else { panic!() };
+    assert_eq!((job.status, job.chunks, job.rows_stored), (JobStatus::Failed, 1, 7));
+    assert!(job.finished_at.is_some());
+    ledger.begin(&session, &plan).await.unwrap();
+    ledger.close(&session, "it's a job", Status::Done, 7).await.unwrap();
+    assert_eq!(ledger.jobs(&session).await.unwrap()[0].runs, 2);
+    assert!(ledger.unfinished_with_work_key(&session, "work").await.unwrap().is_empty());
+    assert_eq!(ledger.close(&session, "other", Status::Done, 0).await.unwrap_err().kind(), ErrorKind::Ledger);
+    // Other chunk borders would double rows.
+    plan.chunk_bytes += 1;
+    assert_eq!(ledger.begin(&session, &plan).await.unwrap_err().kind(), ErrorKind::Ledger);
+});

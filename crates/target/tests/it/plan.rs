@@ -1,0 +1,67 @@
+//! Plans and chunks for tests.
+
+use howdah_model::plan::Encode;
+use howdah_model::{Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Origin, Plan, TablePlan};
+use howdah_target::copy;
+use howdah_target::session::{Session, catalog};
+use std::collections::BTreeMap;
+
+/// Loads all columns of a table from csv.
+pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
+    let table = catalog::read_table(session, name).await.unwrap();
+    let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+    let copy_sql =
+        copy::statement(&table.relation, &columns, &Format::csv(), session.server_version()).unwrap();
+    let fields = columns.into_iter().map(Some).collect();
+    TablePlan { table, fields, encode: Encode::PassThrough, copy_sql, notes: Vec::new() }
+}
+
+/// A plan of one file.
+pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
+    let job = Job {
+        id: Some(job_id.to_owned()),
+        sources: Vec::new(),
+        table: None,
+        format: Format::csv(),
+        columns: None,
+        map: BTreeMap::new(),
+        ignore_extra: false,
+        chunk_bytes: None,
+        memory_bytes: 1 << 28,
+        jobs: Jobs::Fixed(2),
+        ledger: LedgerChoice::Schema("howdah".to_owned()),
+        force: false,
+        retry_for_ms: 1000,
+    };
+    let file = FilePlan {
+        location: "a \"file\".csv".to_owned(),
+        stored_bytes: Some(10),
+        version: Some("10-1".to_owned()),
+        table_no: 0,
+        codec: Codec::None,
+        eol: None,
+        data_start_byte: 0,
+        ranged: true,
+        rereadable: true,
+    };
+    Plan {
+        job_id: job_id.to_owned(),
+        work_key: "work".to_owned(),
+        job,
+        server_version: 150_000,
+        chunk_bytes: 1 << 24,
+        record_bytes_max: 1 << 26,
+        format: Format::csv(),
+        tables: vec![table],
+        files: vec![file],
+    }
+}
+
+/// Chunk `chunk_no` of file 0.
+pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>) -> CopyChunk {
+    let bytes = bytes.into();
+    let start_byte = chunk_no << 24;
+    let end_byte = start_byte + bytes.len() as u64;
+    let origin = Origin { file_no: 0, chunk_no, start_byte, end_byte, first_record: 1, records };
+    CopyChunk { origin, bytes }
+}

@@ -1,0 +1,129 @@
+//! Connecting.
+
+use crate::server::{Server, connect, observer, on_every_version, shared};
+use howdah_model::{Error, ErrorKind};
+use howdah_target::activity;
+use howdah_target::session::{Conninfo, Session, show};
+
+pub(crate) async fn refused(to: &str) -> Error {
+    Session::connect(&Conninfo::resolve(Some(to)).unwrap().unwrap()).await.unwrap_err()
+}
+
+on_every_version!(timeouts_are_off_and_everything_else_is_as_the_role_has_it, server => {
+    let to = server.database().await;
+    let database = to.rsplit('=').next().unwrap();
+    observer(&to).await.batch_execute(&format!(
+        "ALTER DATABASE {database} SET statement_timeout = '1s'; ALTER DATABASE {database} SET lock_timeout = '1s'; \
+         ALTER DATABASE {database} SET idle_in_transaction_session_timeout = '1s'; \
+         ALTER DATABASE {database} SET datestyle = 'German'"
+    )).await.unwrap();
+    let session = connect(&to).await;
+    let seen = show(&session, &["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "DateStyle", "application_name", "client_encoding"]).await.unwrap();
+    let values: Vec<&str> = seen.values().map(String::as_str).collect();
+    assert_eq!(values, ["German, DMY", "howdah", "UTF8", "0", "0", "0"]);
+    assert_eq!(session.server_version() / 10_000, server.version());
+});
+
+on_every_version!(a_process_is_ended_only_if_it_is_the_very_one, server => {
+    let to = format!("{} dbname=postgres", server.socket());
+    let (victim, session) = (connect(&to).await, connect(&to).await);
+    let backend = victim.backend();
+    let seen = activity::sample(&session, &[backend.pid, 1]).await.unwrap();
+    assert_eq!((seen.len(), seen[0].state.as_str(), seen[0].wait.as_str()), (1, "idle", "Client:ClientRead"));
+    assert!(activity::terminate(&session, backend).await.unwrap());
+    while !victim.is_closed() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!activity::terminate(&session, backend).await.unwrap());
+});
+
+#[tokio::test]
+async fn what_will_not_pass_is_refused_and_what_may_pass_is_lost() {
+    let server = shared(15);
+    let error = refused(&format!("{} dbname=nowhere", server.socket())).await;
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::ConnectionRefused, Some("3D000")), "{error}");
+    let error =
+        refused(&format!("{} dbname=postgres", server.socket().replace("user=postgres", "user=nobody")))
+            .await;
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::ConnectionRefused, Some("28000")), "{error}");
+    let error = refused("host=127.0.0.1 port=1 user=x sslmode=prefer").await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+    let error = refused("host=/nowhere user=x").await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+    let error = refused("host=no-such-host.invalid user=x").await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+}
+
+#[tokio::test]
+async fn the_first_host_that_will_do_is_taken() {
+    let server = shared(15);
+    let port = server.port;
+    let to = format!("host=127.0.0.1,127.0.0.1 port=1,{port} user=postgres dbname=postgres");
+    connect(&to).await;
+    connect(&format!(
+        "postgresql://postgres@127.0.0.1:1,127.0.0.1:{port}/postgres?load_balance_hosts=random"
+    ))
+    .await;
+    // One server, seen as read-only by the first try.
+    connect(&format!("{to} target_session_attrs=read-write")).await;
+    connect(&format!("{to} target_session_attrs=primary")).await;
+    connect(&format!("{to} target_session_attrs=prefer-standby")).await;
+    connect(&format!("{to} target_session_attrs=read-only options='-c default_transaction_read_only=on'"))
+        .await;
+    for attrs in ["standby", "read-only"] {
+        let error = refused(&format!("{to} target_session_attrs={attrs}")).await;
+        assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{attrs}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_silent_host_is_given_up_after_connect_timeout() {
+    // Listens and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (dead, live) = (silent.local_addr().unwrap().port(), shared(15).port);
+    let to = format!(
+        "host=127.0.0.1,127.0.0.1 port={dead},{live} user=postgres dbname=postgres connect_timeout=1"
+    );
+    connect(&to).await;
+}
+
+#[tokio::test]
+async fn passwords_are_taken_from_the_url_and_wrong_ones_are_refused_without_being_shown() {
+    let server = Server::start(18, &["fsync=off", "password_encryption='scram-sha-256'"]);
+    let admin = observer(&format!("{} dbname=postgres", server.socket())).await;
+    admin.batch_execute("CREATE ROLE u LOGIN PASSWORD 'p@ss w''ord'").await.unwrap();
+    let rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    server.put("data/pg_hba.conf", rules);
+    admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let port = server.port;
+    // The reload takes effect at the postmaster's leisure; the first refusal shows that it has.
+    let wrong = format!("postgresql://u:wrong-one@127.0.0.1:{port}/postgres");
+    let error = loop {
+        if let Err(error) = Session::connect(&Conninfo::resolve(Some(&wrong)).unwrap().unwrap()).await {
+            break error;
+        }
+    };
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::ConnectionRefused, Some("28P01")), "{error}");
+    assert!(!format!("{error:?}").contains("wrong-one"));
+    connect(&format!("postgresql://u:p%40ss%20w'ord@127.0.0.1:{port}/postgres")).await;
+    connect(&format!("host=127.0.0.1 port={port} dbname=postgres user=u password='p@ss w\\'ord'")).await;
+    let error =
+        refused(&format!("host=127.0.0.1 port={port} dbname=postgres user=u passfile=/nowhere")).await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+    assert!(error.hint().unwrap().contains("PGPASSWORD"), "{:?}", error.hint());
+}
+
+#[tokio::test]
+async fn too_many_connections_are_left_to_the_caller_with_their_sqlstate() {
+    let server = Server::start(15, &["fsync=off"]);
+    let to = format!("{} dbname=postgres", server.socket());
+    let mut open = Vec::new();
+    let info = Conninfo::resolve(Some(&to)).unwrap().unwrap();
+    let error = loop {
+        match Session::connect(&info).await {
+            Ok(session) => open.push(session),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::Server, Some("53300")), "{error}");
+}
