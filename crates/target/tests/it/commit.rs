@@ -268,7 +268,7 @@ async fn without_a_ledger_a_chunk_is_stored_each_time() {
 }
 
 on_every_version!(what_was_committed_before_the_barrier_survives_a_crash, shared => {
-    let server = Server::start(shared.version(), &["synchronous_commit=off"]);
+    let server = Server::start(shared.version(), &["synchronous_commit=off", "fsync=off"]);
     let mut stage = stage(&server, TABLE).await;
     let client = observer(&stage.to).await;
     // Without the WAL writer nobody flushes but a synchronous commit.

@@ -1,1 +1,211 @@
-//! TLS.
+//! `sslmode` and certificates, against servers with TLS switched on.
+
+use crate::server::{Server, VERSIONS, connect, count, observer, shared};
+use crate::session::refused;
+use howdah_model::ErrorKind;
+use howdah_target::session::Conninfo;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A certificate authority.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+fn params(common_name: &str, alternatives: &[&str]) -> CertificateParams {
+    let names: Vec<String> = alternatives.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params
+}
+
+impl Authority {
+    fn new(name: &str) -> Authority {
+        let mut params = params(name, &[]);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Authority { issuer: Issuer::new(params, key), pem }
+    }
+
+    /// Certificate and key in PEM form.
+    fn sign(&self, params: &CertificateParams) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
+
+/// A server with TLS, its authority, and a folder for the client's files.
+struct Stage {
+    server: Server,
+    files: tempfile::TempDir,
+    admin: tokio_postgres::Client,
+}
+
+/// `pg_hba` is what TCP connections meet; sockets are trusted.
+async fn stage(version: u32, certificate: &str, key: &str, root: &str, pg_hba: &str) -> Stage {
+    let server = Server::start(version, &["fsync=off", "password_encryption='scram-sha-256'"]);
+    server.put("data/server.crt", certificate);
+    server.put("data/server.key", key);
+    server.put("data/root.crt", root);
+    server.put("data/pg_hba.conf", &format!("local all all trust\n{pg_hba}\n"));
+    server.crash();
+    server.append("data/postgresql.conf", "ssl=on\nssl_ca_file='root.crt'\n");
+    server.run();
+    let admin = observer(&format!("{} dbname=postgres", server.socket())).await;
+    Stage { server, files: tempfile::tempdir().unwrap(), admin }
+}
+
+impl Stage {
+    fn to(&self, rest: &str) -> String {
+        format!("port={} user=postgres dbname=postgres {rest}", self.server.port)
+    }
+
+    fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = self.files.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// Connects and says whether TLS is in use.
+    async fn connects_with_tls(&self, rest: &str) -> bool {
+        let session = connect(&self.to(rest)).await;
+        let sql = format!("SELECT ssl::int::bigint FROM pg_stat_ssl WHERE pid = {}", session.backend().pid);
+        count(&self.admin, &sql).await == 1
+    }
+
+    async fn refuses(&self, rest: &str) {
+        let error = refused(&self.to(rest)).await;
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{rest}: {error}");
+    }
+}
+
+fn show(path: &Path) -> std::path::Display<'_> {
+    path.display()
+}
+
+#[tokio::test]
+async fn a_certificate_is_checked_as_sslmode_says() {
+    for version in VERSIONS {
+        let (ours, other) = (Authority::new("ours"), Authority::new("other"));
+        let (certificate, key) = ours.sign(&params("server", &["localhost"]));
+        let stage = stage(version, &certificate, &key, &ours.pem, "host all all 127.0.0.1/32 trust").await;
+        let good = stage.file("root.crt", &ours.pem, 0o644);
+        let wrong = stage.file("wrong.crt", &other.pem, 0o644);
+        let (good, wrong) = (show(&good), show(&wrong));
+        let right_host = "host=localhost hostaddr=127.0.0.1";
+
+        assert!(
+            stage.connects_with_tls(&format!("{right_host} sslmode=verify-full sslrootcert={good}")).await
+        );
+        stage.refuses(&format!("host=127.0.0.1 sslmode=verify-full sslrootcert={good}")).await;
+        stage.refuses(&format!("hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={good}")).await;
+        assert!(
+            stage.connects_with_tls(&format!("host=127.0.0.1 sslmode=verify-ca sslrootcert={good}")).await
+        );
+        stage.refuses(&format!("{right_host} sslmode=verify-full sslrootcert={wrong}")).await;
+        stage.refuses(&format!("{right_host} sslmode=verify-ca sslrootcert={wrong}")).await;
+        // An existing root file makes `require` check too, as it always has in libpq.
+        stage.refuses(&format!("{right_host} sslmode=require sslrootcert={wrong}")).await;
+        assert!(stage.connects_with_tls("host=127.0.0.1 sslmode=require").await);
+        assert!(stage.connects_with_tls("hostaddr=127.0.0.1 sslmode=require sslsni=0").await);
+        // The weaker ones as in libpq: prefer takes what it gets, allow asks only if it must.
+        assert!(stage.connects_with_tls("host=127.0.0.1 sslmode=prefer").await);
+        assert!(!stage.connects_with_tls(&format!("{right_host} sslmode=prefer sslrootcert={wrong}")).await);
+        assert!(!stage.connects_with_tls("host=127.0.0.1 sslmode=allow").await);
+        assert!(!stage.connects_with_tls("host=127.0.0.1 sslmode=disable").await);
+        let socket = stage.server.socket();
+        connect(&format!("{socket} dbname=postgres sslmode=verify-full sslrootcert={good}")).await;
+        let direct = format!("{right_host} sslmode=verify-full sslrootcert={good} sslnegotiation=direct");
+        if version >= 17 {
+            assert!(stage.connects_with_tls(&direct).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_taken_by_prefer_and_refused_by_require() {
+    let to = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", shared(15).port);
+    connect(&format!("{to} sslmode=prefer")).await;
+    connect(&format!("{to} sslmode=allow")).await;
+    let error = refused(&format!("{to} sslmode=require")).await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+    assert!(error.message().contains("TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn settings_that_cannot_be_honoured_are_refused_before_connecting() {
+    let to = "host=127.0.0.1 port=1 user=x";
+    let roots = refused(&format!("{to} sslmode=verify-full sslrootcert=/nowhere/root.crt")).await;
+    assert_eq!(roots.kind(), ErrorKind::Usage, "{roots}");
+    for weak in [
+        "sslmode=require sslrootcert=system",
+        "sslmode=prefer sslnegotiation=direct",
+        "sslcrl=/x",
+        "gssencmode=require",
+        "requirepeer=x",
+        "sslmode=verify",
+    ] {
+        let error = Conninfo::resolve(Some(&format!("{to} {weak}"))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{weak}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_if_its_key_is_private() {
+    let ours = Authority::new("ours");
+    let (certificate, key) = ours.sign(&params("server", &["localhost"]));
+    let (client_certificate, client_key) = ours.sign(&params("postgres", &[]));
+    let stage = stage(15, &certificate, &key, &ours.pem, "hostssl all all 127.0.0.1/32 cert").await;
+    let crt = stage.file("client.crt", &client_certificate, 0o644);
+    let private = stage.file("private.key", &client_key, 0o600);
+    let open = stage.file("open.key", &client_key, 0o644);
+    let crt = show(&crt);
+    let host = "host=127.0.0.1 sslmode=require";
+
+    assert!(stage.connects_with_tls(&format!("{host} sslcert={crt} sslkey={}", show(&private))).await);
+    stage.refuses(&format!("{host} sslcert=/nowhere/client.crt")).await;
+    stage.refuses(&format!("{host} sslcert={crt} sslkey={} sslcertmode=disable", show(&private))).await;
+    for key in [&open, Path::new("/nowhere/client.key")] {
+        let error = refused(&stage.to(&format!("{host} sslcert={crt} sslkey={}", show(key)))).await;
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
+    // `prefer` finds that without TLS there is no rule for it, and says what TLS had said.
+    stage.refuses("host=127.0.0.1 sslmode=prefer").await;
+}
+
+#[tokio::test]
+async fn scram_is_bound_to_the_channel_where_there_is_one() {
+    let ours = Authority::new("ours");
+    let (certificate, key) = ours.sign(&params("server", &["localhost"]));
+    let rules = "host all u 127.0.0.1/32 scram-sha-256\nhost all postgres 127.0.0.1/32 trust";
+    let stage = stage(18, &certificate, &key, &ours.pem, rules).await;
+    stage.admin.batch_execute("CREATE ROLE u LOGIN PASSWORD 'secret'").await.unwrap();
+    let as_u = "host=127.0.0.1 user=u password=secret channel_binding=require";
+    assert!(stage.connects_with_tls(&format!("{as_u} sslmode=require")).await);
+    stage.refuses(&format!("{as_u} sslmode=disable")).await;
+    stage.refuses("host=127.0.0.1 sslmode=require channel_binding=require").await;
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_that_is_its_own_root_is_taken_with_its_common_name() {
+    let mut own = params("localhost", &[]);
+    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = own.self_signed(&key).unwrap().pem();
+    let rule = "hostssl all all 127.0.0.1/32 trust";
+    let stage = stage(15, &certificate, &key.serialize_pem(), &certificate, rule).await;
+    let root = stage.file("root.crt", &certificate, 0o644);
+    let root = show(&root);
+    let verify = format!("sslmode=verify-full sslrootcert={root}");
+    assert!(stage.connects_with_tls(&format!("host=localhost hostaddr=127.0.0.1 {verify}")).await);
+    stage.refuses(&format!("host=127.0.0.1 {verify}")).await;
+    // Only TLS is let in: disable is refused, allow finds its way.
+    stage.refuses("host=127.0.0.1 sslmode=disable").await;
+    assert!(stage.connects_with_tls("host=127.0.0.1 sslmode=allow").await);
+}
