@@ -129,7 +129,9 @@ struct Spot {
 fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<Spot> {
     context.lines().find_map(|text| {
         let after = after_copy_and_name(text, &relation.name)?;
-        // The value begins at the first quotation mark; numbers and names in it mean nothing.
+        // What stands behind the colon or in quotation marks is the value: numbers and names in it mean
+        // nothing.
+        let after = &after[..after.find([':', '\u{ff1a}']).unwrap_or(after.len())];
         let after = &after[..after.find(QUOTES).unwrap_or(after.len())];
         let start = after.find(|c: char| c.is_ascii_digit())?;
         let rest = &after[start..];
@@ -138,26 +140,28 @@ fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<S
     })
 }
 
-/// What follows both the word COPY and the table's name, which come in either order (Japanese puts the
-/// name first).
+/// What follows both the word COPY and the table's name. Japanese and Korean put the name first.
 fn after_copy_and_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     if let Some(after) = text.strip_prefix("COPY ").and_then(|rest| rest.strip_prefix(name)) {
         return Some(after);
     }
-    let before_copy = text.strip_prefix(name)?;
-    let at = before_copy.find("COPY").filter(|at| *at <= 8)?;
-    Some(&before_copy[at + 4..])
+    let after_name = text.strip_prefix(name)?;
+    ["\u{306e}COPY", " \u{bcf5}\u{c0ac}"].iter().find_map(|word| after_name.strip_prefix(word))
 }
 
-/// The longest of our columns that stands in the text as a word of its own.
+/// The column of ours that stands in the text as a word of its own; of several the last, and of those
+/// that end together the longest: the word for "column" comes before the name, and may itself be a name.
 fn named_column(text: &str, columns: &[String]) -> Option<String> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-    let stands_alone = |column: &&String| {
-        text.match_indices(column.as_str()).any(|(at, found)| {
-            is_edge(text[..at].chars().next_back()) && is_edge(text[at + found.len()..].chars().next())
-        })
+    let end_in_text = |column: &String| {
+        let found = text.match_indices(column.as_str()).filter(|(at, found)| {
+            is_edge(text[..*at].chars().next_back()) && is_edge(text[at + found.len()..].chars().next())
+        });
+        found.map(|(at, found)| at + found.len()).last()
     };
-    columns.iter().filter(|column| !column.is_empty()).filter(stands_alone).max_by_key(|c| c.len()).cloned()
+    let named = columns.iter().filter(|column| !column.is_empty());
+    let named = named.filter_map(|column| Some((end_in_text(column)?, column.len(), column)));
+    named.max().map(|(_, _, column)| column.clone())
 }
 
 #[cfg(test)]
@@ -166,7 +170,7 @@ mod tests {
 
     fn spot(context: &str) -> Option<(u64, Option<String>)> {
         let relation = Relation { schema: "s".to_owned(), name: "t2".to_owned() };
-        let columns = ["a1", "b", "long name"].map(str::to_owned);
+        let columns = ["a1", "b", "long name", "column", "name", "input"].map(str::to_owned);
         find_spot(context, &relation, &columns).map(|spot| (spot.line, spot.column))
     }
 
@@ -175,10 +179,13 @@ mod tests {
         let at = |line, column: &str| Some((line, Some(column.to_owned())));
         assert_eq!(spot("COPY t2, line 3, column b: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, line 12, column long name: \"7\""), at(12, "long name"));
+        assert_eq!(spot("COPY t2, line 3, column column: \"7\""), at(3, "column"));
+        assert_eq!(spot("COPY t2, line 3, column b: null input"), at(3, "b"));
+        assert_eq!(spot("COPY t2, \u{884c} 3, \u{5217} b: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, Zeile 3, Spalte a1: \u{bb}7\u{ab}"), at(3, "a1"));
         assert_eq!(spot("COPY t2, ligne 3, colonne b : \u{ab} 7 \u{bb}"), at(3, "b"));
         assert_eq!(spot("t2\u{306e}COPY\u{3001}\u{884c} 3\u{3001}\u{5217} b: \"7\""), at(3, "b"));
-        assert_eq!(spot("COPY t2, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
+        assert_eq!(spot("t2 \u{bcf5}\u{c0ac}, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, line 9: \"b,5\""), Some((9, None)));
         assert_eq!(spot("COPY t2, line 9"), Some((9, None)));
     }

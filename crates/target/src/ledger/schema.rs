@@ -6,6 +6,7 @@ use super::{HOWDAH_VERSION, Ledger};
 use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::{Error, ErrorKind, Result};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
@@ -47,7 +48,7 @@ impl Ledger {
         match session.client().query_typed(&sql, &[]).await {
             Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
             // Neither table nor schema: no ledger yet.
-            Err(error) if matches!(error.code().map(|code| code.code()), Some("42P01" | "3F000")) => Ok(0),
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000")) => Ok(0),
             Err(error) => Err(self.error(&error, "reading the ledger's version")),
         }
     }

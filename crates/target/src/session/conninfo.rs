@@ -344,3 +344,111 @@ fn find_passwords(info: &mut Conninfo, words: &Words, around: &Surroundings) {
     }
     info.warnings = warnings;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(variables: &[(&str, &str)]) -> Surroundings {
+        let variables =
+            variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Surroundings { variables, home: None, user: Some("me".to_owned()) }
+    }
+
+    fn resolve(to: &str, variables: &[(&str, &str)]) -> Conninfo {
+        Conninfo::resolve_in(Some(to), &around(variables)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn without_a_word_about_a_server_the_embedded_one_is_meant() {
+        for harmless in [&[][..], &[("PGPASSWORD", "x")], &[("PGSSLMODE", "require"), ("PGAPPNAME", "x")]] {
+            assert!(Conninfo::resolve_in(None, &around(harmless)).unwrap().is_none());
+        }
+        for name in keyword::NAMING_VARIABLES.iter().filter(|name| **name != "PGSERVICE") {
+            let value = if *name == "PGPORT" { "6543" } else { "127.0.0.1" };
+            assert!(Conninfo::resolve_in(None, &around(&[(name, value)])).unwrap().is_some(), "{name}");
+        }
+        assert!(Conninfo::resolve_in(Some(""), &around(&[])).unwrap().is_some());
+    }
+
+    #[test]
+    fn explicit_values_win_over_the_service_and_that_over_the_environment() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("services");
+        std::fs::write(&file, "[s]\nhost=from-service\nuser=from-service\n").unwrap();
+        let file = file.to_str().unwrap();
+        let environment = [
+            ("PGSERVICEFILE", file),
+            ("PGSERVICE", "s"),
+            ("PGUSER", "from-env"),
+            ("PGHOST", "from-env"),
+            ("PGDATABASE", "from-env"),
+        ];
+        let info = resolve("host=explicit", &environment);
+        assert_eq!(info.display(), "postgresql://from-service@explicit:5432/from-env");
+        // An empty value is given, and means the default.
+        assert_eq!(resolve("host=h dbname=''", &[("PGDATABASE", "x")]).database(), "me");
+    }
+
+    #[test]
+    fn defaults_are_those_of_libpq() {
+        let info = resolve("host=h", &[]);
+        assert_eq!(info.display(), "postgresql://me@h:5432/me");
+        assert_eq!((info.tls.mode, info.application_name.as_str()), (SslMode::Prefer, "howdah"));
+        assert_eq!(resolve("user=u", &[]).database(), "u");
+        assert!(resolve("", &[]).is_local());
+        assert_eq!(resolve("sslrootcert=system", &[]).tls.mode, SslMode::VerifyFull);
+        assert_eq!(resolve("", &[("PGAPPNAME", "x")]).application_name, "x");
+        assert_eq!(resolve("", &[("PGCLIENTENCODING", "LATIN1")]).client_encoding(), Some("LATIN1"));
+    }
+
+    #[test]
+    fn what_libpq_sends_at_start_is_sent() {
+        let info = resolve("options='-c a=b'", &[("PGDATESTYLE", "ISO, DMY"), ("PGTZ", "default")]);
+        assert_eq!(info.options.as_deref(), Some("-c a=b -c datestyle=ISO,\\ DMY"));
+    }
+
+    #[test]
+    fn each_host_has_its_own_password_and_none_is_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pgpass");
+        std::fs::write(&file, "a:*:*:*:secret-a\nlocalhost:*:*:*:secret-s\n").unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let to = format!("host=a,b,/tmp passfile={}", file.display());
+        let info = resolve(&to, &[]);
+        let passwords: Vec<_> = info.hosts.iter().map(|host| host.password.as_deref()).collect();
+        assert_eq!(passwords, [Some("secret-a"), None, Some("secret-s")]);
+        let given = resolve(&format!("{to} password=secret-x"), &[("PGPASSWORD", "secret-y")]);
+        assert!(given.hosts.iter().all(|host| host.password.as_deref() == Some("secret-x")));
+        for info in [info, given] {
+            assert!(!format!("{info:?} {}", info.display()).contains("secret"));
+        }
+    }
+
+    #[test]
+    fn what_howdah_cannot_do_is_refused_and_not_dropped() {
+        for to in [
+            "gssencmode=require",
+            "sslcrl=x",
+            "sslpassword=x",
+            "requirepeer=x",
+            "require_auth=password",
+            "ssl_max_protocol_version=TLSv1.1",
+            "sslmode=no",
+            "port=x",
+            "connect_timeout=soon",
+            "target_session_attrs=x",
+            "sslmode=require sslrootcert=system",
+            "sslmode=prefer sslnegotiation=direct",
+        ] {
+            let error = Conninfo::resolve_in(Some(to), &around(&[])).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{to}: {error}");
+        }
+        for to in ["gssencmode=prefer", "gssencmode=disable", "sslcompression=1", "krbsrvname=postgres"] {
+            resolve(to, &[]);
+        }
+        let error = Conninfo::resolve_in(Some(""), &around(&[("PGSSLCRL", "/x")])).unwrap_err();
+        assert!(error.message().contains("PGSSLCRL"), "{error}");
+    }
+}

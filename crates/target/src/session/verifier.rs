@@ -62,7 +62,8 @@ impl Verifier {
             return check_dates(end_entity, now);
         }
         let algorithms = self.provider.signature_verification_algorithms.all;
-        let parsed = ParsedCertificate::try_from(end_entity)?;
+        let parsed =
+            ParsedCertificate::try_from(end_entity).map_err(|error| explain_version(end_entity, error))?;
         verify_server_cert_signed_by_trust_anchor(&parsed, &trusted.anchors, intermediates, now, algorithms)
     }
 }
@@ -129,6 +130,16 @@ fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, Error> {
     Certificate::from_der(certificate).map_err(|_| bad_encoding())
 }
 
+/// Version 1 certificates cannot be checked by the webpki rules; the library's own word for that is obscure.
+fn explain_version(certificate: &CertificateDer<'_>, error: Error) -> Error {
+    match parse(certificate) {
+        Ok(parsed) if parsed.tbs_certificate.version != x509_cert::Version::V3 => Error::General(
+            "the server's certificate is not X.509 version 3; sign it with extensions".to_owned(),
+        ),
+        _ => error,
+    }
+}
+
 fn check_dates(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     let validity = parse(certificate)?.tbs_certificate.validity;
     if now.as_secs() < validity.not_before.to_unix_duration().as_secs() {
@@ -160,7 +171,7 @@ fn common_name_without_alternatives(certificate: &CertificateDer<'_>) -> Result<
         return Ok(None);
     }
     let attributes = parsed.subject.0.iter().flat_map(|part| part.0.iter());
-    let common_name = attributes.filter(|attribute| attribute.oid == COMMON_NAME).last();
+    let common_name = attributes.filter(|attribute| attribute.oid == COMMON_NAME).next_back();
     Ok(common_name.and_then(|attribute| String::from_utf8(attribute.value.value().to_vec()).ok()))
 }
 

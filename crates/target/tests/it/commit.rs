@@ -205,6 +205,21 @@ on_every_version!(a_copy_that_cannot_begin_is_an_error_and_closes_the_session, s
     assert_eq!(stage.ledger.receipts(&session, "job").await.unwrap(), []);
 });
 
+/// Why such a session is closed. Should a newer tokio-postgres keep its answers in step, this fails, and
+/// `begin_claim_and_start` may roll back instead.
+#[tokio::test]
+async fn tokio_postgres_is_out_of_step_after_a_copy_that_cannot_begin() {
+    let client = observer(&format!("{} dbname=postgres", shared(15).socket())).await;
+    client.batch_execute("CREATE TEMP TABLE t (a int)").await.unwrap();
+    let copy = client.prepare("COPY t (nothing) FROM STDIN").await.unwrap();
+    let (begun, second) = tokio::join!(
+        client.copy_in::<_, bytes::Bytes>(&copy),
+        client.simple_query("SELECT 'the second answer'")
+    );
+    assert!(begun.is_err());
+    assert!(second.map_or(true, |answers| answers.is_empty()), "in step: nothing to work around any more");
+}
+
 on_every_version!(a_terminated_backend_is_a_lost_connection_and_nothing_is_in, server => {
     let stage = stage(server, TABLE).await;
     let mut session = connect(&stage.to).await;
