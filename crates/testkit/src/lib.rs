@@ -1,1 +1,29 @@
-//! howdah-testkit.
+//! What the tests of all crates stand on: real servers, faults with names, nasty data, a command to kill.
+//!
+//! - [`Server`]: a throw-away PostgreSQL 13, 15 or 18, and [`Database`]s in it
+//! - [`S3`]: a throw-away S3 server over a plain folder
+//! - [`Proxy`]: stands before either and breaks connections in ways that have names ([`Fault`])
+//! - [`HowdahCommand`]: runs the binary, interrupts and kills it
+//! - [`NastyFile`]: CSV and text files that try to fool a splitter, the same for the same seed
+//!
+//! The servers come from `cargo xtask servers`. Everything ends with the test: on drop, after a panic, and
+//! when the test's own process is killed. All calls block, and may be made from inside async tests. What
+//! goes wrong in here panics: it is the test's failure.
+
+mod background;
+mod command;
+mod database;
+mod guard;
+mod nasty;
+mod place;
+mod proxy;
+mod s3;
+mod server;
+
+pub use command::{Finished, HowdahCommand, Running};
+pub use database::{Database, Row};
+pub use nasty::{NastyFile, NastyOptions};
+pub use place::{psql, scratch, servers_folder};
+pub use proxy::{Fault, HttpFailure, Proxy};
+pub use s3::S3;
+pub use server::{MAJORS, Server, ServerOptions};

@@ -1,0 +1,151 @@
+//! A database of its own for one test, and SQL on it without psql.
+//!
+//! Every call opens a connection of its own: nothing is left to go stale when a test kills the server.
+//! The calls without `try_` panic with the server's message.
+
+use crate::background::block_on;
+use bytes::Bytes;
+use futures_util::SinkExt;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
+
+/// One row, as text; `None` is NULL.
+pub type Row = Vec<Option<String>>;
+
+/// A database that is dropped with this value.
+#[derive(Debug)]
+pub struct Database {
+    name: String,
+    /// Conninfo without `dbname`.
+    tcp: String,
+    socket: String,
+}
+
+impl Database {
+    /// Makes an empty database with a name no other test has.
+    pub(crate) fn create(tcp: &str, socket: &str) -> Database {
+        static COUNT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let admin = format!("{socket} dbname=postgres");
+        let made = execute(admin, format!("CREATE DATABASE {name}"));
+        made.unwrap_or_else(|error| panic!("CREATE DATABASE: {}", text(&error)));
+        Database { name, tcp: tcp.to_owned(), socket: socket.to_owned() }
+    }
+
+    /// Its name, which needs no quoting.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `host=127.0.0.1 port=... user=postgres dbname=...`
+    pub fn conninfo(&self) -> String {
+        format!("{} dbname={}", self.tcp, self.name)
+    }
+
+    /// The same over the unix socket.
+    pub fn socket_conninfo(&self) -> String {
+        format!("{} dbname={}", self.socket, self.name)
+    }
+
+    /// The same through a [`crate::Proxy`] that stands before this server. TLS off, since the proxy reads along.
+    pub fn conninfo_through(&self, proxy: &crate::Proxy) -> String {
+        let address = proxy.address();
+        let (host, port) = (address.ip(), address.port());
+        format!("host={host} port={port} user=postgres sslmode=disable dbname={}", self.name)
+    }
+
+    /// Runs statements.
+    pub fn sql(&self, sql: &str) {
+        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {}", text(&error)));
+    }
+
+    /// Runs statements that may fail.
+    ///
+    /// # Errors
+    /// What the server or the connection said.
+    pub fn try_sql(&self, sql: &str) -> Result<(), Error> {
+        execute(self.socket_conninfo(), sql.to_owned()).map(drop)
+    }
+
+    /// The rows of a query, values as text.
+    pub fn rows(&self, sql: &str) -> Vec<Row> {
+        self.try_rows(sql).unwrap_or_else(|error| panic!("{sql}: {}", text(&error)))
+    }
+
+    /// The rows of a query that may fail.
+    ///
+    /// # Errors
+    /// What the server or the connection said.
+    pub fn try_rows(&self, sql: &str) -> Result<Vec<Row>, Error> {
+        execute(self.socket_conninfo(), sql.to_owned())
+    }
+
+    /// The one value of a query; panics when it is NULL or there is no row.
+    pub fn value(&self, sql: &str) -> String {
+        let row = self.rows(sql).into_iter().next().unwrap_or_else(|| panic!("{sql}: no row"));
+        row.into_iter().next().flatten().unwrap_or_else(|| panic!("{sql}: NULL"))
+    }
+
+    /// Runs one `COPY ... FROM STDIN` with these bytes: the oracle. Returns the rows the server counted.
+    ///
+    /// # Errors
+    /// What the server said; [`Error::as_db_error`] has SQLSTATE and the context with its line.
+    pub fn copy_in(&self, copy_sql: &str, bytes: impl Into<Bytes>) -> Result<u64, Error> {
+        let (conninfo, sql, bytes) = (self.socket_conninfo(), copy_sql.to_owned(), bytes.into());
+        block_on(async move {
+            let client = connect(&conninfo).await?;
+            let sink = client.copy_in(&sql).await?;
+            let mut sink = pin!(sink);
+            sink.send(bytes).await?;
+            sink.finish().await
+        })
+    }
+
+    /// Row count and a hash over all rows, whatever their order: equal tables have equal digests.
+    pub fn digest(&self, table: &str) -> (u64, String) {
+        let sql = format!(
+            "SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) FROM {table} t"
+        );
+        let row = self.rows(&sql).swap_remove(0);
+        let value = |at: usize| row[at].clone().expect("neither is ever NULL");
+        (value(0).parse().expect("a count"), value(1))
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // The server may be gone by now, which is as good.
+        let admin = format!("{} dbname=postgres", self.socket);
+        let _ = execute(admin, format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+    }
+}
+
+/// Runs SQL on a connection of its own.
+pub(crate) fn execute(conninfo: String, sql: String) -> Result<Vec<Row>, Error> {
+    block_on(async move {
+        let client = connect(&conninfo).await?;
+        let messages = client.simple_query(&sql).await?;
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    })
+}
+
+async fn connect(conninfo: &str) -> Result<Client, Error> {
+    let (client, connection) = tokio_postgres::connect(conninfo, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// The server's message, which `Display` leaves out.
+fn text(error: &Error) -> String {
+    match error.as_db_error() {
+        Some(server) => format!("{} ({})", server.message(), server.code().code()),
+        None => format!("{error:?}"),
+    }
+}
