@@ -1,0 +1,41 @@
+# The few commands a contributor needs. `make check test` before every push.
+# What they need from the machine, .ci/install-packages says and, for root, installs.
+
+CARGO ?= cargo
+.PHONY: help build check test test-rust test-python demo bench fuzz
+
+help:
+	@echo "make check   format, lints, house rules"
+	@echo "make test    servers, then all tests (Rust, then Python)"
+	@echo "make demo    build, load real data into an embedded server, run a query"
+	@echo "make bench   the measurements of bench/"
+	@echo "make fuzz    every fuzz target for FUZZ_SECONDS (60) seconds"
+
+build:
+	$(CARGO) build --release --bin howdah
+
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) xtask tidy
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/*; else echo "shellcheck: not here, skipped"; fi
+
+test: test-rust test-python
+	@echo "all tests passed"
+
+# Every binary runs even when one fails, so that one run tells everything.
+test-rust:
+	$(CARGO) xtask servers
+	$(CARGO) test --workspace --no-fail-fast
+
+test-python:
+	.ci/test-python
+
+demo: build
+	@if [ -x demo/run ]; then demo/run; else target/release/howdah --help; fi
+
+bench: build
+	@if [ -x bench/run ]; then bench/run; else echo "bench/run is not there yet"; fi
+
+fuzz:
+	.ci/fuzz
