@@ -50,8 +50,9 @@ pub(super) fn find(
     account: Option<&Account>,
 ) -> Result<Binaries> {
     if let Some(dir) = env::var_os("HOWDAH_PG_BIN").filter(|dir| !dir.is_empty()) {
-        let candidates = [PathBuf::from(dir)];
-        return choose(&candidates, major, account);
+        // The programs run in a folder of the server's user, where a relative path would lead elsewhere.
+        let dir = std::path::absolute(dir).map_err(|error| local(format!("HOWDAH_PG_BIN: {error}")))?;
+        return choose(&[dir], major, account);
     }
     choose(&candidates(site_packages), major, account)
 }

@@ -36,7 +36,7 @@ pub(super) fn init(binaries: &Binaries, folders: &Folders, account: Option<&Acco
 
 /// Starts the server and waits until it answers.
 pub(super) fn start(binaries: &Binaries, folders: &Folders, account: Option<&Account>) -> Result<()> {
-    pid_file::remove_stale(&folders.data)?;
+    pid_file::release_reused(&folders.data, &folders.socket_lock(), account)?;
     account::write_file(account, &folders.data.join("howdah.conf"), &settings::content(&folders.socket))?;
     let mut command = program(binaries, "pg_ctl", folders, account);
     command.args(["start", "--wait", "--silent", "--timeout", START_SECONDS_MAX]);

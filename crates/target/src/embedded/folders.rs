@@ -11,7 +11,7 @@ use howdah_model::Result;
 use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind as Io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 /// Bytes a socket's path may have: 108 on Linux, 104 on BSD and macOS, with the closing NUL.
@@ -67,19 +67,17 @@ impl Folders {
     /// Makes what is missing.
     pub(super) fn create(&self, account: Option<&Account>) -> Result<()> {
         if let Some(parent) = self.base.parent() {
-            fs::create_dir_all(parent)
-                .map_err(|error| local(format!("cannot make {}: {error}", parent.display())))?;
-            if let Some(account) = account.filter(|account| !account.can_reach(parent)) {
-                let message =
-                    format!("the user {}, whom root runs the server as, cannot reach ", account.name);
-                return Err(local(message + &parent.display().to_string())
-                    .with_hint("let HOWDAH_DATA name a folder all users can reach, below /var/lib say"));
-            }
+            make_parents(parent, account)?;
         }
         for folder in [&self.base, &self.version, &self.socket] {
             own_folder(folder, account)?;
         }
         Ok(())
+    }
+
+    /// The file PostgreSQL keeps beside its socket.
+    pub(super) fn socket_lock(&self) -> PathBuf {
+        self.socket.join(format!(".s.PGSQL.{}.lock", settings::PORT))
     }
 
     /// Waits until no other process works on these folders; released when the file is dropped.
@@ -92,6 +90,31 @@ impl Folders {
         file.lock().map_err(failed)?;
         Ok(file)
     }
+}
+
+/// Makes the folders above ours as far as they are missing. Those the server's user must walk through get
+/// mode 0755 whatever root's umask; those that were there stay as they are.
+fn make_parents(folder: &Path, account: Option<&Account>) -> Result<()> {
+    let failed = |error: std::io::Error| local(format!("cannot make {}: {error}", folder.display()));
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    let existing = missing.last().map_or(Some(folder), |folder| folder.parent());
+    if let (Some(account), Some(existing)) = (account, existing)
+        && !account.can_reach(existing)
+    {
+        let message = format!("the user {}, whom root runs the server as, cannot reach ", account.name);
+        return Err(local(message + &existing.display().to_string())
+            .with_hint("let HOWDAH_DATA name a folder all users can reach, below /var/lib say"));
+    }
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            Ok(()) if account.is_some() => {
+                fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+            }
+            Err(error) if error.kind() != Io::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A folder of mode 0700 that belongs to the server's user, whoever made it.
@@ -153,7 +176,7 @@ mod tests {
         let folder = parent.path().join("run");
         own_folder(&folder, None).unwrap();
         own_folder(&folder, None).unwrap();
-        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
         assert!(own_folder(&folder, None).is_err());
     }
 }

@@ -241,17 +241,27 @@ mod tests {
         let again = server.ensure_started().unwrap();
         assert!(!again.fresh && !again.started);
 
-        // What a power cut leaves: a pid file whose number now belongs to somebody else.
+        // What a power cut leaves: lock files whose number now belongs to somebody else.
         let ServerStatus::Running { pid } = server.status() else { panic!("not running") };
-        let pid_file = server.data_dir().join("postmaster.pid");
-        let left = std::fs::read_to_string(&pid_file).unwrap();
+        let lock_files = [server.data_dir().join("postmaster.pid"), server.folders.socket_lock()];
+        let left = lock_files.clone().map(|file| std::fs::read_to_string(file).unwrap());
         assert!(server.stop().unwrap());
         assert!(!server.stop().unwrap());
-        let reused = left.replacen(&pid.to_string(), &std::process::id().to_string(), 1);
-        account::write_file(server.account.as_ref(), &pid_file, &reused).unwrap();
+        let mut somebody = Command::new("sleep");
+        somebody.arg("600");
+        if let Some(account) = &server.account {
+            account.apply(&mut somebody);
+        }
+        let mut somebody = somebody.spawn().unwrap();
+        for (file, text) in lock_files.iter().zip(left) {
+            let reused = text.replacen(&pid.to_string(), &somebody.id().to_string(), 1);
+            account::write_file(server.account.as_ref(), file, &reused).unwrap();
+        }
         assert_eq!(server.status(), ServerStatus::Stopped);
         let third = server.ensure_started().unwrap();
         assert!(!third.fresh && third.started);
+        somebody.kill().unwrap();
+        somebody.wait().unwrap();
         assert!(server.stop().unwrap());
     }
 
