@@ -18,7 +18,7 @@
 //! *From the published experiment*: `title.principals.tsv.gz` was 361 MB, which at the about 36 to 40
 //! million rows of its time is 9 to 10 stored bytes a row; plain rows are about 43 bytes. The size of a
 //! production's cast and how long a series keeps it ([`imdb`]'s `principals`) were set so that generated
-//! rows come out at about 44 bytes, and at about 10 after gzip at level 6.
+//! rows come out at about 42 bytes, and at about 9 after gzip at level 6.
 //!
 //! *Guessed, from general knowledge of films rather than a count*: the relative sizes of the seven files
 //! ([`imdb::Table::rows_at_scale_one`]), the frequency of each category, job, region and genre, the share

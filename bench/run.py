@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Measures howdah against the usual ways into PostgreSQL and prints the table of the README.
+
+Starts a server of its own, runs each workload in paired rounds, writes raw runs, medians and the machine to
+bench/results/, and prints the table, worst row first. `--markdown FILE` prints that table of an earlier result.
+`--a-against-a` measures every opponent against itself: how far those ratios are from 1 is the noise of the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from harness import machine, report
+from harness.context import Context
+from harness.data import Data
+from harness.server import SETTINGS, Server, find_binaries
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKLOADS = (
+    "principals_gz",
+    "principals_plain",
+    "seven_files_s3",
+    "split_only",
+    "memory",
+    "startup",
+    "rivals",
+)
+SQL_FILES = ("imdb.sql", "lineitem.sql")
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", choices=WORKLOADS, help="this workload; may be repeated")
+    parser.add_argument("--rounds", type=int, help="paired rounds (default 5; 3 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the data")
+    parser.add_argument("--a-against-a", action="store_true", help="measure opponents against themselves")
+    parser.add_argument("--work-dir", type=Path, default=ROOT / "target/bench", help="data, server and rivals")
+    parser.add_argument("--results", type=Path, default=ROOT / "bench/results", help="where results are written")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="print the table of this result and stop")
+    return parser.parse_args()
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Runs the workloads; what fails is noted in the document and ends nothing else."""
+    rounds = chosen.rounds or (3 if chosen.quick else 5)
+    facts = machine.describe()
+    work = chosen.work_dir.absolute()
+    data = Data(ROOT, work, chosen.quick)
+    with Server(find_binaries(ROOT), work) as server:
+        for name, (value, reason) in SETTINGS.items():
+            print(f"{name} = {value}: {reason}", file=sys.stderr)
+        for name in SQL_FILES:
+            server.run_file(ROOT / "bench/datasets/sql" / name)
+        context = Context(ROOT, work, server, data, rounds, chosen.quick, chosen.a_against_a)
+        if context.howdah is None:
+            context.skip("howdah: not built (cargo build --release --bin howdah); opponents are measured alone")
+        outcomes = []
+        for name in chosen.only or WORKLOADS:
+            print(name, file=sys.stderr)
+            workload = importlib.import_module(f"workloads.{name}")
+            try:
+                outcomes += [outcome for outcome in workload.outcomes(context) if outcome]
+            except (OSError, RuntimeError) as error:
+                context.skip(f"{name}: {error}")
+        return {
+            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+            "revision": machine.revision(ROOT),
+            "quick": chosen.quick,
+            "a_against_a": chosen.a_against_a,
+            "rounds": rounds,
+            "machine": facts,
+            "server": server.settings(),
+            "not_run": context.not_run,
+            "outcomes": [outcome.to_json() for outcome in outcomes],
+        }
+
+
+def save(document: dict[str, Any], folder: Path) -> Path:
+    """Writes the result as JSON and as markdown; the name says date and size of the machine, never its name."""
+    facts = document["machine"]
+    kind = "-a-against-a" if document["a_against_a"] else "-quick" if document["quick"] else ""
+    path = folder / f"{document['date']}-{facts['cores']}cores-{facts['memory_gib']}gib{kind}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n")
+    path.with_suffix(".md").write_text(report.markdown(document))
+    return path
+
+
+def main() -> None:
+    """Measures and prints, or only prints."""
+    chosen = options()
+    if chosen.markdown:
+        print(report.markdown(json.loads(chosen.markdown.read_text())))
+        return
+    document = measure(chosen)
+    path = save(document, chosen.results)
+    print(report.markdown(document))
+    print(f"written to {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
