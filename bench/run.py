@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ WORKLOADS = (
     "principals_gz",
     "principals_plain",
     "seven_files_s3",
+    "typed",
     "split_only",
     "memory",
     "startup",
     "rivals",
 )
-SQL_FILES = ("imdb.sql", "lineitem.sql")
+SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql")
 
 
 def options() -> argparse.Namespace:
@@ -53,24 +55,24 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     facts = machine.describe()
     work = chosen.work_dir.absolute()
     data = Data(ROOT, work, chosen.quick)
+    workloads = [importlib.import_module(f"workloads.{name}") for name in chosen.only or WORKLOADS]
     with Server(find_binaries(ROOT), work) as server:
         for name, (value, reason) in SETTINGS.items():
             print(f"{name} = {value}: {reason}", file=sys.stderr)
         for name in SQL_FILES:
             server.run_file(ROOT / "bench/datasets/sql" / name)
         context = Context(ROOT, work, server, data, rounds, chosen.quick, chosen.a_against_a)
-        if context.howdah is None:
+        if context.howdah is None and not context.a_against_a:
             context.skip("howdah: not built (cargo build --release --bin howdah); opponents are measured alone")
         outcomes = []
-        for name in chosen.only or WORKLOADS:
-            print(name, file=sys.stderr)
-            workload = importlib.import_module(f"workloads.{name}")
+        for workload in workloads:
+            print(workload.__name__, file=sys.stderr)
             try:
                 outcomes += [outcome for outcome in workload.outcomes(context) if outcome]
-            except (OSError, RuntimeError) as error:
-                context.skip(f"{name}: {error}")
+            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+                context.skip(f"{workload.__name__}: {error}")
         return {
-            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "revision": machine.revision(ROOT),
             "quick": chosen.quick,
             "a_against_a": chosen.a_against_a,

@@ -31,9 +31,7 @@ def load(task: Load) -> None:
     connection.execute(f"LOAD '{extension}'")
     connection.execute(f"ATTACH '{task.conninfo}' AS pg (TYPE postgres)")
     options = "delim='\t', quote='', all_varchar=true" if task.delimiter == "\t" else "delim=','"
-    connection.execute(
-        f"INSERT INTO pg.{schema}.{name} SELECT * FROM read_csv('{task.file}', header=true, {options})"
-    )
+    connection.execute(f"INSERT INTO pg.{schema}.{name} SELECT * FROM read_csv('{task.file}', header=true, {options})")
 
 
 if __name__ == "__main__":

@@ -21,4 +21,12 @@ def command(load: Load, _: Tools) -> list[str]:
     schema, name = load.schema_and_name
     delimiter = "\\t" if load.delimiter == "\t" else load.delimiter
     options = ["--schema", schema, "--table", name, "--file", load.file, "--workers", str(load.cores)]
-    return ["timescaledb-parallel-copy", "--connection", load.url, *options, "--skip-header", "--split", delimiter]
+    return [
+        "timescaledb-parallel-copy",
+        "--connection",
+        load.url,
+        *options,
+        "--skip-header",
+        "--split",
+        delimiter,
+    ]

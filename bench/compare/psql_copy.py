@@ -12,7 +12,15 @@ GZIP_NAME = "zcat | psql \\copy"
 
 def command(load: Load) -> list[str]:
     """psql reads the file."""
-    return ["psql", "-X", "-q", "-d", load.conninfo, "-c", f"\\copy {load.table} FROM '{load.file}' {load.copy_options}"]
+    return [
+        "psql",
+        "-X",
+        "-q",
+        "-d",
+        load.conninfo,
+        "-c",
+        f"\\copy {load.table} FROM '{load.file}' {load.copy_options}",
+    ]
 
 
 def gzip_command(load: Load) -> list[str]:

@@ -22,7 +22,11 @@ def load(task: Load) -> None:
     """Copies the file block by block."""
     import psycopg
 
-    with psycopg.connect(task.conninfo) as connection, connection.cursor() as cursor, open(task.file, "rb") as file:
+    with (
+        psycopg.connect(task.conninfo) as connection,
+        connection.cursor() as cursor,
+        open(task.file, "rb") as file,
+    ):
         with cursor.copy(f"COPY {task.table} FROM STDIN {task.copy_options}") as copy:
             while block := file.read(BLOCK_BYTES):
                 copy.write(block)

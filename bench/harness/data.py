@@ -6,6 +6,7 @@ server's user, for server-side COPY.
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 import sys
@@ -35,12 +36,14 @@ class Dataset:
     table: str
     rows: int
     delimiter: str
+    null: str = ""
 
     @property
     def copy_options(self) -> str:
         """The option list of COPY, as a user would write it."""
         delimiter = ", DELIMITER E'\\t'" if self.delimiter == "\t" else ""
-        return f"(FORMAT csv, HEADER true{delimiter})"
+        null = f", NULL '{self.null}'" if self.null else ""
+        return f"(FORMAT csv, HEADER true{delimiter}{null})"
 
     @property
     def work(self) -> str:
@@ -68,12 +71,15 @@ class Data:
 
     def lineitem(self) -> Dataset:
         """A million rows of TPC-H lineitem."""
-        scale = str(0.1666 * self.share)
-        fetch = [sys.executable, str(self.root / "bench/datasets/fetch.py"), "lineitem"]
-        venv = self.folder.parent / "venv"
-        subprocess.run([*fetch, "--out", str(self.folder), "--scale", scale, "--venv", str(venv)], check=True)
+        self._fetch("lineitem", "--scale", str(0.1666 * self.share), "--venv", str(self.folder.parent / "venv"))
         path = self.folder / "lineitem.csv"
         return Dataset(path, "lineitem", _count_rows(path), ",")
+
+    def flights(self) -> Dataset:
+        """The real flights of 2013, at every size of the rest."""
+        self._fetch("flights")
+        path = self.folder / "flights.csv"
+        return Dataset(path, "flights", _count_rows(path), ",", null="NA")
 
     def quoted(self) -> Path:
         """256 MiB of CSV full of quotes and quoted newlines."""
@@ -88,16 +94,18 @@ class Data:
         """About 1 KB of title.principals."""
         return self.head(self.imdb("title.principals", gzip=False), 24)
 
-    def head(self, dataset: Dataset, rows: int) -> Dataset:
+    @staticmethod
+    def head(dataset: Dataset, rows: int) -> Dataset:
         """The first rows of a plain file, for tools too slow for all of it."""
         if rows >= dataset.rows:
             return dataset
         path = dataset.path.with_name(f"{dataset.path.stem}-{rows}{dataset.path.suffix}")
         with dataset.path.open("rb") as source, path.open("wb") as part:
             part.writelines(source.readline() for _ in range(rows + 1))
-        return Dataset(path, dataset.table, rows, dataset.delimiter)
+        return dataclasses.replace(dataset, path=path, rows=rows)
 
-    def parts(self, dataset: Dataset, parts: int) -> Sequence[Path]:
+    @staticmethod
+    def parts(dataset: Dataset, parts: int) -> Sequence[Path]:
         """A plain file without its header, cut at line ends into files of about equal size."""
         paths = [dataset.path.with_suffix(f".part{number}") for number in range(parts)]
         with dataset.path.open("rb") as source:
@@ -110,6 +118,10 @@ class Data:
                         part.write(source.read(min(left, BLOCK_BYTES)))
                     part.write(source.readline())
         return paths
+
+    def _fetch(self, what: str, *options: str) -> None:
+        script = str(self.root / "bench/datasets/fetch.py")
+        subprocess.run([sys.executable, script, what, "--out", str(self.folder), *options], check=True)
 
     def _made(self, name: str, *arguments: str) -> Path:
         path = self.folder / name

@@ -78,6 +78,10 @@ class Outcome:
     @staticmethod
     def from_json(document: dict[str, Any]) -> Outcome:
         """The inverse of `to_json`."""
-        names = {each.name for each in dataclasses.fields(Figure)}
-        figures = [Figure(**{key: value for key, value in each.items() if key in names}) for each in document["figures"]]
+        figures = [Figure(**_without_verdict(each)) for each in document["figures"]]
         return Outcome(**{**document, "figures": figures})
+
+
+def _without_verdict(figure: dict[str, Any]) -> dict[str, Any]:
+    """A verdict follows from the rest and is not stored in a `Figure`."""
+    return {name: value for name, value in figure.items() if name != "verdict"}

@@ -65,8 +65,7 @@ def compare(server: Server, comparison: Comparison, rounds: int, progress: Calla
             run = run_once(server, comparison, side)
             runs[side.name].append(run)
             progress(f"round {number + 1} {side.name}: {run[WALL]:.2f} s")
-    note = "" if len(set(values.values())) == 1 else "stores other values than COPY"
-    return _outcome(comparison, runs, note)
+    return _outcome(comparison, runs, _difference(comparison, values))
 
 
 def run_once(server: Server, comparison: Comparison, side: Side) -> Run:
@@ -82,13 +81,25 @@ def run_once(server: Server, comparison: Comparison, side: Side) -> Run:
     rows = int(server.query(f"SELECT {counts}"))
     if rows != comparison.rows:
         raise WrongRows(f"{side.name} stored {rows} rows of {comparison.rows}")
-    return {WALL: cost.wall_s, CLIENT_CPU: cost.client_cpu_s, SERVER_CPU: server_cpu_s, PEAK_RSS: cost.peak_rss_mib}
+    return {
+        WALL: cost.wall_s,
+        CLIENT_CPU: cost.client_cpu_s,
+        SERVER_CPU: server_cpu_s,
+        PEAK_RSS: cost.peak_rss_mib,
+    }
 
 
 def _fingerprint(server: Server, tables: Sequence[str]) -> str:
     """The same for the same rows in any order."""
     sums = (f"(SELECT sum(hashtextextended(t::text, 0)::numeric) FROM {table} t)" for table in tables)
     return server.query(f"SELECT concat_ws(' ', {', '.join(sums)})")
+
+
+def _difference(comparison: Comparison, values: dict[str, str]) -> str:
+    """What a reader must know where the two sides did not store the same."""
+    if len(set(values.values())) == 1:
+        return ""
+    return "makes its own table" if comparison.theirs.tables else "the two tables differ"
 
 
 def _outcome(comparison: Comparison, runs: dict[str, list[Run]], note: str) -> Outcome:

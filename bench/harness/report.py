@@ -35,7 +35,12 @@ def markdown(document: dict[str, Any]) -> str:
         f"Server: {settings}.",
         "",
     ]
-    if document.get("not_run"):
+    if document["a_against_a"]:
+        head += [
+            "**Every opponent against itself:** the ratios show the noise of the machine, not howdah.",
+            "",
+        ]
+    if document["not_run"]:
         head += [f"Not run: {'; '.join(document['not_run'])}.", ""]
     return "\n".join([*head, table(Outcome.from_json(each) for each in document["outcomes"])])
 
@@ -48,6 +53,11 @@ def table(outcomes: Iterable[Outcome]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"
 
 
+def _escaped(text: str) -> str:
+    """A bar inside a cell would end it."""
+    return text.replace("|", "\\|")
+
+
 def _headline(outcome: Outcome) -> list[Figure]:
     """The figures that get a row: those with a target, and the wall time."""
     return [figure for figure in outcome.figures if figure.target is not None or figure.measure == WALL]
@@ -58,15 +68,15 @@ def _cells(outcome: Outcome, figure: Figure) -> tuple[str, ...]:
     verdict = "**missed**" if figure.verdict == "missed" else figure.verdict
     others = {each.measure: each for each in outcome.figures}
     return (
-        outcome.work,
-        outcome.against,
+        _escaped(outcome.work),
+        _escaped(outcome.against),
         figure.measure,
         _amount(figure.ours, figure.unit),
         _amount(figure.theirs, figure.unit),
         _ratio(figure),
         "" if figure.target is None else f"{sign} {figure.target:g}",
         *(_pair(others.get(name)) for name in (CLIENT_CPU, SERVER_CPU, PEAK_RSS)),
-        "; ".join(word for word in (verdict, outcome.note) if word),
+        _escaped("; ".join(word for word in (verdict, outcome.note) if word)),
     )
 
 

@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from .server import free_port
@@ -82,7 +82,7 @@ class S3Server:
 
     def presign(self, method: str, path: str) -> str:
         """A URL that lets anybody do `method` on `path` for a day."""
-        now = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         scope = f"{now[:8]}/{REGION}/s3/aws4_request"
         query = urllib.parse.urlencode(
             {

@@ -17,7 +17,10 @@ from pathlib import Path
 
 # Everything that differs from a fresh cluster, and why. fsync stays on.
 SETTINGS = {
-    "shared_buffers": ("1GB", "a usual share of this memory; the default of 128 MB is meant to start anywhere"),
+    "shared_buffers": (
+        "1GB",
+        "a usual share of this memory; the default of 128 MB is meant to start anywhere",
+    ),
     "max_wal_size": ("4GB", "as the published experiment: no checkpoint because of WAL inside a run"),
     "checkpoint_timeout": ("30min", "as the published experiment; every run starts right after a CHECKPOINT"),
     "autovacuum": ("off", "or the vacuum of one run's table would run during the next"),
@@ -41,7 +44,7 @@ def free_port() -> int:
     """A TCP port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 class Server:
@@ -96,12 +99,17 @@ class Server:
     def _as_user(self, program: str, *arguments: str) -> None:
         drop = []
         if self.user:
-            drop = ["setpriv", f"--reuid={self.user}", f"--regid={pwd.getpwnam(self.user).pw_gid}", "--clear-groups"]
+            drop = [
+                "setpriv",
+                f"--reuid={self.user}",
+                f"--regid={pwd.getpwnam(self.user).pw_gid}",
+                "--clear-groups",
+            ]
         # The server keeps pg_ctl's streams open: a pipe would never end, so its words go to a file.
         log = self.folder.with_suffix(".log")
         with log.open("wb") as output:
             command = [*drop, "env", "HOME=/tmp", str(self.binaries / program), *arguments]
-            done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            done = subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False)
         text = log.read_text(errors="replace")
         log.unlink()
         if done.returncode != 0:

@@ -18,7 +18,9 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     """One run is enough: a peak is not a matter of noise."""
     dataset = context.data.big_rows()
     context.server.query(
-        "SET client_min_messages TO warning", "DROP TABLE IF EXISTS bigrow", "CREATE TABLE bigrow (id bigint, body text)"
+        "SET client_min_messages TO warning",
+        "DROP TABLE IF EXISTS bigrow",
+        "CREATE TABLE bigrow (id bigint, body text)",
     )
     ours = context.load(dataset, "--jobs", str(JOBS))
     work = f"{dataset.path.stat().st_size / 1e9:.1f} GB csv with rows of 8 MB, {JOBS} jobs"
@@ -27,7 +29,9 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     outcome = Outcome("memory", work, "", [peak, wall])
     if ours:
         try:
-            run = paired.run_once(context.server, Comparison("memory", work, ours, ours, ["bigrow"], dataset.rows), ours)
+            run = paired.run_once(
+                context.server, Comparison("memory", work, ours, ours, ["bigrow"], dataset.rows), ours
+            )
         except (CommandFailed, WrongRows) as error:
             context.skip(f"{work}: {error}")
         else:

@@ -1,7 +1,7 @@
 """Every rival that installs, on the same files as howdah; the target is never to be slower.
 
-A rival far too slow for a whole file gets its first rows, and so does howdah for that comparison. A rival whose
-table differs from COPY's (it keeps the quotes of IMDb's lists, say) is told so in its row.
+A rival far too slow for a whole file gets its first rows, and so does howdah for that comparison. Where a
+rival's table differs from howdah's (it keeps the quotes of IMDb's lists, say), the row says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.data import Dataset
 from harness.outcome import WALL, Outcome, Target
 from harness.paired import Side
 
-from .psql import load_of, psql
+from .psql import load_of
 
 RIVALS = (
     parallel_copy,
@@ -49,7 +49,6 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     principals = context.data.imdb("title.principals", gzip=False)
     gzip = context.data.imdb("title.principals", gzip=True)
     lineitem = context.data.lineitem()
-    yield context.compare("rivals", lineitem, context.load(lineitem), psql(context, lineitem), NEVER_SLOWER)
     for dataset in (principals, lineitem):
         for rival in installed:
             yield against(context, rival, dataset, tools)
@@ -70,8 +69,8 @@ def is_installed(rival: ModuleType, tools: Tools, context: Context) -> bool:
 
 def against(context: Context, rival: ModuleType, dataset: Dataset, tools: Tools) -> Outcome | None:
     """One rival on one file."""
-    rows_max = getattr(rival, "ROWS_MAX", None)
-    slow = rows_max is not None and rows_max < dataset.rows
+    rows_max: int = getattr(rival, "ROWS_MAX", dataset.rows)
+    slow = rows_max < dataset.rows
     if slow:
         dataset = context.data.head(dataset, rows_max)
     own_table = getattr(rival, "OWN_TABLE", None)

@@ -20,7 +20,7 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     work = f"splitting alone, quoted CSV, {path.stat().st_size / 1e6:.0f} MB, one core"
     figure = Figure("throughput", "GB/s", target=GB_PER_S_MIN, higher_is_better=True)
     outcome = Outcome("split_only", work, "", [figure])
-    done = subprocess.run([*EXAMPLE, str(path)], cwd=context.root, capture_output=True, text=True)
+    done = subprocess.run([*EXAMPLE, str(path)], cwd=context.root, capture_output=True, text=True, check=False)
     rates = [float(rate) for rate in re.findall(r"([0-9.]+) GB/s", done.stdout)]
     if done.returncode == 0 and rates:
         figure.ours = statistics.median(rates)
