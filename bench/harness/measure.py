@@ -50,6 +50,10 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout
         watchdog.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
+        except KeyboardInterrupt:
+            # In a session of its own, the command does not get the terminal's signal.
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
         finally:
             watchdog.cancel()
         wall_s = time.perf_counter() - start

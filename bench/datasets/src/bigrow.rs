@@ -41,3 +41,18 @@ impl Rows for BigRow {
         out.push(b'\n');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Limit, write_rows};
+
+    #[test]
+    fn the_thousandth_row_is_huge() {
+        let mut bytes = Vec::new();
+        write_rows(&mut bytes, &mut BigRow::new(1, 100_000), Limit::Rows(1_001)).unwrap();
+        let lengths: Vec<usize> = bytes.split(|&byte| byte == b'\n').map(<[u8]>::len).collect();
+        assert_eq!(lengths[1_000], "1000,".len() + 100_000);
+        assert!(lengths[1_001] < 100 && lengths[999] < 100);
+    }
+}

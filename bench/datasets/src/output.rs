@@ -71,3 +71,28 @@ pub fn write_rows(out: &mut dyn Write, rows: &mut dyn Rows, limit: Limit) -> io:
         written.rows += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::imdb::Table;
+    use std::io::Read;
+
+    #[test]
+    fn the_gzip_file_holds_the_plain_file() {
+        let folder = std::env::temp_dir().join(format!("howdah-datasets-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [plain, gzip] = [false, true].map(|gzip| {
+            let path = folder.join(if gzip { "t.gz" } else { "t" });
+            let mut rows = Table::Akas.rows(1, 1_000);
+            let written = write_file(&path, gzip, rows.as_mut(), Limit::Rows(50_000)).unwrap();
+            (written, std::fs::read(path).unwrap())
+        });
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(gzip.1.as_slice()).read_to_end(&mut unpacked).unwrap();
+        assert!(unpacked == plain.1, "the two differ");
+        assert_eq!(gzip.0, plain.0);
+        assert_eq!(plain.0, Written { rows: 50_000, plain_bytes: plain.1.len() as u64 });
+    }
+}

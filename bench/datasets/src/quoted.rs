@@ -61,3 +61,20 @@ impl Rows for Quoted {
         out.push(b'\n');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Limit, write_rows};
+
+    #[test]
+    fn most_newlines_are_data_and_quotes_are_balanced() {
+        let mut bytes = Vec::new();
+        let written = write_rows(&mut bytes, &mut Quoted::new(1), Limit::Bytes(200_000)).unwrap();
+        assert!(written.plain_bytes >= 200_000 && written.plain_bytes == bytes.len() as u64);
+        assert_eq!(bytes.iter().filter(|&&byte| byte == b'"').count() % 2, 0);
+        let newlines = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let inside = newlines - written.rows - 1;
+        assert!(inside > written.rows, "{inside} newlines inside {} rows", written.rows);
+    }
+}

@@ -48,3 +48,20 @@ impl Rows for SensorLog {
         out.push(b'\n');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Limit, write_rows};
+
+    #[test]
+    fn rows_are_spread_evenly_over_the_days() {
+        let mut bytes = Vec::new();
+        write_rows(&mut bytes, &mut SensorLog::new(1, 800, 8), Limit::Rows(800)).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        for day in 1..=8 {
+            assert_eq!(text.matches(&format!(",2015-01-{day:02} ")).count(), 100);
+        }
+        assert!(text.lines().nth(1).unwrap().ends_with(",2015-01-01 00:00:00"), "{text}");
+    }
+}

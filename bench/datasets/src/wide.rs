@@ -35,3 +35,18 @@ impl Rows for Wide {
         end_line(out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{Limit, write_rows};
+
+    #[test]
+    fn every_row_has_all_columns() {
+        let mut bytes = Vec::new();
+        write_rows(&mut bytes, &mut Wide::new(1, 1_600), Limit::Rows(10)).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.lines().count(), 11);
+        assert!(text.lines().all(|line| line.split(',').count() == 1_600));
+    }
+}
