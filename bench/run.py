@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -101,6 +102,8 @@ def main() -> None:
     if chosen.markdown:
         print(report.markdown(json.loads(chosen.markdown.read_text())))
         return
+    # psql of the tests, where the system has none.
+    os.environ["PATH"] += f":{ROOT / 'target/servers/psql/bin'}"
     document = measure(chosen)
     path = save(document, chosen.results)
     print(report.markdown(document))
