@@ -20,13 +20,6 @@ def command(load: Load, _: Tools) -> list[str]:
     """As many workers as cores, as its manual advises."""
     schema, name = load.schema_and_name
     delimiter = "\\t" if load.delimiter == "\t" else load.delimiter
-    options = ["--schema", schema, "--table", name, "--file", load.file, "--workers", str(load.cores)]
-    return [
-        "timescaledb-parallel-copy",
-        "--connection",
-        load.url,
-        *options,
-        "--skip-header",
-        "--split",
-        delimiter,
-    ]
+    source = ["--file", load.file, "--skip-header", "--split", delimiter]
+    target = ["--connection", load.url, "--schema", schema, "--table", name, "--workers", str(load.cores)]
+    return ["timescaledb-parallel-copy", *source, *target]

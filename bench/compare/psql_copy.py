@@ -12,19 +12,14 @@ GZIP_NAME = "zcat | psql \\copy"
 
 def command(load: Load) -> list[str]:
     """psql reads the file."""
-    return [
-        "psql",
-        "-X",
-        "-q",
-        "-d",
-        load.conninfo,
-        "-c",
-        f"\\copy {load.table} FROM '{load.file}' {load.copy_options}",
-    ]
+    return _psql(load, f"\\copy {load.table} FROM '{load.file}' {load.copy_options}")
 
 
 def gzip_command(load: Load) -> list[str]:
     """zcat decompresses into psql."""
-    statement = f"\\copy {load.table} FROM STDIN {load.copy_options}"
-    psql = shlex.join(["psql", "-X", "-q", "-d", load.conninfo, "-c", statement])
+    psql = shlex.join(_psql(load, f"\\copy {load.table} FROM STDIN {load.copy_options}"))
     return ["bash", "-o", "pipefail", "-c", f"zcat {shlex.quote(load.file)} | {psql}"]
+
+
+def _psql(load: Load, statement: str) -> list[str]:
+    return ["psql", "-X", "-q", "-d", load.conninfo, "-c", statement]

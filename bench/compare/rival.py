@@ -59,21 +59,11 @@ class Tools:
         """Installs packages into the environment, which is made when first needed."""
         if not self.python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(self.venv)], check=True)
-        command = [
-            str(self.python),
-            "-m",
-            "pip",
-            "--quiet",
-            "--disable-pip-version-check",
-            "install",
-            *packages,
-        ]
+        command = [str(self.python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *packages]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise NotInstalled(f"pip install {' '.join(packages)}: {done.stderr.strip().splitlines()[-1:]}")
 
     def python_command(self, module: str, load: Load) -> list[str]:
         """Runs `module` of this package for `load`; interpreter start and imports are part of what a user waits for."""
-        start = f"import runpy, sys; sys.path.insert(0, {str(self.bench)!r}); "
-        start += f"runpy.run_module({module!r}, run_name='__main__')"
-        return [str(self.python), "-c", start, json.dumps(asdict(load))]
+        return ["env", f"PYTHONPATH={self.bench}", str(self.python), "-m", module, json.dumps(asdict(load))]

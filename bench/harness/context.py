@@ -78,8 +78,8 @@ class Context:
         try:
             return paired.compare(self.server, comparison, self.rounds, self.say)
         except (CommandFailed, WrongRows) as error:
-            self.say(str(error))
-            self.skip(f"{comparison.work} against {theirs.name}: {str(error).strip().splitlines()[-1]}")
+            self.say(getattr(error, "output", ""))
+            self.skip(f"{comparison.work} against {theirs.name}: {error}")
             return None
 
     def skip(self, reason: str) -> None:

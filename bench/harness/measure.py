@@ -30,7 +30,12 @@ class Cost:
 
 
 class CommandFailed(Exception):
-    """The command ended with an error or ran out of time; the message holds the end of its output."""
+    """The command ended with an error or ran out of time; `output` is the end of what it printed."""
+
+    def __init__(self, command: Sequence[str], returncode: int, wall_s: float, output: str) -> None:
+        self.output = output
+        last_line = (output.strip().splitlines() or ["it printed nothing"])[-1]
+        super().__init__(f"{command[0]} ended with {returncode} after {wall_s:.1f} s: {last_line}")
 
 
 def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 900) -> Cost:
@@ -61,5 +66,5 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout
         if process.returncode != 0:
             output.seek(0)
             text = output.read().decode(errors="replace")[-TAIL_CHARACTERS:]
-            raise CommandFailed(f"{command[0]} ended with {process.returncode} after {wall_s:.1f} s: {text}")
+            raise CommandFailed(command, process.returncode, wall_s, text)
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
