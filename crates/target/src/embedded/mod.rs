@@ -248,7 +248,8 @@ mod tests {
         assert!(server.stop().unwrap());
         assert!(!server.stop().unwrap());
         let mut somebody = Command::new("sleep");
-        somebody.arg("600");
+        // Without our pipes: a failing test must not keep its reader waiting.
+        somebody.arg("60").stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         if let Some(account) = &server.account {
             account.apply(&mut somebody);
         }
