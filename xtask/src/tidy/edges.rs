@@ -23,11 +23,7 @@ const ALLOWED: &[Edges] = &[
     ("howdah-dashboard", &["howdah-model"], &["howdah-testkit"]),
     ("howdah-testkit", &["howdah-model", "howdah-target"], &[]),
     ("howdah-python", &["howdah-model", "howdah-engine", "howdah-cli"], &["howdah-testkit"]),
-    (
-        "howdah-bench",
-        &["howdah-model", "howdah-source", "howdah-transcode", "howdah-engine"],
-        &["howdah-testkit"],
-    ),
+    ("howdah-datasets", &[], &[]),
     ("howdah-fuzz", &["howdah-model", "howdah-transcode"], &[]),
     ("xtask", &["howdah-model", "howdah-cli"], &[]),
 ];
