@@ -30,12 +30,13 @@ test-rust:
 
 test-python:
 	.ci/test-python
+	python3 -m unittest discover --quiet -s bench -t bench
 
 demo: build
 	@if [ -x demo/run ]; then demo/run; else target/release/howdah --help; fi
 
 bench: build
-	@if [ -x bench/run ]; then bench/run; else echo "bench/run is not there yet"; fi
+	bench/run.py
 
 fuzz:
 	.ci/fuzz
