@@ -11,7 +11,7 @@ use tokio_postgres::error::{DbError, SqlState};
 /// An error of a running session. `doing` completes "while ...".
 pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error {
     if let Some(db) = error.as_db_error() {
-        return server_error(db, db.message());
+        return server_error(db, &format!("the server says: {}", db.message()));
     }
     if error.is_closed() || io_source(error).is_some() {
         let cause = io_source(error).map(|e| format!(": {e}")).unwrap_or_default();
@@ -25,10 +25,10 @@ pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error
     Error::new(ErrorKind::Internal, format!("{error} while {doing}{cause}"))
 }
 
-/// The server's error with this text, its kind decided by SQLSTATE alone.
+/// An error with this text for what the server reported, its kind decided by SQLSTATE alone.
 pub(crate) fn server_error(db: &DbError, message: &str) -> Error {
     let code = db.code().code();
-    let error = Error::new(kind_of_sqlstate(code), format!("the server says: {message}")).with_sqlstate(code);
+    let error = Error::new(kind_of_sqlstate(code), message).with_sqlstate(code);
     match server_hint(db) {
         Some(hint) => error.with_hint(hint),
         None => error,

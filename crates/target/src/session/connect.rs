@@ -12,7 +12,7 @@ use std::error::Error as _;
 use std::net::IpAddr;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
-use tokio_postgres::{Config, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres::{Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The oldest server howdah is tested with.
@@ -26,7 +26,9 @@ struct Failure {
 
 /// Opens a session with the first host that will do.
 pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
-    let connector = tls::connector(&info.tls)?;
+    // Sockets and sslmode=disable must not fail for want of certificate files that they do not use.
+    let may_use_tls = info.tls.mode != Wanted::Disable && info.hosts.iter().any(|host| !host.is_unix());
+    let connector = may_use_tls.then(|| tls::connector(&info.tls)).transpose()?;
     let passes: &[SessionAttrs] = match info.session_attrs {
         SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
         _ => std::slice::from_ref(&info.session_attrs),
@@ -38,7 +40,7 @@ pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
             fastrand::shuffle(&mut hosts);
         }
         for host in hosts {
-            match connect_host(info, host, *attrs, &connector).await {
+            match connect_host(info, host, *attrs, connector.as_ref()).await {
                 Ok(session) => return Ok(session),
                 Err(failure) if failure.try_next => last = Some(failure.error),
                 Err(failure) => return Err(failure.error),
@@ -52,7 +54,7 @@ async fn connect_host(
     info: &Conninfo,
     host: &Host,
     attrs: SessionAttrs,
-    connector: &MakeRustlsConnect,
+    connector: Option<&MakeRustlsConnect>,
 ) -> Result<Session, Failure> {
     let mut last = None;
     for address in addresses(info, host).await? {
@@ -100,7 +102,7 @@ async fn connect_address(
     host: &Host,
     address: Option<IpAddr>,
     attrs: SessionAttrs,
-    connector: &MakeRustlsConnect,
+    connector: Option<&MakeRustlsConnect>,
 ) -> Result<Session, Failure> {
     let (first, second) = match (address, info.tls.mode) {
         (None, _) | (_, Wanted::Disable) => (SslMode::Disable, None),
@@ -133,7 +135,7 @@ async fn open(
     host: &Host,
     address: Option<IpAddr>,
     ssl_mode: SslMode,
-    connector: &MakeRustlsConnect,
+    connector: Option<&MakeRustlsConnect>,
 ) -> Result<Opened, tokio_postgres::Error> {
     let mut config = Config::new();
     config.user(&info.user).dbname(&info.database).application_name(&info.application_name);
@@ -166,9 +168,18 @@ async fn open(
         }
         (_, None) => {}
     }
-    let (client, connection) = config.connect(connector.clone()).await?;
-    let major = connection.parameter("server_version").map_or(0, leading_number);
-    Ok((client, Box::pin(connection), major))
+    match connector.filter(|_| ssl_mode != SslMode::Disable) {
+        Some(connector) => {
+            let (client, connection) = config.connect(connector.clone()).await?;
+            let major = connection.parameter("server_version").map_or(0, leading_number);
+            Ok((client, Box::pin(connection), major))
+        }
+        None => {
+            let (client, connection) = config.connect(NoTls).await?;
+            let major = connection.parameter("server_version").map_or(0, leading_number);
+            Ok((client, Box::pin(connection), major))
+        }
+    }
 }
 
 fn leading_number(text: &str) -> u32 {

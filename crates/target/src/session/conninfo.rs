@@ -42,6 +42,9 @@ pub(super) struct TlsSettings {
     pub(super) mode: SslMode,
     /// `sslnegotiation=direct`: no SSLRequest round trip; servers from 17 on.
     pub(super) direct: bool,
+    /// TLS versions 1.2 and 1.3, as `ssl_min_protocol_version` and `ssl_max_protocol_version` leave them.
+    pub(super) tls12: bool,
+    pub(super) tls13: bool,
     /// `sslsni`.
     pub(super) server_name_indication: bool,
     /// `sslrootcert`; `None` is the default file.
@@ -279,9 +282,13 @@ fn tls_settings(words: &Words, around: &Surroundings) -> Result<TlsSettings> {
     if direct && mode < SslMode::Require {
         return weak("sslnegotiation=direct", "require (or a stronger one)");
     }
+    // Older versions than 1.2 are not offered: a lower minimum allows nothing more, a lower maximum nothing.
+    let minimum = &[("TLSv1", true), ("TLSv1.1", true), ("TLSv1.2", true), ("TLSv1.3", false)];
     Ok(TlsSettings {
         mode,
         direct,
+        tls12: choice(words, "ssl_min_protocol_version", true, minimum)?,
+        tls13: choice(words, "ssl_max_protocol_version", true, &[("TLSv1.2", false), ("TLSv1.3", true)])?,
         server_name_indication: choice(words, "sslsni", true, &[("0", false), ("1", true)])?,
         root_cert: value(words, "sslrootcert").map(str::to_owned),
         cert: value(words, "sslcert").map(str::to_owned),

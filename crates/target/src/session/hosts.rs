@@ -45,6 +45,11 @@ impl Host {
         }
     }
 
+    /// A unix socket, on which TLS is never used.
+    pub(super) fn is_unix(&self) -> bool {
+        matches!(self.address, Address::Unix(_))
+    }
+
     /// What the first field of a password file is compared with.
     pub(super) fn password_file_name(&self) -> String {
         match &self.address {

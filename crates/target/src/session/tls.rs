@@ -6,9 +6,11 @@
 use super::conninfo::{SslMode, TlsSettings};
 use super::verifier::Verifier;
 use howdah_model::{Error, ErrorKind, Result};
+use rustls::SupportedProtocolVersion;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::{TLS12, TLS13};
 use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -21,8 +23,10 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
     let verifier =
         Verifier::new(trusted_roots(settings)?, settings.mode == SslMode::VerifyFull, provider.clone());
     let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(ErrorKind::Internal, format!("TLS cannot be set up: {error}")))?
+        .with_protocol_versions(&protocol_versions(settings))
+        .map_err(|_| {
+            usage("ssl_min_protocol_version and ssl_max_protocol_version leave no TLS version".to_owned())
+        })?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match client_identity(settings)? {
@@ -37,6 +41,11 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
     // Servers issue no tickets that would be worth keeping: every session is long.
     config.resumption = rustls::client::Resumption::disabled();
     Ok(MakeRustlsConnect::new(config))
+}
+
+fn protocol_versions(settings: &TlsSettings) -> Vec<&'static SupportedProtocolVersion> {
+    let offered = [(settings.tls13, &TLS13), (settings.tls12, &TLS12)];
+    offered.into_iter().filter(|(wanted, _)| *wanted).map(|(_, version)| version).collect()
 }
 
 fn usage(message: String) -> Error {

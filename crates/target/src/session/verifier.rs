@@ -170,8 +170,8 @@ fn common_name_without_alternatives(certificate: &CertificateDer<'_>) -> Result<
     if alternatives.is_some_and(|(_, names)| names.0.iter().any(names_hosts)) {
         return Ok(None);
     }
-    let attributes = parsed.subject.0.iter().flat_map(|part| part.0.iter());
-    let common_name = attributes.filter(|attribute| attribute.oid == COMMON_NAME).next_back();
+    let mut attributes = parsed.subject.0.iter().flat_map(|part| part.0.iter());
+    let common_name = attributes.rfind(|attribute| attribute.oid == COMMON_NAME);
     Ok(common_name.and_then(|attribute| String::from_utf8(attribute.value.value().to_vec()).ok()))
 }
 

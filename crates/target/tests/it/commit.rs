@@ -77,7 +77,7 @@ on_every_version!(a_bad_value_is_reported_by_line_and_column_without_the_value, 
 });
 
 #[tokio::test]
-async fn begin_claim_and_start_of_copy_are_one_round_trip_and_so_are_data_and_commit() {
+async fn begin_claim_and_start_of_copy_are_one_round_trip() {
     let server = shared(15);
     let mut stage = stage(server, TABLE).await;
     let (port, rule) = proxy::start(server.port).await;

@@ -119,8 +119,12 @@ async fn a_certificate_is_checked_as_sslmode_says() {
         assert!(!stage.connects_with_tls(&format!("{right_host} sslmode=prefer sslrootcert={wrong}")).await);
         assert!(!stage.connects_with_tls("host=127.0.0.1 sslmode=allow").await);
         assert!(!stage.connects_with_tls("host=127.0.0.1 sslmode=disable").await);
+        // A socket needs no TLS and none of its files.
         let socket = stage.server.socket();
-        connect(&format!("{socket} dbname=postgres sslmode=verify-full sslrootcert={good}")).await;
+        connect(&format!("{socket} dbname=postgres sslmode=verify-full sslrootcert=/nowhere")).await;
+        for versions in ["ssl_min_protocol_version=TLSv1.3", "ssl_max_protocol_version=TLSv1.2"] {
+            assert!(stage.connects_with_tls(&format!("host=127.0.0.1 sslmode=require {versions}")).await);
+        }
         let direct = format!("{right_host} sslmode=verify-full sslrootcert={good} sslnegotiation=direct");
         if version >= 17 {
             assert!(stage.connects_with_tls(&direct).await);
@@ -143,6 +147,8 @@ async fn settings_that_cannot_be_honoured_are_refused_before_connecting() {
     let to = "host=127.0.0.1 port=1 user=x";
     let roots = refused(&format!("{to} sslmode=verify-full sslrootcert=/nowhere/root.crt")).await;
     assert_eq!(roots.kind(), ErrorKind::Usage, "{roots}");
+    let none = "sslmode=require ssl_min_protocol_version=TLSv1.3 ssl_max_protocol_version=TLSv1.2";
+    assert_eq!(refused(&format!("{to} {none}")).await.kind(), ErrorKind::Usage);
     for weak in [
         "sslmode=require sslrootcert=system",
         "sslmode=prefer sslnegotiation=direct",
