@@ -6,6 +6,7 @@
 use crate::error::session_error;
 use crate::session::Session;
 use howdah_model::{Error, ErrorKind, Result};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// An encoding is readable if it is the database's own, needs no conversion because one of the two is
@@ -37,7 +38,7 @@ pub async fn to_utf8(session: &Session, bytes: &[u8], encoding: &str) -> Result<
     match rows {
         Ok(rows) => Ok(rows.first().map(|row| row.get(0)).unwrap_or_default()),
         // character_not_in_repertoire, untranslatable_character
-        Err(error) if matches!(error.code().map(|code| code.code()), Some("22021" | "22P05")) => {
+        Err(error) if matches!(error.code().map(SqlState::code), Some("22021" | "22P05")) => {
             Err(Error::new(ErrorKind::Record, format!("the header is not valid {encoding}")))
         }
         Err(error) => Err(session_error(&error, "reading the header")),

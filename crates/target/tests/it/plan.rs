@@ -47,11 +47,13 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
     Plan {
         job_id: job_id.to_owned(),
         work_key: "work".to_owned(),
+        identity: "identity".to_owned(),
         job,
         server_version: 150_000,
         chunk_bytes: 1 << 24,
         record_bytes_max: 1 << 26,
         format: Format::csv(),
+        recode: None,
         tables: vec![table],
         files: vec![file],
     }
