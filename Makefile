@@ -33,7 +33,7 @@ test-python:
 	python3 -m unittest discover --quiet -s bench -t bench
 
 demo: build
-	@if [ -x demo/run ]; then demo/run; else target/release/howdah --help; fi
+	demo/run
 
 bench: build
 	bench/run.py
