@@ -46,8 +46,9 @@ pub fn text(summary: &Summary) -> String {
     let _ = writeln!(text, "time   {}", stages(summary));
     if !summary.waits.is_empty() {
         let _ = writeln!(text, "waits  {}", waits(summary));
+        let _ = writeln!(text, "limit  {}", limit(summary));
     }
-    let _ = writeln!(text, "retries {}", summary.retries);
+    let _ = writeln!(text, "tries  {}", retries(summary.retries));
     list_files(&mut text, summary);
     let _ = write!(text, "{}", verdict(summary));
     text
@@ -98,6 +99,51 @@ fn waits(summary: &Summary) -> String {
     format!("{} of the sessions' time", shown.join(", "))
 }
 
+fn retries(count: u64) -> String {
+    match count {
+        0 => "nothing had to be tried again".to_owned(),
+        count => format!(
+            "{} {} tried again after a failure",
+            show_count(count),
+            plural(count, "step was", "steps were")
+        ),
+    }
+}
+
+/// What held the load back, told from the wait events of the sessions that copied
+/// (<https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE>).
+fn limit(summary: &Summary) -> String {
+    let mut causes: Vec<(&str, f64)> = Vec::new();
+    for (wait, share) in &summary.waits {
+        let cause = cause(wait);
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, sum)) => *sum += share,
+            None => causes.push((cause, *share)),
+        }
+    }
+    causes.sort_by(|one, other| other.1.total_cmp(&one.1));
+    match causes.first() {
+        Some((cause, share)) => format!("{cause} ({:.0} % of what the sessions were seen at)", share * 100.0),
+        None => "-".to_owned(),
+    }
+}
+
+fn cause(wait: &str) -> &'static str {
+    match wait {
+        "CPU" => "the server's CPU",
+        "Client:ClientRead" => "the client: reading, decompressing and sending",
+        "Lock:extend" => "the lock for extending the table",
+        "LWLock:WALInsert" | "LWLock:WALWrite" => "WAL, written by one session at a time",
+        _ if wait.starts_with("IO:WAL") => "writing WAL",
+        _ if wait.starts_with("IO:") => "the server's storage",
+        _ if wait.starts_with("LWLock:") || wait.starts_with("Buffer") => {
+            "the server's buffer and other internal locks"
+        }
+        _ if wait.starts_with("Lock:") => "locks held by other sessions",
+        _ => "other waits of the server",
+    }
+}
+
 fn list_files(text: &mut String, summary: &Summary) {
     let all = summary.files.len() <= FILES_LISTED;
     for file in summary.files.iter().filter(|file| all || !file.done).take(FILES_LISTED) {
@@ -105,7 +151,7 @@ fn list_files(text: &mut String, summary: &Summary) {
         let _ = writeln!(
             text,
             "file   {} -> {}: {} rows, {}{state}",
-            file.location,
+            short(&file.location),
             file.table,
             show_count(file.rows_stored),
             show_bytes(file.bytes_read)
@@ -120,6 +166,13 @@ fn list_files(text: &mut String, summary: &Summary) {
             show_count(summary.files.len() as u64)
         );
     }
+}
+
+/// Paths below the current directory are shown as the user would type them.
+pub(crate) fn short(location: &str) -> &str {
+    let here = std::env::current_dir().ok();
+    let below = here.as_deref().and_then(|here| location.strip_prefix(here.to_str()?)?.strip_prefix('/'));
+    below.filter(|below| !below.is_empty()).unwrap_or(location)
 }
 
 fn sessions(count: u32) -> String {

@@ -108,7 +108,7 @@ pub fn read(path: &Path, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
 fn parse(text: &str) -> Result<JobFile> {
     toml::from_str(text).map_err(|error| {
         // The library's message quotes the file; its first line and the place are enough.
-        let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         Error::new(ErrorKind::Usage, format!("line {line}: {}", error.message()))
             .with_hint("the names in a job file are those of the options of `howdah load`")
     })

@@ -2,6 +2,7 @@
 //!
 //! A listener of the engine's events like any other; it counts, and redraws a few times a second.
 
+use crate::account;
 use crate::printer::Printer;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::{Event, Listener, Plan};
@@ -141,7 +142,7 @@ impl State {
             && open < BARS_MAX
         {
             let bar = screen.insert_before(total, ProgressBar::new(file.stored_bytes.unwrap_or(0)));
-            bar.set_style(style(file.stored_bytes.is_some(), &short(&file.location)));
+            bar.set_style(style(file.stored_bytes.is_some(), &name(&file.location)));
             file.bar = Some(bar);
         }
         if let Some(bar) = &file.bar {
@@ -166,7 +167,12 @@ impl State {
         if let Some(bar) = file.bar.take() {
             bar.finish_and_clear();
         }
-        format!("{}: {} rows from {}", file.location, show_count(file.rows), show_bytes(file.bytes_read))
+        format!(
+            "{}: {} rows from {}",
+            account::short(&file.location),
+            show_count(file.rows),
+            show_bytes(file.bytes_read)
+        )
     }
 
     fn end(&mut self) {
@@ -214,7 +220,7 @@ fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
 }
 
 /// The last part of a location, as far as it fits.
-fn short(location: &str) -> String {
+fn name(location: &str) -> String {
     const SHOWN: usize = 28;
     let name = location.rsplit('/').next().unwrap_or(location);
     let from = name.chars().count().saturating_sub(SHOWN);

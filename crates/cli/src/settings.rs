@@ -1,6 +1,7 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
+use crate::printer::Printer;
 use crate::{job_file, units};
 use howdah_engine::model::{
     ColumnChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result, SourceSpec,
@@ -75,10 +76,13 @@ impl Settings {
 ///
 /// # Errors
 /// Those of [`Connection::resolve`].
-pub async fn connection(to: Option<String>) -> Result<Connection> {
-    tokio::task::spawn_blocking(move || Connection::resolve(to.as_deref())).await.map_err(|error| {
+pub async fn connection(to: Option<String>, printer: &Printer) -> Result<Connection> {
+    let resolved = tokio::task::spawn_blocking(move || Connection::resolve(to.as_deref())).await;
+    let connection = resolved.map_err(|error| {
         Error::new(ErrorKind::Internal, format!("resolving the connection failed: {error}"))
-    })?
+    })??;
+    connection.warnings().iter().for_each(|warning| printer.say(&format!("warning: {warning}")));
+    Ok(connection)
 }
 
 /// The schema that keeps the ledger, for the verbs that need one.
@@ -108,7 +112,7 @@ fn jobs(run: &RunOptions) -> Result<Jobs> {
 
 fn format(options: &FormatOptions) -> Result<Format> {
     let mut format = match (&options.copy_options, options.format) {
-        (Some(text), _) => return with_default_encoding(copy_options::parse(text)?),
+        (Some(text), _) => return copy_options::parse(text),
         (None, None | Some(FormatName::Csv)) => Format::csv(),
         (None, Some(FormatName::Text)) => Format::text(),
     };
@@ -136,15 +140,6 @@ fn format(options: &FormatOptions) -> Result<Format> {
     format.force_not_null = choice(options.force_not_null.as_deref());
     format.default.clone_from(&options.default);
     copy_options::check(&format)?;
-    with_default_encoding(format)
-}
-
-/// As psql, COPY reads files in the client's encoding unless told.
-fn with_default_encoding(mut format: Format) -> Result<Format> {
-    if format.encoding.is_none() {
-        format.encoding =
-            std::env::var("PGCLIENTENCODING").ok().filter(|name| !name.is_empty() && name != "auto");
-    }
     Ok(format)
 }
 

@@ -46,6 +46,16 @@ impl Connection {
         self.conninfo.is_local().then(|| u32::try_from(cpus.get()).unwrap_or(u32::MAX))
     }
 
+    /// The encoding that PGCLIENTENCODING or the conninfo names: as with psql, files are in it unless told.
+    pub fn client_encoding(&self) -> Option<&str> {
+        self.conninfo.client_encoding().filter(|name| *name != "auto")
+    }
+
+    /// What the user should know about the connection's files, such as a password file others can read.
+    pub fn warnings(&self) -> &[String] {
+        self.conninfo.warnings()
+    }
+
     /// For people: no password.
     pub fn display(&self) -> String {
         self.conninfo.display()

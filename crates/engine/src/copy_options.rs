@@ -32,7 +32,7 @@ enum Value {
 /// and for options that howdah has its own answer to.
 pub fn parse(text: &str) -> Result<Format> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(syntax("it is too long".to_owned()));
+        return Err(syntax("it is too long"));
     }
     let options = read_list(text)?;
     let mut format = match find(&options, "format") {
@@ -68,17 +68,17 @@ fn read_list(text: &str) -> Result<Vec<(String, Value)>> {
         token = scanner.next()?;
     }
     if token != Some(Token::Mark('(')) {
-        return Err(syntax("expected an opening parenthesis".to_owned()));
+        return Err(syntax("expected an opening parenthesis"));
     }
     let mut options = Vec::new();
     let mut names = BTreeSet::new();
     loop {
         let Some(Token::Word(name)) = scanner.next()? else {
-            return Err(syntax("expected the name of an option".to_owned()));
+            return Err(syntax("expected the name of an option"));
         };
         let (value, end) = read_value(&mut scanner)?;
         if !names.insert(name.clone()) {
-            return Err(syntax(format!("option {} is given twice", name.to_uppercase())));
+            return Err(syntax(&format!("option {} is given twice", name.to_uppercase())));
         }
         options.push((name, value));
         match end {
@@ -88,7 +88,7 @@ fn read_list(text: &str) -> Result<Vec<(String, Value)>> {
     }
     match scanner.next()? {
         None => Ok(options),
-        Some(_) => Err(syntax("there is more after the closing parenthesis".to_owned())),
+        Some(_) => Err(syntax("there is more after the closing parenthesis")),
     }
 }
 
@@ -99,11 +99,11 @@ fn read_value(scanner: &mut Scanner<'_>) -> Result<(Value, Token)> {
         Some(Token::Mark('*')) => Value::All,
         Some(Token::Mark('(')) => Value::List(read_columns(scanner)?),
         Some(Token::Word(text) | Token::Text(text) | Token::Quoted(text)) => Value::One(text),
-        Some(Token::Mark(_)) | None => return Err(syntax("an option has no end".to_owned())),
+        Some(Token::Mark(_)) | None => return Err(syntax("an option has no end")),
     };
     match scanner.next()? {
         Some(end @ Token::Mark(',' | ')')) => Ok((value, end)),
-        _ => Err(syntax("expected a comma or a closing parenthesis".to_owned())),
+        _ => Err(syntax("expected a comma or a closing parenthesis")),
     }
 }
 
@@ -112,12 +112,12 @@ fn read_columns(scanner: &mut Scanner<'_>) -> Result<Vec<String>> {
     loop {
         match scanner.next()? {
             Some(Token::Word(name) | Token::Quoted(name)) => columns.push(name),
-            _ => return Err(syntax("expected the name of a column".to_owned())),
+            _ => return Err(syntax("expected the name of a column")),
         }
         match scanner.next()? {
             Some(Token::Mark(',')) => {}
             Some(Token::Mark(')')) => return Ok(columns),
-            _ => return Err(syntax("a list of columns does not end".to_owned())),
+            _ => return Err(syntax("a list of columns does not end")),
         }
     }
 }
@@ -154,7 +154,7 @@ fn apply(format: &mut Format, name: &str, value: &Value) -> Result<()> {
                 format!("{} is an option of COPY TO", name.to_uppercase()),
             ));
         }
-        _ => return Err(syntax(format!("there is no option {}", name.to_uppercase()))),
+        _ => return Err(syntax(&format!("there is no option {}", name.to_uppercase()))),
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn one(name: &str, value: &Value) -> Result<String> {
     match value {
         Value::One(text) => Ok(text.clone()),
         Value::Absent | Value::All | Value::List(_) => {
-            Err(syntax(format!("option {} takes one value", name.to_uppercase())))
+            Err(syntax(&format!("option {} takes one value", name.to_uppercase())))
         }
     }
 }
@@ -195,7 +195,7 @@ fn choice(name: &str, value: &Value) -> Result<ColumnChoice> {
         Value::All => Ok(ColumnChoice::All),
         Value::List(columns) => Ok(ColumnChoice::Named(columns.clone())),
         Value::Absent | Value::One(_) => {
-            Err(syntax(format!("option {} takes a list of columns or *", name.to_uppercase())))
+            Err(syntax(&format!("option {} takes a list of columns or *", name.to_uppercase())))
         }
     }
 }

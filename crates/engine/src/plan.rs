@@ -21,6 +21,7 @@ use howdah_model::{Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result,
 use howdah_target::copy;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, catalog, encoding};
+use howdah_transcode::encode::Rewriter;
 use identity::Identity;
 use std::collections::BTreeMap;
 
@@ -60,25 +61,35 @@ pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
     context.stop.guard(plan_all(context, job)).await
 }
 
-async fn plan_all(context: &Context, job: Job) -> Result<Planned> {
+async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
+    if job.format.encoding.is_none() {
+        job.format.encoding = context.connection.client_encoding().map(str::to_owned);
+    }
     let found = sources::find(context, &job).await?;
     let session = open_patiently(context, &job).await?;
     let recode = recoding(&session, &job.format).await?;
-    let mut heads = head::read_all(&session, &job, recode.as_deref(), found).await?;
+    let format = as_sent(&job.format, recode.as_deref());
+    let mut heads = head::read_all(&session, &format, recode.as_deref(), found).await?;
     // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
     heads.sort_by_key(|head| std::cmp::Reverse(head.object().stored_bytes().unwrap_or(u64::MAX)));
 
-    let mut tables = Tables::default();
+    let mut tables = Tables {
+        session: &session,
+        job: &job,
+        format: &format,
+        recode: recode.as_deref(),
+        shapes: BTreeMap::new(),
+        plans: Vec::new(),
+    };
     let mut files = Vec::new();
     for head in &heads {
-        let table_no = tables.plan_for(&session, &job, head, recode.as_deref()).await?;
+        let table_no = tables.plan_for(head).await?;
         files.push(file_plan(head, table_no, recode.is_some()));
     }
     let tables = tables.plans;
     let identity = Identity::new(&job, &files);
     let (job_id, chunk_bytes, history) = identity.settle(&session, &job).await?;
     let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes)?;
-    let format = job.format.clone();
     let plan = Plan {
         job_id,
         work_key: identity.work_key,
@@ -121,71 +132,72 @@ async fn recoding(session: &Session, format: &Format) -> Result<Option<String>> 
     Ok((!readable).then(|| name.clone()))
 }
 
+/// The files' format as the splitter and the server meet it.
+fn as_sent(format: &Format, recode: Option<&str>) -> Format {
+    let encoding = if recode.is_some() { Some("UTF8".to_owned()) } else { format.encoding.clone() };
+    Format { encoding, ..format.clone() }
+}
+
 /// The tables met so far. Files whose headers differ in order have plans of their own for the same table.
-#[derive(Default)]
-struct Tables {
+struct Tables<'a> {
+    session: &'a Session,
+    job: &'a Job,
+    format: &'a Format,
+    recode: Option<&'a str>,
     shapes: BTreeMap<String, Table>,
     plans: Vec<TablePlan>,
 }
 
-impl Tables {
-    async fn plan_for(
-        &mut self,
-        session: &Session,
-        job: &Job,
-        head: &Head,
-        recode: Option<&str>,
-    ) -> Result<u32> {
+impl Tables<'_> {
+    /// The number of the plan for this file's table and columns.
+    async fn plan_for(&mut self, head: &Head) -> Result<u32> {
         let written = &head.table;
         if !self.shapes.contains_key(written) {
-            let shape = catalog::read_table(session, written).await?;
+            let shape = catalog::read_table(self.session, written).await?;
             self.shapes.insert(written.clone(), shape);
         }
         let table = &self.shapes[written];
-        let columns = Columns::choose(job, table, head.names.as_deref())
-            .map_err(|error| error.in_file(head.object().location()))?;
+        let in_file = |error: Error| error.in_file(head.object().location());
+        let columns = Columns::choose(self.job, table, head.names.as_deref()).map_err(in_file)?;
         let known =
             self.plans.iter().position(|plan| plan.table.oid == table.oid && plan.fields == columns.fields);
         let no = match known {
             Some(no) => no,
             None => {
-                let plan = table_plan(session, job, table.clone(), columns, recode)?;
+                let plan = self.table_plan(table.clone(), columns).map_err(in_file)?;
                 self.plans.push(plan);
                 self.plans.len() - 1
             }
         };
         Ok(u32::try_from(no).unwrap_or(u32::MAX))
     }
-}
 
-fn table_plan(
-    session: &Session,
-    job: &Job,
-    table: Table,
-    columns: Columns,
-    recode: Option<&str>,
-) -> Result<TablePlan> {
-    let Columns { fields, mut notes } = columns;
-    let stored: Vec<String> = fields.iter().flatten().cloned().collect();
-    let encode = if fields.iter().any(Option::is_none) { Encode::CopyText } else { Encode::PassThrough };
-    let copy_sql = match encode {
-        Encode::CopyText => copy::text_statement(&table.relation, &stored, None, session.server_version())?,
-        Encode::PassThrough => {
-            let mut format = job.format.clone();
-            if recode.is_some() {
-                format.encoding = Some("UTF8".to_owned());
-            }
-            copy::statement(&table.relation, &stored, &format, session.server_version())?
+    fn table_plan(&self, table: Table, columns: Columns) -> Result<TablePlan> {
+        let Columns { fields, mut notes } = columns;
+        let stored: Vec<String> = fields.iter().flatten().cloned().collect();
+        let rewritten = fields.iter().any(Option::is_none);
+        let (encode, format) = if rewritten {
+            let text = Format { encoding: self.format.encoding.clone(), ..Format::text() };
+            notes.push("records are rewritten to COPY text, because fields are left out".to_owned());
+            (Encode::CopyText, text)
+        } else {
+            (Encode::PassThrough, self.format.clone())
+        };
+        if let Some(encoding) = self.recode {
+            notes.push(format!(
+                "the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way"
+            ));
+        } else if !rewritten {
+            notes.push("COPY takes the bytes as they are: they go untouched".to_owned());
         }
-    };
-    notes.push(match (encode, recode) {
-        (Encode::CopyText, _) => "records are rewritten to COPY text, because fields are left out".to_owned(),
-        (Encode::PassThrough, Some(encoding)) => {
-            format!("the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way")
+        let copy_sql = copy::statement(&table.relation, &stored, &format, self.session.server_version())?;
+        let plan = TablePlan { table, fields, encode, copy_sql, notes };
+        if rewritten {
+            // What cannot be rewritten is said now, not in the middle of the load.
+            Rewriter::new(self.format, &field_targets(&plan, self.format))?;
         }
-        (Encode::PassThrough, None) => "COPY takes the bytes as they are: they go untouched".to_owned(),
-    });
-    Ok(TablePlan { table, fields, encode, copy_sql, notes })
+        Ok(plan)
+    }
 }
 
 fn file_plan(head: &Head, table_no: u32, recoded: bool) -> FilePlan {

@@ -2,6 +2,7 @@
 
 use howdah_model::{Error, ErrorKind, Result};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Raised once, by Ctrl-C or by a Python signal check; never lowered. Clones share the flag.
@@ -43,6 +44,15 @@ impl Stop {
             () = self.wait() => Err(interrupted()),
             done = work => done,
         }
+    }
+
+    /// Sleeps unless the flag is or gets raised.
+    pub async fn sleep(&self, delay: Duration) -> Result<()> {
+        let sleep = async {
+            tokio::time::sleep(delay).await;
+            Ok(())
+        };
+        self.guard(sleep).await
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What happens before the first chunk; what ends a load under way is printed after the account.
 pub async fn load(options: LoadOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(settings::connection(settings.to)).await?;
+    let connection = stop.guard(settings::connection(settings.to, printer)).await?;
     run(settings.job, connection, printer, stop).await
 }
 

@@ -28,7 +28,7 @@ impl Listener for Nobody {
 /// Those of planning.
 pub async fn plan(options: LoadOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(settings::connection(settings.to)).await?;
+    let connection = stop.guard(settings::connection(settings.to, printer)).await?;
     let server = connection.display();
     let context =
         Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };

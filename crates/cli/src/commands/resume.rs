@@ -12,7 +12,7 @@ use howdah_engine::{Stop, history};
 /// # Errors
 /// Those of the ledger and of `load`; `SourceChanged` when the files are not what they were.
 pub async fn resume(options: &ResumeOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
-    let connection = stop.guard(settings::connection(options.target.to.clone())).await?;
+    let connection = stop.guard(settings::connection(options.target.to.clone(), printer)).await?;
     let schema = ledger_schema(&options.target);
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     if row.plan.files.iter().any(|file| !file.rereadable) {

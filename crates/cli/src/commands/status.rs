@@ -15,7 +15,7 @@ use howdah_engine::{Connection, Stop};
 /// # Errors
 /// Those of the connection and the ledger; `Usage` when there is no such job.
 pub async fn status(options: &StatusOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
-    let connection = stop.guard(settings::connection(options.target.to.clone())).await?;
+    let connection = stop.guard(settings::connection(options.target.to.clone(), printer)).await?;
     stop.guard(show(options, &connection, printer)).await
 }
 

@@ -39,7 +39,7 @@ impl<'a> Scanner<'a> {
             '$' => Token::Text(self.dollar()?),
             'e' | 'E' if self.rest.next_if_eq(&'\'').is_some() => Token::Text(self.until('\'', true)?),
             _ if is_word(first) => Token::Word(self.word(first)),
-            _ => return Err(syntax(format!("unexpected character {first:?}"))),
+            _ => return Err(syntax(&format!("unexpected character {first:?}"))),
         };
         Ok(Some(token))
     }
@@ -57,7 +57,7 @@ impl<'a> Scanner<'a> {
         let mut text = String::new();
         loop {
             match self.rest.next() {
-                None => return Err(syntax("a quoted text does not end".to_owned())),
+                None => return Err(syntax("a quoted text does not end")),
                 Some(letter) if letter == quote => {
                     if self.rest.next_if_eq(&quote).is_none() {
                         return Ok(text);
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn escape(&mut self) -> Result<char> {
-        let letter = self.rest.next().ok_or_else(|| syntax("a backslash at the end".to_owned()))?;
+        let letter = self.rest.next().ok_or_else(|| syntax("a backslash at the end"))?;
         match letter {
             'b' => Ok('\u{8}'),
             'f' => Ok('\u{c}'),
@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
         // Codes above ASCII are bytes of the database encoding in PostgreSQL; no option needs them.
         code.and_then(char::from_u32)
             .filter(|_| radix == 16 && digits_max > 2 || code.is_some_and(|code| code < 128))
-            .ok_or_else(|| syntax("an escape that is not a character".to_owned()))
+            .ok_or_else(|| syntax("an escape that is not a character"))
     }
 
     fn dollar(&mut self) -> Result<String> {
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
             match self.rest.next() {
                 Some('$') => break,
                 Some(letter) if is_word(letter) => tag.push(letter),
-                _ => return Err(syntax("a dollar sign that begins no text".to_owned())),
+                _ => return Err(syntax("a dollar sign that begins no text")),
             }
         }
         tag.push('$');
@@ -119,7 +119,7 @@ impl<'a> Scanner<'a> {
                 return Ok(text);
             }
         }
-        Err(syntax("a dollar-quoted text does not end".to_owned()))
+        Err(syntax("a dollar-quoted text does not end"))
     }
 }
 
@@ -128,7 +128,7 @@ fn is_word(letter: char) -> bool {
 }
 
 /// The error of a text that is not an option list.
-pub(super) fn syntax(message: String) -> Error {
+pub(super) fn syntax(message: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("the COPY options cannot be read: {message}"))
         .with_hint("write them as COPY takes them: \"(FORMAT csv, HEADER true, DELIMITER E'\\t')\"")
 }

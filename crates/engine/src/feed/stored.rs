@@ -94,7 +94,7 @@ pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> 
     let Some(delay) = patience.next_delay() else { return Err(error) };
     run.tally.retries.fetch_add(1, Relaxed);
     run.context.listener.on_event(&Event::Retry { reason: error.to_string(), delay });
-    run.context.stop.guard(async { Ok(tokio::time::sleep(delay).await) }).await
+    run.context.stop.sleep(delay).await
 }
 
 /// Fills `out` from `offset` of a ranged object, retrying; returns how much there was.

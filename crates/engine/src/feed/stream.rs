@@ -45,6 +45,7 @@ struct Splitter<'a> {
 }
 
 /// Where a chunk ends in its buffer, and how many records it has.
+#[derive(Clone, Copy)]
 struct Cut {
     end: usize,
     records: u64,

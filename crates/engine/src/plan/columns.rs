@@ -40,7 +40,7 @@ fn by_position(
 ) -> Result<Columns> {
     for name in columns {
         match table.columns.iter().find(|column| column.name == *name) {
-            None => return Err(no_such_column(table, &[name.clone()])),
+            None => return Err(no_such_column(table, std::slice::from_ref(name))),
             Some(column) if column.generated => {
                 return Err(columns_error(format!(
                     "column {name} of {} is generated and takes no value",

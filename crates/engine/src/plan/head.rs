@@ -7,7 +7,7 @@ use super::sources::Found;
 use crate::feed::{Opened, plain_error};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Eol, Header, Job, Result};
+use howdah_model::{Codec, Eol, Format, Header, Result};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::split::Rules;
@@ -47,21 +47,21 @@ impl Head {
 /// Looks at every file.
 pub(super) async fn read_all(
     session: &Session,
-    job: &Job,
+    format: &Format,
     recode: Option<&str>,
     found: Vec<Found>,
 ) -> Result<Vec<Head>> {
     stream::iter(found)
         .map(|found| async move {
             let location = found.object.location().to_owned();
-            read(session, job, recode, found).await.map_err(|error| error.in_file(location))
+            read(session, format, recode, found).await.map_err(|error| error.in_file(location))
         })
         .buffered(HEADS_AT_ONCE)
         .try_collect()
         .await
 }
 
-async fn read(session: &Session, job: &Job, recode: Option<&str>, found: Found) -> Result<Head> {
+async fn read(session: &Session, format: &Format, recode: Option<&str>, found: Found) -> Result<Head> {
     let mut reader = HeadReader::new(found.object);
     let mut wanted = HEAD_BYTES;
     loop {
@@ -69,16 +69,16 @@ async fn read(session: &Session, job: &Job, recode: Option<&str>, found: Found) 
         let stored = reader.stored();
         let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
         let (plain, plain_all) = plain_head(codec, recode, &stored, wanted, all)?;
-        let first = Rules::first_record(&job.format, session.server_version(), &plain, plain_all)?;
+        let first = Rules::first_record(format, session.server_version(), &plain, plain_all)?;
         if first.is_none() && !plain_all && wanted < HEAD_BYTES_MAX {
             wanted *= 4;
             continue;
         }
         let end = first.as_ref().map_or(0, |first| first.end);
-        let (names, data_start_byte) = match job.format.header {
+        let (names, data_start_byte) = match format.header {
             Header::None => (None, 0),
             Header::Names | Header::Match => {
-                (Some(names(session, job, recode, &plain[..end]).await?), end as u64)
+                (Some(names(session, format, recode, &plain[..end]).await?), end as u64)
             }
         };
         return Ok(Head {
@@ -117,12 +117,17 @@ fn plain_head(
     }
 }
 
-async fn names(session: &Session, job: &Job, recode: Option<&str>, record: &[u8]) -> Result<Vec<String>> {
+async fn names(
+    session: &Session,
+    format: &Format,
+    recode: Option<&str>,
+    record: &[u8],
+) -> Result<Vec<String>> {
     let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
-    let foreign = job.format.encoding.as_deref().filter(|_| recode.is_none() && !record.is_ascii());
+    let foreign = format.encoding.as_deref().filter(|_| recode.is_none() && !record.is_ascii());
     match foreign {
-        Some(name) => header::fields(&job.format, encoding::to_utf8(session, record, name).await?.as_bytes()),
-        None => header::fields(&job.format, record),
+        Some(name) => header::fields(format, encoding::to_utf8(session, record, name).await?.as_bytes()),
+        None => header::fields(format, record),
     }
 }
 
