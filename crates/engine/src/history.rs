@@ -6,7 +6,7 @@ use howdah_target::ledger::Ledger;
 
 pub use howdah_target::ledger::{JobRow, JobStatus};
 
-/// All jobs of a ledger, the latest first; none when there is no ledger yet.
+/// All jobs of a ledger, the oldest first; none when there is no ledger yet.
 ///
 /// # Errors
 /// Those of the connection and of the ledger.

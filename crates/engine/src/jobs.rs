@@ -51,7 +51,8 @@ impl Climber {
 
     /// One tick has passed; `bytes_taken` counts all bytes the server has taken so far.
     pub fn observe(&mut self, bytes_taken: u64) {
-        if self.fixed {
+        // Connecting and reading the first chunk says nothing about the server.
+        if self.fixed || bytes_taken == 0 {
             return;
         }
         if self.resting > 0 {

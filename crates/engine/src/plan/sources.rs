@@ -32,24 +32,49 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Found>> {
 }
 
 fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
-    let matched = object.placeholder().map(quoted_if_needed);
     let written = spec.table.as_ref().or(job.table.as_ref());
-    match (written, matched) {
+    match (written, object.placeholder()) {
         // `--table 'staging.{table}'` puts what the location matched into the name.
         (Some(written), Some(matched)) if written.contains("{table}") => {
-            Ok(written.replace("{table}", &matched))
+            // Standing alone it may name the schema too: staging.title_basics.tsv.gz.
+            let name = if written == "{table}" { qualified(matched) } else { quoted_if_needed(matched) };
+            Ok(written.replace("{table}", &name))
         }
         (Some(written), _) => Ok(written.clone()),
-        (None, Some(matched)) => Ok(matched),
+        (None, Some(matched)) => Ok(qualified(matched)),
         (None, None) => Err(Error::new(ErrorKind::Usage, "no table is named for this source")
             .in_file(object.location())
             .with_hint("give --table [schema.]name, or put {table} into the source's location")),
     }
 }
 
-/// What `{table}` matched is a name, not SQL: `Sales` must not be folded, `a.b` not be split.
+/// A matched text with one dot is a schema and a name.
+fn qualified(matched: &str) -> String {
+    match matched.split_once('.') {
+        Some((schema, name)) if !schema.is_empty() && !name.is_empty() && !name.contains('.') => {
+            format!("{}.{}", quoted_if_needed(schema), quoted_if_needed(name))
+        }
+        _ => quoted_if_needed(matched),
+    }
+}
+
+/// What `{table}` matched is a name, not SQL: `Sales` must not be folded, and quotes not end it.
 fn quoted_if_needed(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matched_name_is_a_name_and_not_sql() {
+        assert_eq!(qualified("staging.title_basics"), "staging.title_basics");
+        assert_eq!(qualified("Sales"), "\"Sales\"");
+        assert_eq!(qualified("a.B c"), "a.\"B c\"");
+        assert_eq!(qualified("a.b.c"), "\"a.b.c\"");
+        assert_eq!(qualified("x\"; drop table y; --"), "\"x\"\"; drop table y; --\"");
+    }
 }
