@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p howdah-transcode --example split_throughput [-- FILE csv|text]`
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::disallowed_types, clippy::disallowed_methods)]
 
 use howdah_model::{Eol, Format};
 use howdah_transcode::split::{Rules, State};

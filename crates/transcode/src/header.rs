@@ -19,11 +19,10 @@ pub fn fields(format: &Format, record: &[u8]) -> Result<Vec<String>> {
     match format.kind {
         FormatKind::Csv => {
             let mut values: Vec<Vec<u8>> = Vec::new();
-            attributes::csv::<&'static str>(format, record, &mut Vec::new(), |value, _| {
-                values.push(value.to_vec());
-                Ok(())
-            })
-            .map_err(|message| Error::new(ErrorKind::Record, format!("the header is not csv: {message}")))?;
+            attributes::csv(format, record, &mut Vec::new(), |value, _| values.push(value.to_vec()))
+                .map_err(|message| {
+                    Error::new(ErrorKind::Record, format!("the header is not csv: {message}"))
+                })?;
             for value in values {
                 names.push(name(&value)?);
             }

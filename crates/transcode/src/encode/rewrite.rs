@@ -90,17 +90,21 @@ impl Rewriter {
 
     fn rewrite_csv(&self, record: &[u8], value: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Refusal> {
         let mut line = Line::new(self, out);
-        attributes::csv::<Refusal>(&self.format, record, value, |value, is_null| {
-            let Some(field) = line.next_field()? else { return Ok(()) };
-            let is_spelling = value == self.format.null.as_bytes();
-            if is_null && !field.force_not_null || !is_null && field.force_null && is_spelling {
-                line.out.extend_from_slice(b"\\N");
-            } else {
-                escape(value, line.out);
-            }
-            Ok(())
+        let mut result = Ok(());
+        attributes::csv(&self.format, record, value, |value, is_null| match line.next_field() {
+            Ok(None) => {}
+            Ok(Some(field)) if self.is_null(field, value, is_null) => line.out.extend_from_slice(b"\\N"),
+            Ok(Some(_)) => escape(value, line.out),
+            // As in COPY, quotes that are never closed are reported first.
+            Err(refusal) => result = Err(refusal),
         })?;
+        result?;
         line.end()
+    }
+
+    /// A csv value is NULL after the `force` flags have had their say; `spelled` if it is written as NULL.
+    fn is_null(&self, field: &FieldTarget, value: &[u8], spelled: bool) -> bool {
+        if spelled { !field.force_not_null } else { field.force_null && value == self.format.null.as_bytes() }
     }
 
     /// Text stays text: what is written between delimiters is kept, so that escapes for bytes keep meaning
