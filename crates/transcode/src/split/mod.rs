@@ -32,6 +32,11 @@
 //! Each chunk is a COPY of its own, so the server learns the line ending anew from its first record. If
 //! that record contains a stray line-ending byte, the server would take this as the line ending and could
 //! accept what a COPY of the whole file refuses. Stray bytes in later records the server finds itself.
+//!
+//! # Speed
+//! `examples/split_throughput` measures it. One core of an Intel Xeon, 1 MiB of data in the cache: quoted csv 8
+//! to 11 GB/s for a scan and 13 to 29 GB/s for a transition, text 7 to 9 and 34 to 41. On 100 MB from the main
+//! memory of that busy machine it was 2 and 5 to 10, so pieces should be scanned right after they are read.
 
 mod block;
 mod csv;
@@ -100,7 +105,7 @@ impl Rules {
     ///
     /// # Errors
     /// `Usage` if quote and delimiter are the same byte; `Unsupported` for quotes that COPY allows but with
-    /// which a chunk cannot be told from a whole file: see [`refuse_quotes`].
+    /// which a chunk may mean something else than in its file (line endings; before version 18, `\`).
     pub fn new(format: &Format, server_version: u32, eol: Option<Eol>) -> Result<Rules> {
         let loose_marker = server_version < VERSION_MARKER_STRICT;
         if format.kind == FormatKind::Csv {
