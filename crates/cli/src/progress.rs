@@ -201,8 +201,10 @@ impl State {
         );
         if let Some(all) = self.bytes_known.filter(|all| *all > 0 && read > 0) {
             let share = (read as f64 / all as f64).min(1.0);
-            let left = seconds / share - seconds;
-            line.push_str(&format!(", {:.0} %, {} left", share * 100.0, show_seconds(left)));
+            if self.screen.is_none() {
+                line.push_str(&format!(", {:.0} %", share * 100.0));
+            }
+            line.push_str(&format!(", {} left", show_seconds(seconds / share - seconds)));
         } else {
             line.push_str(&format!(", {} read", show_bytes(read)));
         }
@@ -231,6 +233,6 @@ fn style(known: bool, name: &str) -> ProgressStyle {
     // Braces in a file's name are text, not a template.
     let name = format!("{name:<28}").replace('{', "{{").replace('}', "}}");
     let bar = if known { "{bar:24} {percent:>3} %" } else { "{binary_bytes}" };
-    ProgressStyle::with_template(&format!("{name} {bar}  {{msg}}"))
+    ProgressStyle::with_template(&format!("{name} {bar}  {{wide_msg}}"))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
