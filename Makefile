@@ -18,6 +18,7 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) xtask tidy
+	$(CARGO) xtask generate --check
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/*; else echo "shellcheck: not here, skipped"; fi
 
 test: test-rust test-python

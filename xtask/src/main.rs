@@ -1,9 +1,11 @@
-//! Chores of the workspace: `cargo xtask servers` and `cargo xtask tidy`.
+//! Chores of the workspace: `cargo xtask servers`, `cargo xtask tidy` and `cargo xtask generate`.
 //!
-//! Enters: one verb. Leaves: files below `target/`, or a list of broken house rules and exit code 1.
+//! Enters: one verb. Leaves: files below `target/`, reference pages below `docs/`, or a list of what is wrong
+//! and exit code 1.
 //! Nothing here is part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks to its terminal")]
 
+mod generate;
 mod process;
 mod servers;
 mod tidy;
@@ -14,15 +16,18 @@ use std::process::ExitCode;
 /// Chores fail with one line for a person to read.
 type Result<T> = std::result::Result<T, String>;
 
-const USAGE: &str = "usage: cargo xtask servers | tidy
+const USAGE: &str = "usage: cargo xtask servers | tidy | generate [--check]
   servers   install the PostgreSQL and S3 servers the tests need below target/servers
-  tidy      check the house rules that compiler and clippy do not know";
+  tidy      check the house rules that compiler and clippy do not know
+  generate  write the pages of docs/reference that are made from the code; --check only compares";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let result = match (arguments.next().as_deref(), arguments.next()) {
+    let result = match (arguments.next().as_deref(), arguments.next().as_deref()) {
         (Some("servers"), None) => servers::run(&workspace()),
         (Some("tidy"), None) => tidy::run(&workspace()),
+        (Some("generate"), None) => generate::write(&workspace()),
+        (Some("generate"), Some("--check")) => generate::check(&workspace()),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
 #[derive(Debug, Parser)]
-#[command(name = "howdah", version, about, long_about = None, propagate_version = true, max_term_width = 100)]
+#[command(name = "howdah", version, propagate_version = true, max_term_width = 100)]
 pub struct Options {
     /// What to do.
     #[command(subcommand)]
@@ -235,6 +235,12 @@ mod tests {
     #[test]
     fn the_declarations_do_not_contradict_each_other() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_says_what_howdah_is() {
+        let about = Options::command().get_about().unwrap().to_string();
+        assert!(about.starts_with("Bulk loader for PostgreSQL"), "{about}");
     }
 
     #[test]

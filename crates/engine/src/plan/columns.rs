@@ -57,7 +57,7 @@ fn by_position(
             columns.join(", "),
             names.unwrap_or_default().join(", ")
         ))
-        .with_hint("`--header` instead of `--header match` maps the names of the header to the columns"));
+        .with_hint("`--header` instead of `--header=match` maps the names of the header to the columns"));
     }
     let mut notes = Vec::new();
     note_missing(table, columns, &mut notes);

@@ -1,0 +1,144 @@
+//! `docs/reference/exit-codes.md`: how the command ends, and the kinds of errors. Codes and names are asked of
+//! the code; the meanings are written here.
+
+use howdah_cli::Exit;
+use howdah_model::{Error, ErrorKind};
+use std::fmt::Write;
+
+const INTRODUCTION: &str = "\
+# Exit codes and errors
+
+| code | meaning |
+| --- | --- |
+";
+
+const EXITS: [(Exit, &str); 4] = [
+    (Exit::Success, "Every row is stored, or the subcommand did what it is for"),
+    (
+        Exit::Failure,
+        "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again",
+    ),
+    (
+        Exit::Usage,
+        "The options or the job file make no sense, or name a job that is not there; nothing was touched",
+    ),
+    (
+        Exit::Interrupted,
+        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on. A second signal ends the process at once, which is safe too",
+    ),
+];
+
+const ERRORS: &str = "\
+3 is kept for loads that leave out bad records, which is not built yet.
+
+An error is one line on standard error, and what can be done about it a second one:
+
+    error: file /data/t.csv, record 1041, byte 48112, column b: invalid input syntax for type integer: \"...\" (SQLSTATE 22P02)
+    hint: ...
+
+`record` counts data records from 1, without the header; `byte` is the offset of the record's first byte in the plain
+(decompressed) file: `tail -c +48113 t.csv | head -1` shows it. Values are never printed: where the server quotes one,
+`\"...\"` stands in its place.
+
+## Kinds of errors
+
+Every error is of one of these kinds; retrying and the exit code are decided from the kind and the SQLSTATE alone.
+
+| kind | what happened | tried again | code |
+| --- | --- | --- | --- |
+";
+
+/// Kind, meaning, and whether the load tries again by itself.
+const KINDS: &[(ErrorKind, &str, &str)] = &[
+    (ErrorKind::Usage, "Options that contradict each other or make no sense", "no"),
+    (ErrorKind::SourceNotFound, "A source that does not exist, or a pattern that matches nothing", "no"),
+    (ErrorKind::SourceDenied, "Reading is not allowed: file permissions, credentials", "no"),
+    (
+        ErrorKind::SourceChanged,
+        "The source is not what an earlier run, or the beginning of this one, read",
+        "no",
+    ),
+    (
+        ErrorKind::SourceTransient,
+        "Reading broke in a way that may pass: reset, time-out, body too short, HTTP 408, 425, 429, 5xx",
+        "yes, from the byte where it broke",
+    ),
+    (ErrorKind::SourceIo, "Reading broke for good", "no"),
+    (ErrorKind::Decompress, "Compressed data is damaged or cut short", "no"),
+    (ErrorKind::Unsupported, "A kind of file, or a COPY option, that is not loaded", "no"),
+    (ErrorKind::Record, "A record does not fit the format", "no"),
+    (ErrorKind::RecordTooLong, "A record is longer than the memory budget allows", "no"),
+    (ErrorKind::Columns, "The fields of the file and the columns of the table do not match", "no"),
+    (ErrorKind::Table, "There is no such table, or it takes no rows", "no"),
+    (
+        ErrorKind::ConnectionLost,
+        "The server cannot be reached or ended the session, and nothing was committed",
+        "yes; not for a server that was never reached",
+    ),
+    (ErrorKind::ConnectionRefused, "The server refuses: password, pg_hba.conf, TLS, no such database", "no"),
+    (
+        ErrorKind::CommitUnknown,
+        "COMMIT was sent and its answer lost",
+        "yes: the claim in the ledger tells; without a ledger no",
+    ),
+    (ErrorKind::Server, "The server reported an error; see the SQLSTATE", "by SQLSTATE, see below"),
+    (ErrorKind::JobDone, "The job has finished before; `--force` loads it once more", "no"),
+    (ErrorKind::Ledger, "The ledger is missing, newer than this howdah, or contradicts the job", "no"),
+    (ErrorKind::Local, "Something on this machine: a folder, the embedded server", "no"),
+    (ErrorKind::Interrupted, "The user stopped the load", "no"),
+    (ErrorKind::Internal, "A promise was broken: please report it", "no"),
+];
+
+const RETRIES: &str = "
+## What is tried again
+
+For `--retry-for` (10 minutes) counted from the last thing that worked, with waits from 0.1 s doubling to 10 s, each
+shortened at random by up to a half so that sessions do not come back together. By SQLSTATE:
+
+| SQLSTATE | what it is | what is done |
+| --- | --- | --- |
+| 08xxx | the connection broke | a new session, the chunk again |
+| 40001, 40003, 40P01 | serialization failure, statement completion unknown, deadlock | the chunk again |
+| 55P03 | lock not available | the chunk again |
+| 57P01, 57P02, 57P03, 57P05 | shutdown, crash, starting up, idle session time-out | a new session, the chunk again |
+| 25006 | read only: the old primary after a failover | a new session, which finds the new one |
+| 53300 | too many connections | the chunk again, with fewer sessions from now on |
+| all else | will not get better | the load ends |
+
+Before the first chunk, while planning, only a server that answered (\"starting up\", \"too many connections\") is waited for: one
+that was never reached is most likely misspelled.
+";
+
+pub(super) fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    // Writing to a String cannot fail, here and below.
+    for (exit, meaning) in EXITS {
+        let _ = writeln!(page, "| {} | {meaning} |", exit.code());
+    }
+    let _ = write!(page, "\n{ERRORS}");
+    for (kind, meaning, again) in KINDS {
+        let code = Exit::of(&Error::new(*kind, "")).code();
+        let _ = writeln!(page, "| `{}` | {meaning} | {again} | {code} |", name(*kind));
+    }
+    page + RETRIES
+}
+
+/// The kind's stable name.
+fn name(kind: ErrorKind) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_error_is_on_the_page() {
+        // The list is open to other crates, so the compiler cannot tell; `Internal` is the last one.
+        let names: Vec<String> = KINDS.iter().map(|(kind, _, _)| name(*kind)).collect();
+        let text = include_str!("../../../crates/model/src/error.rs");
+        let list = text.split_once("pub enum ErrorKind {").unwrap().1.split_once("\n}").unwrap().0;
+        let variants = list.lines().map(str::trim).filter(|line| !line.starts_with("//") && !line.is_empty());
+        assert_eq!(variants.count(), names.len());
+    }
+}

@@ -1,0 +1,115 @@
+//! `docs/reference/job-file.md`: the names a job file may hold. The meanings are those of the options of
+//! `howdah load`; a test reads a file with every name, so that the list is the one the command takes.
+
+use super::command::help_of_load_option;
+use std::fmt::Write;
+
+const INTRODUCTION: &str = "\
+# The job file
+
+`howdah load --job FILE` reads sources, tables and options from a TOML file, for loads of many files into many tables and
+for loads that are run again and again. Names are those of the options of `howdah load`; an unknown name is an error with
+its line. The command line wins over the file: sources given there replace all of the file's, and `--map` there adds to the
+file's `[map]`. Paths are taken from the directory the command is run in, not from that of the file.
+
+```toml
+to = \"service=warehouse\"
+copy-options = \"(FORMAT csv, HEADER true, DELIMITER E'\\\\t')\"
+jobs = \"auto\"
+
+[[source]]
+location = \"s3://imdb/title.basics.tsv.gz\"
+table = \"staging.title_basics\"
+
+[[source]]
+location = \"s3://imdb/parts/{table}-*.tsv.gz\"
+table = \"staging.{table}\"
+```
+
+Keep passwords out of it: `.pgpass`, `pg_service.conf` and the AWS profile files are read as usual.
+
+| name | example | meaning |
+| --- | --- | --- |
+";
+
+/// Name and an example of its value; the meaning is that of the option.
+const NAMES: &[(&str, &str)] = &[
+    ("to", "\"postgresql://loader@db.example/warehouse\""),
+    ("ledger", "\"howdah\""),
+    ("table", "\"staging.title\""),
+    ("format", "\"csv\""),
+    ("delimiter", "\"\\t\""),
+    ("quote", "\"'\""),
+    ("escape", "\"\\\\\""),
+    ("null", "\"NA\""),
+    ("header", "true"),
+    ("encoding", "\"LATIN1\""),
+    ("force-null", "[\"a\", \"b\"]"),
+    ("force-not-null", "[\"c\"]"),
+    ("default", "\"\\\\D\""),
+    ("copy-options", "\"(FORMAT csv, HEADER true)\""),
+    ("columns", "[\"a\", \"b\"]"),
+    ("map", "{ \"file col\" = \"db_col\" }"),
+    ("ignore-extra", "true"),
+    ("jobs", "4"),
+    ("memory", "\"256MB\""),
+    ("chunk-size", "\"16MB\""),
+    ("job-id", "\"nightly-2026-11-21\""),
+    ("retry-for", "\"10min\""),
+];
+
+/// Options of `howdah load` that a job file does not have: they belong to one run.
+const NOT_IN_FILES: [&str; 4] = ["job", "force", "quiet", "json"];
+
+pub(super) fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for (name, example) in NAMES {
+        let help = help_of_load_option(name).unwrap_or_default().replace('|', "\\|");
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `{name}` | `{example}` | {help} |");
+    }
+    page.push_str("| `[[source]]` | | One for each source, with `location` and, where it differs from the job's, `table` |\n");
+    let left_out: Vec<String> = NOT_IN_FILES.iter().map(|name| format!("`--{name}`")).collect();
+    let _ = write!(page, "\n{} are options of the command line alone.\n", left_out.join(", "));
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+    use howdah_cli::options::{Command, LoadOptions, Options};
+
+    fn read(text: &str) -> howdah_model::Result<Vec<howdah_model::SourceSpec>> {
+        let file = std::env::temp_dir().join(format!("howdah-job-{}.toml", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let read = howdah_cli::job_file::read(&file, &mut options());
+        std::fs::remove_file(&file).unwrap();
+        read
+    }
+
+    fn options() -> LoadOptions {
+        match Options::parse_from(["howdah", "load"]).command {
+            Command::Load(options) => *options,
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn a_job_file_takes_every_name_on_the_page_and_no_other() {
+        let lines: Vec<String> = NAMES.iter().map(|(name, example)| format!("{name} = {example}")).collect();
+        let sources = "[[source]]\nlocation = \"a\"\ntable = \"t\"";
+        assert_eq!(read(&format!("{}\n{sources}", lines.join("\n"))).unwrap().len(), 1);
+        for name in NOT_IN_FILES {
+            assert!(read(&format!("{name} = true")).is_err(), "{name}");
+        }
+        let mut command = Options::command();
+        command.build();
+        for arg in command.find_subcommand("load").unwrap().get_arguments() {
+            let Some(long) = arg.get_long().filter(|long| !matches!(*long, "help" | "version")) else {
+                continue;
+            };
+            assert!(NAMES.iter().any(|(name, _)| *name == long) || NOT_IN_FILES.contains(&long), "{long}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `docs/reference/summary.md`: the document that `howdah load --json` prints. The meanings are written here;
+//! a test compares the keys with those of a real summary, so that none is added or renamed unnoticed.
+
+use howdah_model::summary::Status;
+use howdah_model::{FileSummary, Stage, Summary, TableSummary};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const INTRODUCTION: &str = "\
+# The summary
+
+`howdah load --json` and `howdah resume --json` print one JSON document on standard output when the load has ended, also
+when it failed or was stopped under way; the error itself goes to standard error. A load that is refused before its first
+chunk (no such file, no such table, finished before) prints no document. Keys are never renamed or removed; new ones may
+come, so skip those you do not know.
+";
+
+/// Key and meaning, in the order of the document.
+const KEYS: &[(&str, &str)] = &[
+    ("job", "The job's name in the ledger; what `howdah status` and `howdah resume` take"),
+    ("status", "`done`, `failed` or `interrupted`"),
+    ("rows_read", "Records found in the sources so far, those of skipped chunks included"),
+    ("rows_stored", "Rows in the tables, those of earlier runs of the same job included"),
+    ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
+    (
+        "rows_rejected",
+        "Records refused and left out; always 0 today, since the first bad record ends the load",
+    ),
+    ("bytes_read", "Bytes read by this run, as stored (compressed where the file is)"),
+    ("wall_seconds", "From the start of loading to the end of this run; planning is not in it"),
+    (
+        "stages.read",
+        "Seconds spent waiting for a file, an object store or a pipe. All stages are summed over threads and sessions",
+    ),
+    (
+        "stages.decompress",
+        "Seconds spent decompressing, and converting encodings that the server cannot read",
+    ),
+    ("stages.split", "Seconds spent finding where records end"),
+    ("stages.encode", "Seconds spent rewriting records; 0 where the bytes go untouched"),
+    ("stages.copy", "Seconds from BEGIN to the last row taken, the claim in the ledger included"),
+    ("stages.commit", "Seconds spent waiting for the answer to COMMIT"),
+    ("stages.finish", "Seconds spent in the barrier and the last look at the ledger"),
+    ("sessions", "The largest number of sessions that copied at once"),
+    (
+        "waits",
+        "What the copying sessions were seen doing: `Type:Event` of `pg_stat_activity`, or `CPU`, with its share of all samples (0 to 1). Empty for loads too short to be sampled",
+    ),
+    ("retries", "Failures that might pass and were tried again"),
+    ("files[].location", "The file, object or URL, without credentials; `-` is standard input"),
+    ("files[].table", "The table it goes to, `schema.name`"),
+    ("files[].rows_read", "As above, of this file"),
+    ("files[].rows_stored", "As above, of this file"),
+    ("files[].rows_rejected", "As above, of this file"),
+    ("files[].bytes_read", "As above, of this file"),
+    ("files[].done", "All of it is in the table"),
+    ("tables[].table", "`schema.name`"),
+    ("tables[].rows_read", "As above, of all files that go to this table"),
+    ("tables[].rows_stored", "As above, of all files that go to this table"),
+];
+
+pub(super) fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str("\n| key | meaning |\n| --- | --- |\n");
+    for (key, meaning) in KEYS {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `{key}` | {meaning} |");
+    }
+    page.push_str("\n## Example\n\nTwo files, the second of them resumed:\n\n```json\n");
+    page.push_str(&serde_json::to_string_pretty(&example()).unwrap_or_default());
+    page.push_str("\n```\n\nIn a script:\n\n");
+    page.push_str(
+        "    howdah load data/*.csv --table t --header --json --quiet | jq -e '.status == \"done\"'\n",
+    );
+    page
+}
+
+fn example() -> Summary {
+    let file = |name: &str, rows, bytes_read| FileSummary {
+        location: format!("/data/{name}"),
+        table: "public.flights".to_owned(),
+        rows_read: rows,
+        rows_stored: rows,
+        rows_rejected: 0,
+        bytes_read,
+        done: true,
+    };
+    let stages = [
+        (Stage::Read, 0.05),
+        (Stage::Decompress, 0.5),
+        (Stage::Split, 0.05),
+        (Stage::Encode, 0.0),
+        (Stage::Copy, 1.5),
+        (Stage::Commit, 0.02),
+        (Stage::Finish, 0.01),
+    ];
+    Summary {
+        job: "3f6c0a9d5be21c44".to_owned(),
+        status: Status::Done,
+        rows_read: 673_552,
+        rows_stored: 673_552,
+        rows_stored_before: 168_388,
+        rows_rejected: 0,
+        bytes_read: 41_500_000,
+        wall_seconds: 0.9,
+        stages: BTreeMap::from(stages),
+        sessions: 2,
+        waits: BTreeMap::from([("CPU".to_owned(), 0.75), ("IO:DataFileExtend".to_owned(), 0.25)]),
+        retries: 0,
+        files: vec![file("2013.csv", 336_776, 31_100_000), file("2014.csv.gz", 336_776, 10_400_000)],
+        tables: vec![TableSummary {
+            table: "public.flights".to_owned(),
+            rows_read: 673_552,
+            rows_stored: 673_552,
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    /// `a`, `b.c` and `d[].e` for every leaf.
+    fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+        match value {
+            // Its keys are wait events.
+            Value::Object(_) if path == "waits" => drop(found.insert(path.to_owned())),
+            Value::Object(object) => {
+                for (key, value) in object {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    keys(value, &format!("{path}{dot}{key}"), found);
+                }
+            }
+            Value::Array(values) => {
+                values.iter().for_each(|value| keys(value, &format!("{path}[]"), found));
+            }
+            _ => drop(found.insert(path.to_owned())),
+        }
+    }
+
+    #[test]
+    fn the_keys_on_the_page_are_those_of_the_document() {
+        let mut found = BTreeSet::new();
+        keys(&serde_json::to_value(example()).unwrap(), "", &mut found);
+        let written: BTreeSet<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
+        assert_eq!(found, written);
+    }
+}
