@@ -67,41 +67,33 @@ impl Identity {
             Some(ledger) if ledger.exists(session).await? => ledger,
             _ => return Ok((name, job.chunk_bytes, History::Fresh)),
         };
-        self.refuse_changed_sources(session, &ledger, job, &name).await?;
-        let Some(row) = ledger.find(session, &name).await? else {
+        let unfinished = ledger.unfinished_with_work_key(session, &self.work_key).await?;
+        if !job.force {
+            self.refuse_changed_sources(&unfinished, &name)?;
+        }
+        let Some(mut row) = ledger.find(session, &name).await? else {
             return Ok((name, job.chunk_bytes, History::Fresh));
         };
         self.refuse_other_work(&row)?;
         if row.status == JobStatus::Done {
-            return if job.force {
-                self.next_name(session, &ledger, job, &name).await
-            } else {
-                Ok((name, job.chunk_bytes, History::Done { at: row.finished_at.unwrap_or_default() }))
-            };
+            // A forced rerun that did not end is gone on with, so that its part is not left in the table.
+            match unfinished.into_iter().find(|rerun| rerun.plan.identity == self.identity) {
+                Some(rerun) => row = rerun,
+                None if job.force => return self.next_name(session, &ledger, job, &name).await,
+                None => {
+                    let at = row.finished_at.unwrap_or_default();
+                    return Ok((name, job.chunk_bytes, History::Done { at }));
+                }
+            }
         }
-        if job.chunk_bytes.is_some_and(|bytes| bytes != row.plan.chunk_bytes) {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                format!("job {name} was begun with chunks of {} bytes", row.plan.chunk_bytes),
-            )
-            .with_hint("leave --chunk-size out to go on with it"));
-        }
-        let receipts = ledger.receipts(session, &name).await?;
-        Ok((name, Some(row.plan.chunk_bytes), History::Begun(receipts)))
+        go_on(session, &ledger, job, row).await
     }
 
-    async fn refuse_changed_sources(
-        &self,
-        session: &Session,
-        ledger: &Ledger,
-        job: &Job,
-        name: &str,
-    ) -> Result<()> {
-        if job.force {
-            return Ok(());
-        }
-        let unfinished = ledger.unfinished_with_work_key(session, &self.work_key).await?;
-        match unfinished.iter().find(|row| row.job_id != name && row.chunks > 0 && rereadable(row)) {
+    fn refuse_changed_sources(&self, unfinished: &[JobRow], name: &str) -> Result<()> {
+        let changed = |row: &&JobRow| {
+            row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
+        };
+        match unfinished.iter().find(changed) {
             None => Ok(()),
             Some(row) => Err(Error::new(
                 ErrorKind::SourceChanged,
@@ -124,7 +116,7 @@ impl Identity {
         .with_hint("choose another --job-id, or give the job what it was begun with"))
     }
 
-    /// `--force` after a finished run: the first free name of `name-2`, `name-3`, ...
+    /// `--force` after finished runs: the first free name of `name-2`, `name-3`, ...
     async fn next_name(
         &self,
         session: &Session,
@@ -135,16 +127,31 @@ impl Identity {
         let mut number = 2_u64;
         loop {
             let next = format!("{name}-{number}");
-            match ledger.find(session, &next).await? {
-                None => return Ok((next, job.chunk_bytes, History::Fresh)),
-                Some(row) if row.status != JobStatus::Done => {
-                    let receipts = ledger.receipts(session, &next).await?;
-                    return Ok((next, Some(row.plan.chunk_bytes), History::Begun(receipts)));
-                }
-                Some(_) => number += 1,
+            if ledger.find(session, &next).await?.is_none() {
+                return Ok((next, job.chunk_bytes, History::Fresh));
             }
+            number += 1;
         }
     }
+}
+
+/// An unfinished run keeps its name and its chunk size; what it has stored is skipped.
+async fn go_on(
+    session: &Session,
+    ledger: &Ledger,
+    job: &Job,
+    row: JobRow,
+) -> Result<(String, Option<u64>, History)> {
+    let (name, chunk_bytes) = (row.job_id, row.plan.chunk_bytes);
+    if job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            format!("job {name} was begun with chunks of {chunk_bytes} bytes"),
+        )
+        .with_hint("leave --chunk-size out to go on with it"));
+    }
+    let receipts = ledger.receipts(session, &name).await?;
+    Ok((name, Some(chunk_bytes), History::Begun(receipts)))
 }
 
 fn digest(value: &impl Serialize) -> String {
