@@ -84,10 +84,11 @@ impl StoredObject {
     }
 }
 
-/// The `ETag` without quotes, which Azure's listings leave out; else time and size.
+/// The `ETag` without quotes, which Azure's listings leave out and gateways before a file system may leave
+/// empty; else time and size.
 fn version_of(meta: &ObjectMeta) -> String {
-    match &meta.e_tag {
-        Some(tag) => tag.replace('"', ""),
+    match meta.e_tag.as_ref().map(|tag| tag.replace('"', "")).filter(|tag| !tag.is_empty()) {
+        Some(tag) => tag,
         None => format!("{}, {} bytes", meta.last_modified.timestamp(), meta.size),
     }
 }
@@ -212,4 +213,26 @@ fn object(bucket: &Arc<Bucket>, meta: ObjectMeta, placeholder: Option<String>) -
     let version = version_of(&meta);
     let object = StoredObject { bucket: Arc::clone(bucket), key: meta.location, bytes: meta.size, version };
     Object::stored(location, placeholder, object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gateway before a file system lists files it did not write itself with an empty tag, and answers
+    /// requests for them without any.
+    #[test]
+    fn an_empty_tag_is_none() {
+        let listed = ObjectMeta {
+            location: Path::from("k"),
+            last_modified: std::time::SystemTime::UNIX_EPOCH.into(),
+            size: 7,
+            e_tag: Some("\"\"".to_owned()),
+            version: None,
+        };
+        let answered = ObjectMeta { e_tag: None, ..listed.clone() };
+        assert_eq!(version_of(&listed), version_of(&answered));
+        let tagged = ObjectMeta { e_tag: Some("\"a1\"".to_owned()), ..answered };
+        assert_eq!(version_of(&tagged), "a1");
+    }
 }
