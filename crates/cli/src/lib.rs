@@ -17,10 +17,13 @@ pub mod settings;
 pub mod units;
 
 use clap::Parser;
+use commands::load::{ErrorReport, json};
 use howdah_engine::Stop;
+use howdah_engine::model::summary::Status;
 use howdah_engine::model::{Error, ErrorKind};
 use options::{Command, Options};
 use printer::Printer;
+use serde::Serialize;
 use std::ffi::OsString;
 
 /// How the command ended; the exit codes are stable.
@@ -86,9 +89,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(exit) => exit.code(),
         Err(error) => {
             printer.error(&error);
+            if printer.json() {
+                // What ended before a summary could be made is a document too.
+                printer.out(&json(&NoSummary { status: Status::Failed, error: ErrorReport::of(&error) }));
+            }
             Exit::of(&error).code()
         }
     }
+}
+
+/// What `--json` prints for a command that failed before it loaded anything.
+#[derive(Serialize)]
+struct NoSummary<'a> {
+    status: Status,
+    error: ErrorReport<'a>,
 }
 
 async fn dispatch(command: Command, printer: &Printer, stop: &Stop) -> Result<Exit, Error> {

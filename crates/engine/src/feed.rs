@@ -22,6 +22,7 @@ use howdah_transcode::split::Rules;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 
@@ -104,25 +105,21 @@ fn feeders(run: &Run) -> usize {
     cores.clamp(2, (run.layout.buffers as usize / 2).max(2))
 }
 
-/// Waits for the threads to end. After a stop, a thread that sits in a read of a pipe is left to the end
-/// of the process.
-pub async fn join(feeders: Vec<JoinHandle<()>>) {
-    while feeders.iter().any(|feeder| !feeder.is_finished()) {
-        if feeders_may_hang(&feeders).await {
-            return;
-        }
-    }
-}
+/// Threads are given this long to end after the queue is closed; all that do not sit in a read of a pipe do
+/// so at once. The rest are left to the end of the process.
+const END_WITHIN: Duration = Duration::from_secs(1);
 
-async fn feeders_may_hang(feeders: &[JoinHandle<()>]) -> bool {
-    // The queue is closed by now, so every thread that is not blocked in the system ends at once.
-    for _ in 0..100 {
-        if feeders.iter().all(JoinHandle::is_finished) {
-            return false;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+/// Waits for the threads to end; one that panicked fails the load.
+pub async fn join(run: &Run, feeders: Vec<JoinHandle<()>>) {
+    let closed = Instant::now();
+    while feeders.iter().any(|feeder| !feeder.is_finished()) && closed.elapsed() < END_WITHIN {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    true
+    for feeder in feeders.into_iter().filter(JoinHandle::is_finished) {
+        if feeder.join().is_err() {
+            run.halt.fail_all(Error::new(ErrorKind::Internal, "a thread that reads and splits has failed"));
+        }
+    }
 }
 
 impl Feeder {

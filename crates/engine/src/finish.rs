@@ -5,10 +5,10 @@
 //! committed and is missing now was lost in a crash of the server in between: its file is read again and
 //! the missing chunks are loaded, then the barrier is repeated.
 
-use crate::feed::{Opened, wait_to_retry};
+use crate::feed::Opened;
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
-use crate::retry::Patience;
+use crate::retry::patiently;
 use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Stage};
 use howdah_target::finish::barrier;
 use std::collections::{HashMap, VecDeque};
@@ -31,8 +31,11 @@ pub async fn finish(run: &Arc<Run>) -> Result<()> {
 }
 
 async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     for _ in 0..ROUNDS_MAX {
-        let Some(receipts) = patiently(run, || settled_receipts(run)).await? else { return Ok(()) };
+        let Some(receipts) = patiently(&run.context, retry_for, || settled_receipts(run)).await? else {
+            return check_counts(run);
+        };
         let receipts = by_file(receipts);
         let missing: u64 = (0..run.plan.files.len()).map(|no| missing_rows(run, no, &receipts)).sum();
         if missing == 0 {
@@ -56,23 +59,28 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     }
 }
 
-async fn patiently<T, F: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> F) -> Result<T> {
-    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-    loop {
-        let error = match run.context.stop.guard(work()).await {
-            Ok(done) => return Ok(done),
-            Err(error) => error,
-        };
-        wait_to_retry(run, &mut patience, error).await?;
-    }
-}
-
 /// Rows of a file that were acknowledged and are not in the ledger.
 fn missing_rows(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> u64 {
     let file_no = u32::try_from(no).unwrap_or(u32::MAX);
     let in_ledger: u64 =
         receipts.get(&file_no).map_or(0, |receipts| receipts.values().map(|receipt| receipt.rows).sum());
     run.tally.files[no].rows_read.load(Relaxed).saturating_sub(in_ledger)
+}
+
+/// Without a ledger the counters must agree: every chunk found was acknowledged.
+fn check_counts(run: &Run) -> Result<()> {
+    for (file, tally) in run.plan.files.iter().zip(&run.tally.files) {
+        check_rows(&file.location, tally.rows_read.load(Relaxed), tally.rows_stored.load(Relaxed))?;
+    }
+    Ok(())
+}
+
+fn check_rows(location: &str, read: u64, stored: u64) -> Result<()> {
+    if read == stored {
+        return Ok(());
+    }
+    let message = format!("read {read} records, but {stored} rows are stored");
+    Err(Error::new(ErrorKind::Internal, message).in_file(location))
 }
 
 /// The chunks of a file must follow each other without a gap or an overlap.
@@ -91,11 +99,7 @@ fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
             expected = receipt.end_byte;
         }
         let stored: u64 = chunks.values().map(|receipt| receipt.rows).sum();
-        let read = run.tally.files[no].rows_read.load(Relaxed);
-        if stored != read {
-            let message = format!("read {read} records, but {stored} rows are stored");
-            return Err(Error::new(ErrorKind::Internal, message).in_file(&file.location));
-        }
+        check_rows(&file.location, run.tally.files[no].rows_read.load(Relaxed), stored)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::feed::Opened;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, finish};
+use crate::{Context, finish, retry};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Summary};
 use howdah_target::ledger::Ledger;
@@ -89,8 +89,16 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
 }
 
 async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> Result<()> {
-    let session = if session.is_closed() { run.context.connection.open().await? } else { session };
-    ledger.close(&session, &run.plan.job_id, status, run.tally.rows_stored()).await
+    let rows = run.tally.rows_stored();
+    if !session.is_closed() && ledger.close(&session, &run.plan.job_id, status, rows).await.is_ok() {
+        return Ok(());
+    }
+    // The session is as old as the load; a new one may do what it could not.
+    let again = || async {
+        let session = run.context.connection.open().await?;
+        ledger.close(&session, &run.plan.job_id, status, rows).await
+    };
+    retry::patiently(&run.context, Duration::from_millis(run.plan.job.retry_for_ms), again).await
 }
 
 /// Receipts by file and chunk.

@@ -13,7 +13,7 @@ use crate::feed::{self, Opened};
 use crate::tally::Tally;
 use crate::watch::Slots;
 use crate::{Context, sessions, watch};
-use howdah_model::{Error, ErrorKind, Plan, Receipt, Result};
+use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result};
 use howdah_target::ledger::Ledger;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -72,6 +72,13 @@ impl Run {
         receipts.get(&file_no).cloned().unwrap_or_default()
     }
 
+    /// Tells the listener when a file has become complete.
+    pub fn tell_if_done(&self, file_no: u32) {
+        if self.tally.file(file_no).becomes_done() {
+            self.context.listener.on_event(&Event::FileDone { file_no });
+        }
+    }
+
     /// The ledger was read again.
     pub fn set_receipts(&self, receipts: HashMap<u32, Receipts>) {
         *self.receipts.write().unwrap_or_else(PoisonError::into_inner) = receipts;
@@ -90,7 +97,7 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     drop(queue);
     let watcher = tokio::spawn(watch::run(Arc::clone(run)));
     sessions::run(run, chunks).await;
-    feed::join(feeders).await;
+    feed::join(run, feeders).await;
     watcher.abort();
     run.halt.result()?;
     run.context.stop.check()

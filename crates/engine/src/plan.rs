@@ -11,9 +11,10 @@ mod sources;
 
 pub use columns::field_targets;
 
+use crate::Context;
 use crate::budget::Layout;
 use crate::feed::Opened;
-use crate::{Context, retry};
+use crate::retry::patiently;
 use columns::Columns;
 use head::Head;
 use howdah_model::plan::{Encode, FilePlan, Plan, TablePlan};
@@ -24,6 +25,11 @@ use howdah_target::session::{Session, catalog, encoding};
 use howdah_transcode::encode::Rewriter;
 use identity::Identity;
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// While planning, failures that may pass are tried again for this long at most: a server or store that does
+/// not answer at all is most likely misspelled.
+const PATIENCE_MAX: Duration = Duration::from_secs(15);
 
 /// A plan and what it takes to carry it out in this process.
 pub struct Planned {
@@ -65,11 +71,13 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
-    let found = sources::find(context, &job).await?;
-    let session = open_patiently(context, &job).await?;
+    let patience = PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms));
+    let found = patiently(context, patience, || sources::find(context, &job)).await?;
+    sources::settle(&mut job, &found);
+    let session = patiently(context, patience, || context.connection.open()).await?;
     let recode = recoding(&session, &job.format).await?;
     let format = as_sent(&job.format, recode.as_deref());
-    let mut heads = head::read_all(&session, &format, recode.as_deref(), found).await?;
+    let mut heads = head::read_all(context, patience, &session, &format, recode.as_deref(), found).await?;
     // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
     heads.sort_by_key(|head| std::cmp::Reverse(head.object().stored_bytes().unwrap_or(u64::MAX)));
 
@@ -104,25 +112,6 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         job,
     };
     Ok(Planned { plan, layout, history, opened: heads.into_iter().map(Head::into_opened).collect() })
-}
-
-/// A server that restarts right now is waited for, as during the load.
-async fn open_patiently(context: &Context, job: &Job) -> Result<Session> {
-    let mut patience = retry::Patience::new(std::time::Duration::from_millis(job.retry_for_ms));
-    loop {
-        let error = match context.connection.open().await {
-            Ok(session) => return Ok(session),
-            Err(error) => error,
-        };
-        // A server that was never reached is most likely misspelled: only "starting up" and "full" are waited for.
-        let answered = error.sqlstate().is_some();
-        match patience.next_delay() {
-            Some(delay) if answered && retry::directive(&error) != retry::Directive::GiveUp => {
-                tokio::time::sleep(delay).await;
-            }
-            _ => return Err(error),
-        }
-    }
 }
 
 /// The name of the file's encoding when the server cannot read it and the client has to rewrite it as UTF-8.

@@ -2,7 +2,8 @@
 //!
 //! SQLSTATEs are those of <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 
-use howdah_model::{Error, ErrorKind};
+use crate::Context;
+use howdah_model::{Error, ErrorKind, Event, Result};
 use std::time::{Duration, Instant};
 
 /// What to do about an error.
@@ -74,6 +75,37 @@ impl Patience {
         let delay = self.delay.mul_f64(0.5 + fastrand::f64() / 2.0);
         self.delay = (self.delay * 2).min(DELAY_MAX);
         Some(delay)
+    }
+}
+
+/// Waits before the next try, telling the listener, or returns the error when it is final or time is up.
+///
+/// # Errors
+/// That error; `Interrupted` when stopped while waiting.
+pub async fn wait(context: &Context, patience: &mut Patience, error: Error) -> Result<()> {
+    if directive(&error) == Directive::GiveUp {
+        return Err(error);
+    }
+    let Some(delay) = patience.next_delay() else { return Err(error) };
+    context.listener.on_event(&Event::Retry { reason: error.to_string(), delay });
+    context.stop.sleep(delay).await
+}
+
+/// Does `work`, again and again while it fails in ways that may pass.
+///
+/// # Errors
+/// The last error; `Interrupted` when stopped.
+pub async fn patiently<T, F: Future<Output = Result<T>>>(
+    context: &Context,
+    retry_for: Duration,
+    work: impl Fn() -> F,
+) -> Result<T> {
+    let mut patience = Patience::new(retry_for);
+    loop {
+        match context.stop.guard(work()).await {
+            Ok(done) => return Ok(done),
+            Err(error) => wait(context, &mut patience, error).await?,
+        }
     }
 }
 

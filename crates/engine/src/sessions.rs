@@ -57,7 +57,11 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
             ended = workers.join_next() => match ended {
                 None => return,
                 Some(Ok(Ended::NotWanted)) => started -= 1,
-                Some(_) => draining = true,
+                Some(Ok(Ended::NoMoreChunks)) => draining = true,
+                Some(Err(panic)) => {
+                    run.halt.fail_all(Error::new(ErrorKind::Internal, format!("a session's task failed: {panic}")));
+                    draining = true;
+                }
             },
             _ = tick.tick() => {
                 let refused = shared.refused.swap(0, Relaxed);
@@ -220,11 +224,9 @@ impl<'a> Worker<'a> {
             }
         };
         tally.rows_stored.fetch_add(origin.records, Relaxed);
-        let open = tally.open_chunks.fetch_sub(1, Relaxed) - 1;
+        tally.open_chunks.fetch_sub(1, Relaxed);
         let listener = &self.run.context.listener;
         listener.on_event(&Event::Stored { file_no: origin.file_no, rows: origin.records, bytes, before });
-        if open == 0 && tally.read_done.load(Relaxed) {
-            listener.on_event(&Event::FileDone { file_no: origin.file_no });
-        }
+        self.run.tell_if_done(origin.file_no);
     }
 }

@@ -25,6 +25,29 @@ pub struct FileTally {
     pub read_done: AtomicBool,
     /// Chunks found and not yet stored.
     pub open_chunks: AtomicU64,
+    told_done: AtomicBool,
+}
+
+impl FileTally {
+    /// A chunk was found that is to be stored.
+    pub fn found_chunk(&self, records: u64) {
+        self.rows_read.fetch_add(records, Relaxed);
+        self.open_chunks.fetch_add(1, Relaxed);
+    }
+
+    /// A chunk was found that another run had stored.
+    pub fn found_stored_chunk(&self, records: u64) {
+        self.rows_read.fetch_add(records, Relaxed);
+        self.rows_stored.fetch_add(records, Relaxed);
+        self.rows_before.fetch_add(records, Relaxed);
+    }
+
+    /// True once, when all chunks of the file have been found and stored.
+    pub fn becomes_done(&self) -> bool {
+        self.read_done.load(Relaxed)
+            && self.open_chunks.load(Relaxed) == 0
+            && !self.told_done.swap(true, Relaxed)
+    }
 }
 
 /// All counters of one run.

@@ -5,8 +5,9 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::settings::{self, Settings};
 use crate::{Exit, account};
-use howdah_engine::model::{Job, Result, Summary};
+use howdah_engine::model::{Error, ErrorKind, Job, Place, Result, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Plans, loads, and prints the account.
@@ -29,7 +30,14 @@ pub(super) async fn run(job: Job, connection: Connection, printer: &Printer, sto
     };
     let planned = howdah_engine::plan(&context, job).await?;
     let outcome = howdah_engine::load(&context, planned).await?;
-    print(&outcome.summary, printer);
+    if printer.json() {
+        printer.out(&json(&Document {
+            summary: &outcome.summary,
+            error: outcome.error.as_ref().map(ErrorReport::of),
+        }));
+    } else {
+        printer.say(&account::text(&outcome.summary));
+    }
     match outcome.error {
         None => Ok(Exit::Success),
         Some(error) => {
@@ -39,15 +47,38 @@ pub(super) async fn run(job: Job, connection: Connection, printer: &Printer, sto
     }
 }
 
-fn print(summary: &Summary, printer: &Printer) {
-    if printer.json() {
-        printer.out(&json(summary));
-    } else {
-        printer.say(&account::text(summary));
+/// What `--json` prints: the summary's keys, and `error`, which is null when all is well.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    error: Option<ErrorReport<'a>>,
+}
+
+/// An error in JSON.
+#[derive(Serialize)]
+pub(crate) struct ErrorReport<'a> {
+    kind: ErrorKind,
+    message: &'a str,
+    #[serde(flatten)]
+    place: &'a Place,
+    sqlstate: Option<&'a str>,
+    hint: Option<&'a str>,
+}
+
+impl<'a> ErrorReport<'a> {
+    pub(crate) fn of(error: &'a Error) -> ErrorReport<'a> {
+        ErrorReport {
+            kind: error.kind(),
+            message: error.message(),
+            place: error.place(),
+            sqlstate: error.sqlstate(),
+            hint: error.hint(),
+        }
     }
 }
 
 /// Pretty JSON; these types always serialise.
-pub(super) fn json(value: &impl serde::Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }

@@ -10,7 +10,6 @@ use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// What the chunks of one file go through.
 pub(super) struct Emitter {
@@ -44,8 +43,6 @@ impl Emitter {
         if !run.halt.wants(self.file_no, origin.chunk_no) {
             return Err(fail(unwanted()));
         }
-        let tally = run.tally.file(self.file_no);
-        tally.rows_read.fetch_add(origin.records, Relaxed);
         let records = &data.filled()[range.clone()];
         self.rules.check_first_line(records).map_err(|offence| {
             let place = Place {
@@ -73,7 +70,6 @@ impl Emitter {
             }
             _ => data.freeze().slice(range),
         };
-        tally.open_chunks.fetch_add(1, Relaxed);
         feeder.queue.blocking_send(CopyChunk { origin, bytes }).map_err(|_| fail(unwanted()))
     }
 

@@ -124,10 +124,7 @@ impl RangedFile {
         let fail = |error| Failure { chunk_no: no, error };
         self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         self.before.pass(no + 1, Before::Record(end_byte));
-        let tally = run.tally.file(self.file_no());
-        tally.rows_read.fetch_add(rows, Relaxed);
-        tally.rows_stored.fetch_add(rows, Relaxed);
-        tally.rows_before.fetch_add(rows, Relaxed);
+        run.tally.file(self.file_no()).found_stored_chunk(rows);
         let bytes = end_byte.saturating_sub(no * self.chunk_bytes);
         run.context.listener.on_event(&Event::Stored { file_no: self.file_no(), rows, bytes, before: true });
         self.count(feeder, no, rows).map(|_| ())
@@ -142,6 +139,9 @@ impl RangedFile {
         };
         let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
         let records = found.records + tail.records;
+        if records > 0 {
+            run.tally.file(self.file_no()).found_chunk(records);
+        }
         let before = self.count(feeder, no, records)?;
         if records == 0 {
             return Ok(());
@@ -164,6 +164,7 @@ impl RangedFile {
         let before = self.records.wait(no, || self.wanted(run, no)).map_err(fail)?;
         if no + 1 >= self.ranges() {
             run.tally.file(self.file_no()).read_done.store(true, Relaxed);
+            run.tell_if_done(self.file_no());
         }
         self.records.pass(no + 1, before + records);
         Ok(before)

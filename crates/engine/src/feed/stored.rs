@@ -5,7 +5,7 @@
 //! and pipes are read in the thread that decodes.
 
 use crate::pipeline::Run;
-use crate::retry::{Directive, Patience, directive};
+use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
 use howdah_model::{Error, Event, Result, Stage};
 use howdah_source::{BlockStream, Object};
@@ -86,15 +86,11 @@ pub(super) fn count_read(run: &Run, file_no: u32, bytes: u64) {
     run.context.listener.on_event(&Event::Read { file_no, bytes });
 }
 
-/// Waits before the next try, or returns the error when it is final or time is up.
+/// Waits before the next try of a load's step and counts it.
 pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> Result<()> {
-    if directive(&error) == Directive::GiveUp {
-        return Err(error);
-    }
-    let Some(delay) = patience.next_delay() else { return Err(error) };
+    retry::wait(&run.context, patience, error).await?;
     run.tally.retries.fetch_add(1, Relaxed);
-    run.context.listener.on_event(&Event::Retry { reason: error.to_string(), delay });
-    run.context.stop.sleep(delay).await
+    Ok(())
 }
 
 /// Fills `out` from `offset` of a ranged object, retrying; returns how much there was.

@@ -30,6 +30,7 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
         splitter.next_chunk(taken).map_err(in_file)?;
     }
     feeder.run.tally.file(file_no).read_done.store(true, Relaxed);
+    feeder.run.tell_if_done(file_no);
     Ok(())
 }
 
@@ -112,7 +113,10 @@ impl<'a> Splitter<'a> {
         }
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
-            None => self.emitter.emit(self.feeder, origin, buffers, 0..cut.end),
+            None => {
+                run.tally.file(origin.file_no).found_chunk(origin.records);
+                self.emitter.emit(self.feeder, origin, buffers, 0..cut.end)
+            }
         }
     }
 
@@ -137,10 +141,7 @@ impl<'a> Splitter<'a> {
             .with_hint("give the file as it was, or load the new file under another --job-id"));
         }
         let run = &self.feeder.run;
-        let tally = run.tally.file(origin.file_no);
-        tally.rows_read.fetch_add(origin.records, Relaxed);
-        tally.rows_stored.fetch_add(origin.records, Relaxed);
-        tally.rows_before.fetch_add(origin.records, Relaxed);
+        run.tally.file(origin.file_no).found_stored_chunk(origin.records);
         let bytes = origin.end_byte - origin.start_byte;
         run.context.listener.on_event(&Event::Stored {
             file_no: origin.file_no,

@@ -4,7 +4,9 @@
 //! fetched.
 
 use super::sources::Found;
+use crate::Context;
 use crate::feed::{Opened, plain_error};
+use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Codec, Eol, Format, Header, Result};
@@ -14,6 +16,7 @@ use howdah_transcode::split::Rules;
 use howdah_transcode::{decompress, encode, header};
 use std::collections::VecDeque;
 use std::io::{Cursor, Read};
+use std::time::Duration;
 
 /// Stored bytes fetched of a file at first: one round trip to a store, and longer than nearly any header.
 const HEAD_BYTES: usize = 64 << 10;
@@ -46,6 +49,8 @@ impl Head {
 
 /// Looks at every file.
 pub(super) async fn read_all(
+    context: &Context,
+    patience: Duration,
     session: &Session,
     format: &Format,
     recode: Option<&str>,
@@ -54,15 +59,18 @@ pub(super) async fn read_all(
     stream::iter(found)
         .map(|found| async move {
             let location = found.object.location().to_owned();
-            read(session, format, recode, found).await.map_err(|error| error.in_file(location))
+            let look = || read(session, format, recode, &found);
+            // A pipe gives its bytes once: what broke there stays broken.
+            let patience = if found.object.rereadable() { patience } else { Duration::ZERO };
+            patiently(context, patience, look).await.map_err(|error| error.in_file(location))
         })
         .buffered(HEADS_AT_ONCE)
         .try_collect()
         .await
 }
 
-async fn read(session: &Session, format: &Format, recode: Option<&str>, found: Found) -> Result<Head> {
-    let mut reader = HeadReader::new(found.object);
+async fn read(session: &Session, format: &Format, recode: Option<&str>, found: &Found) -> Result<Head> {
+    let mut reader = HeadReader::new(found.object.clone());
     let mut wanted = HEAD_BYTES;
     loop {
         let all = reader.fill(wanted).await?;
@@ -83,7 +91,7 @@ async fn read(session: &Session, format: &Format, recode: Option<&str>, found: F
         };
         return Ok(Head {
             opened: reader.into_opened(),
-            table: found.table,
+            table: found.table.clone(),
             codec,
             eol: first.and_then(|first| first.eol),
             data_start_byte,

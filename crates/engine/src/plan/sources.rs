@@ -31,6 +31,40 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Found>> {
     Ok(found)
 }
 
+/// Puts locations into the form that the ledger keeps: local paths are made absolute, so that the job is the
+/// same from any directory, and of URLs that may carry a password or a signature only the display form stays.
+pub(super) fn settle(job: &mut Job, found: &[Found]) {
+    for spec in &mut job.sources {
+        let location = &spec.location;
+        if location == "-" {
+            continue;
+        }
+        if !location.contains("://") {
+            if let Ok(absolute) = std::path::absolute(location) {
+                spec.location = absolute.to_string_lossy().into_owned();
+            }
+        } else if location.starts_with("http://") || location.starts_with("https://") {
+            let plain = location.split(['?', '#', '@']).next() == Some(location);
+            let hidden =
+                found.iter().map(|found| found.object.location()).find(|shown| hides(shown, location));
+            if !plain {
+                spec.location = hidden.unwrap_or("https://***").to_owned();
+            }
+        }
+    }
+}
+
+/// This display form stands for that URL: the same host and path.
+fn hides(shown: &str, url: &str) -> bool {
+    let path = |text: &str| {
+        let text = text.split(['?', '#']).next().unwrap_or_default();
+        text.rsplit_once('@')
+            .map_or(text.split_once("://").map_or(text, |(_, rest)| rest), |(_, rest)| rest)
+            .to_owned()
+    };
+    path(shown) == path(url)
+}
+
 fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
     let written = spec.table.as_ref().or(job.table.as_ref());
     match (written, object.placeholder()) {
@@ -68,6 +102,13 @@ fn quoted_if_needed(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_display_form_is_recognised_by_host_and_path() {
+        assert!(hides("https://***@h/x", "https://user:secret@h/x"));
+        assert!(hides("https://h/x?***", "https://h/x?X-Amz-Signature=secret"));
+        assert!(!hides("https://h/y?***", "https://h/x?X-Amz-Signature=secret"));
+    }
 
     #[test]
     fn a_matched_name_is_a_name_and_not_sql() {
