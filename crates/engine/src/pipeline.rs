@@ -99,8 +99,9 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     sessions::run(run, chunks).await;
     feed::join(run, feeders).await;
     watcher.abort();
-    run.halt.result()?;
-    run.context.stop.check()
+    // What a stop broke off is not a failure of its own.
+    run.context.stop.check()?;
+    run.halt.result()
 }
 
 /// Remembers the first failure. After a failure at chunk `k` of a file the chunks before `k` of that file
