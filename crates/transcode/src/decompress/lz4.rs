@@ -94,7 +94,7 @@ impl<R: BufRead> Followed<R> {
             if !SKIPPABLE_MAGICS.contains(&magic) {
                 return Err(refuse(
                     "the lz4 data is followed by bytes that are not an lz4 frame",
-                    "The file may have been overwritten or appended to; `lz4 -t FILE` tells more.",
+                    "the file may have been overwritten or appended to; `lz4 -t FILE` tells more",
                 ));
             }
             let length = u64::from(self.read_number()?);

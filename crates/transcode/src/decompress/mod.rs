@@ -74,7 +74,7 @@ fn explain(codec: Codec, cause: io::Error) -> io::Error {
     let name = name(codec);
     let error = if cause.kind() == io::ErrorKind::UnexpectedEof {
         Error::new(ErrorKind::Decompress, format!("the {name} data ends early: the file is cut short"))
-            .with_hint("Compare its size with the original and fetch it again.")
+            .with_hint("compare its size with the original and fetch it again")
     } else {
         Error::new(ErrorKind::Decompress, format!("the {name} data is damaged: {cause}"))
     };

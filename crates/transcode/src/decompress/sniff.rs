@@ -45,10 +45,10 @@ fn is_bzip2_block(magic: &[u8]) -> bool {
 /// What the file is, and what its user can do.
 type Refusal = (&'static str, &'static str);
 
-const UNPACK: &str = "Unpack it first, or pipe one file of it into `howdah load -`.";
-const EXPORT: &str = "Export the sheet as CSV.";
-const CONVERT: &str = "Convert it to CSV first, for example with DuckDB or pyarrow.";
-const RECOMPRESS: &str = "Decompress it first, or compress with gzip, zstd, bzip2, xz or lz4.";
+const UNPACK: &str = "unpack it first, or pipe one file of it into `howdah load -`";
+const EXPORT: &str = "export the sheet as CSV";
+const CONVERT: &str = "convert it to CSV first, for example with DuckDB or pyarrow";
+const RECOMPRESS: &str = "decompress it first, or compress with gzip, zstd, bzip2, xz or lz4";
 
 /// Signatures that no text begins with.
 const SIGNATURES: &[(&[u8], Refusal)] = &[
@@ -80,7 +80,7 @@ const LETTERS: &[(&[u8], Refusal)] = &[
     (b"PARE", ("an encrypted Parquet file", CONVERT)),
     (b"ORC", ("an ORC file", CONVERT)),
     (b"FEA1", ("a Feather file", CONVERT)),
-    (b"PGDMP", ("a dump made by pg_dump", "Restore it with pg_restore.")),
+    (b"PGDMP", ("a dump made by pg_dump", "restore it with pg_restore")),
 ];
 
 fn refusal(head: &[u8]) -> Option<Error> {

@@ -156,7 +156,7 @@ pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
                 ErrorKind::Unsupported,
                 format!("column names in {name} that are not ASCII are not read"),
             )
-            .with_hint("Name the columns with --columns.")
+            .with_hint("name the columns with --columns")
         })?,
     };
     let text = found.decode_without_bom_handling_and_without_replacement(bytes);
@@ -200,7 +200,7 @@ fn whatwg(encoding: &str) -> Option<&'static Encoding> {
 fn find(encoding: &str) -> Result<&'static Encoding> {
     whatwg(encoding).ok_or_else(|| {
         Error::new(ErrorKind::Usage, format!("there is no encoding called \"{encoding}\""))
-            .with_hint("Use a name PostgreSQL knows (LATIN1, WIN1252, SJIS ...) or one of the WHATWG (utf-16le, macintosh ...).")
+            .with_hint("use a name PostgreSQL knows (LATIN1, WIN1252, SJIS ...) or one of the WHATWG (utf-16le, macintosh ...)")
     })
 }
 
