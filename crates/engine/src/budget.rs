@@ -23,6 +23,8 @@ const SESSION_BYTES: u64 = MIB;
 /// The share of a chunk buffer beyond the chunk size, for the record that crosses the border. Longer
 /// records draw on the reserve, one at a time.
 const SLACK_SHARE: u64 = 8;
+/// The least of it: with chunks of a few bytes, every record would be a long one.
+const SLACK_BYTES_MIN: u64 = 64 << 10;
 /// Below this the budget cannot hold two buffers, two sessions and the process.
 pub const MEMORY_BYTES_MIN: u64 = 64 * MIB;
 /// Chunk sizes considered when the user names none.
@@ -70,7 +72,7 @@ impl Layout {
             Some(fixed) => fixed,
             None => chunk_bytes_for(pool_bytes, sessions_wanted),
         };
-        let buffers = pool_bytes / (chunk_bytes + chunk_bytes / SLACK_SHARE);
+        let buffers = pool_bytes / buffer_bytes(chunk_bytes);
         if buffers < 3 {
             return Err(Error::new(
                 ErrorKind::Usage,
@@ -95,11 +97,16 @@ impl Layout {
 fn chunk_bytes_for(pool_bytes: u64, sessions: u64) -> u64 {
     let mut chunk_bytes = CHUNK_BYTES_DEFAULT;
     while chunk_bytes > CHUNK_BYTES_MIN
-        && pool_bytes / (chunk_bytes + chunk_bytes / SLACK_SHARE) < sessions + sessions / 4 + 3
+        && pool_bytes / buffer_bytes(chunk_bytes) < sessions + sessions / 4 + 3
     {
         chunk_bytes /= 2;
     }
     chunk_bytes
+}
+
+/// What a buffer for chunks of this size takes.
+fn buffer_bytes(chunk_bytes: u64) -> u64 {
+    chunk_bytes.saturating_add((chunk_bytes / SLACK_SHARE).max(SLACK_BYTES_MIN))
 }
 
 /// The pool of chunk buffers and the reserve for long records.
@@ -114,12 +121,11 @@ pub struct Budget {
 impl Budget {
     /// A pool as laid out; memory is taken on first use.
     pub fn new(layout: &Layout) -> Budget {
-        let buffer_bytes = layout.chunk_bytes + layout.chunk_bytes / SLACK_SHARE;
         Budget {
             buffers: Arc::new(Semaphore::new(layout.buffers as usize)),
             reserve: Arc::new(Semaphore::new(1)),
             idle: Arc::new(Mutex::new(Vec::new())),
-            buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
+            buffer_bytes: usize::try_from(buffer_bytes(layout.chunk_bytes)).unwrap_or(usize::MAX),
             record_bytes_max: usize::try_from(layout.record_bytes_max).unwrap_or(usize::MAX),
         }
     }
@@ -147,32 +153,34 @@ impl Budget {
         }
     }
 
-    /// Makes room for `more` bytes in `buffer`, from the reserve when the buffer itself is full.
+    /// Room for up to `more` bytes in `buffer`: what it has, or, once it is full, more from the reserve.
+    /// Returns how many, at least one if `more` is.
+    ///
+    /// The reserve is one long record's at a time. Whoever asks for it must not keep anybody waiting for
+    /// something else: see [`crate::feed`]'s ranges, which ask in the order of the file.
     ///
     /// # Errors
-    /// `RecordTooLong` when the reserve cannot hold them; the caller adds the place.
-    pub async fn grow(&self, buffer: &mut Buffer, more: usize) -> Result<()> {
-        let needed = buffer.filled + more;
-        if needed <= buffer.bytes.len() {
-            return Ok(());
-        }
+    /// `RecordTooLong` when the reserve is used up; the caller adds the place.
+    pub async fn grow(&self, buffer: &mut Buffer, more: usize) -> Result<usize> {
         let limit = self.record_bytes_max.max(self.buffer_bytes);
-        if needed > limit {
-            return Err(Error::new(
-                ErrorKind::RecordTooLong,
-                format!("the record is longer than the {limit} bytes this memory budget allows"),
-            )
-            .with_hint(
-                "an unclosed quote is the usual cause; if the record is really that long, raise --memory",
-            ));
+        if buffer.is_full() {
+            if buffer.filled >= limit {
+                return Err(Error::new(
+                    ErrorKind::RecordTooLong,
+                    format!("the record is longer than the {limit} bytes this memory budget allows"),
+                )
+                .with_hint(
+                    "an unclosed quote is the usual cause; if the record is really that long, raise --memory",
+                ));
+            }
+            if buffer.reserve.is_none() {
+                buffer.reserve = Arc::clone(&self.reserve).acquire_owned().await.ok();
+            }
+            let mut larger = vec![0; (buffer.filled * 2).max(buffer.filled + more).min(limit)];
+            larger[..buffer.filled].copy_from_slice(buffer.filled());
+            buffer.bytes = larger;
         }
-        if buffer.reserve.is_none() {
-            buffer.reserve = Arc::clone(&self.reserve).acquire_owned().await.ok();
-        }
-        let mut larger = vec![0; (buffer.bytes.len() * 2).max(needed).min(limit)];
-        larger[..buffer.filled].copy_from_slice(buffer.filled());
-        buffer.bytes = larger;
-        Ok(())
+        Ok(more.min(buffer.spare().len()))
     }
 }
 
@@ -203,6 +211,11 @@ impl Buffer {
     /// Room for more; tell with [`Buffer::advance`] how much of it was used.
     pub fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
+    }
+
+    /// There is no room without the reserve.
+    pub fn is_full(&self) -> bool {
+        self.filled == self.bytes.len()
     }
 
     /// The first `count` spare bytes now hold data.
@@ -265,8 +278,7 @@ mod tests {
         for memory_mib in [64, 128, 256, 1024, 8192] {
             for sessions in [1, 2, 8, 16] {
                 let layout = Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None).unwrap();
-                let pool =
-                    u64::from(layout.buffers) * (layout.chunk_bytes + layout.chunk_bytes / SLACK_SHARE);
+                let pool = u64::from(layout.buffers) * buffer_bytes(layout.chunk_bytes);
                 assert!(
                     pool + layout.record_bytes_max <= memory_mib * MIB,
                     "{memory_mib} {sessions} {layout:?}"
@@ -280,9 +292,14 @@ mod tests {
         let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB)).unwrap();
         let budget = Budget::new(&layout);
         let mut buffer = budget.buffers(false).await.data;
-        budget.grow(&mut buffer, usize::try_from(layout.record_bytes_max).unwrap()).await.unwrap();
-        let refused = budget.grow(&mut buffer, 1 << 30).await.unwrap_err();
+        let refused = loop {
+            match budget.grow(&mut buffer, 1 << 30).await {
+                Ok(room) => buffer.advance(room),
+                Err(error) => break error,
+            }
+        };
         assert_eq!(refused.kind(), ErrorKind::RecordTooLong);
+        assert_eq!(buffer.filled().len() as u64, layout.record_bytes_max);
         drop(buffer.freeze());
         assert_eq!(budget.reserve.available_permits(), 1);
         assert!(budget.idle.lock().unwrap().is_empty());

@@ -237,13 +237,9 @@ impl RangedFile {
             if offset >= self.bytes {
                 return Ok(End { end: old, records: 1 });
             }
-            let more = TAIL_BYTES.min(usize::try_from(self.bytes - offset).unwrap_or(TAIL_BYTES));
-            let grow = feeder.run.budget.grow(&mut slice.buffers.data, more);
-            feeder.handle.block_on(grow).map_err(|error| {
-                let byte = Some(slice.start + found.last_border as u64);
-                error.at(Place { byte, ..Place::default() })
-            })?;
-            let out = &mut slice.buffers.data.spare()[..more];
+            let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
+            let room = self.make_room(feeder, slice, found, left.min(TAIL_BYTES))?;
+            let out = &mut slice.buffers.data.spare()[..room];
             let count =
                 feeder.handle.block_on(read_at(&feeder.run, self.file_no(), &self.object, offset, out))?;
             slice.buffers.data.advance(count);
@@ -258,5 +254,19 @@ impl RangedFile {
             }
         }
         Ok(End { end: slice.buffers.data.filled().len(), records: 0 })
+    }
+
+    /// Room for the record that crosses the end of the range. A record that needs the reserve waits until
+    /// all ranges before it have ended theirs: none of them can then need it, while this one has it and
+    /// waits for them.
+    fn make_room(&self, feeder: &Feeder, slice: &mut Slice, found: &Found, more: usize) -> Result<usize> {
+        let mut place = Place::default();
+        if slice.buffers.data.is_full() {
+            let before = self.records.wait(slice.no, || self.wanted(&feeder.run, slice.no))?;
+            place.record = Some(before + found.records + 1);
+            place.byte = Some(slice.start + found.last_border as u64);
+        }
+        let grow = feeder.run.budget.grow(&mut slice.buffers.data, more);
+        feeder.handle.block_on(grow).map_err(|error| error.at(place))
     }
 }

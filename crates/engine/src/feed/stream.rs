@@ -206,12 +206,12 @@ impl<'a> Splitter<'a> {
     /// Reads at most `want` bytes, making room for them.
     fn read(&mut self, buffer: &mut Buffer, want: usize, cut: &Cut) -> Result<usize> {
         let grow = self.feeder.run.budget.grow(buffer, want);
-        self.feeder.handle.block_on(grow).map_err(|error| {
+        let room = self.feeder.handle.block_on(grow).map_err(|error| {
             let record = self.records + cut.records + 1;
             let byte = self.offset - (buffer.filled().len() - cut.last_border) as u64;
             error.at(Place { record: Some(record), byte: Some(byte), ..Place::default() })
         })?;
-        let count = self.plain.read(self.feeder, &mut buffer.spare()[..want])?;
+        let count = self.plain.read(self.feeder, &mut buffer.spare()[..room])?;
         buffer.advance(count);
         self.offset += count as u64;
         Ok(count)
