@@ -1,6 +1,7 @@
 //! The life of a record: read as raw bytes, cut into a [`Chunk`], made ready as a [`CopyChunk`],
 //! stored as a [`Receipt`]. Each carries the same [`Origin`], so any error can name file, record and byte.
 
+use crate::error::Error;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub struct CopyChunk {
     pub origin: Origin,
     /// What is sent. Equal to the file's bytes where COPY can take these as they are.
     pub bytes: Bytes,
+    /// The record behind these is refused for this reason, before the server sees it. These are shown to
+    /// the server all the same, since it may refuse one of them, and are rolled back if it does not.
+    pub refused: Option<Error>,
 }
 
 /// A chunk that is in the table, once.

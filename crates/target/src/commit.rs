@@ -142,6 +142,10 @@ async fn run(
         roll_back(session).await;
         return Err(wrong_count(rows, chunk.origin.records).into());
     }
+    if let Some(error) = &chunk.refused {
+        roll_back(session).await;
+        return Err(error.clone().into());
+    }
     progress.enter(Phase::Commit);
     let copied = Instant::now();
     commit(session).await?;

@@ -44,36 +44,70 @@ impl Emitter {
             return Err(fail(unwanted()));
         }
         let records = &data.filled()[range.clone()];
-        self.rules.check_first_line(records).map_err(|offence| {
-            let place = Place {
-                record: Some(origin.first_record + offence.record),
-                byte: Some(origin.start_byte + offence.byte as u64),
-                ..self.place(run)
-            };
-            fail(Error::new(ErrorKind::Record, offence.message).with_hint(offence.hint).at(place))
-        })?;
-        let bytes = match (&self.rewriter, scratch) {
+        let refusal = self.first_line_refusal(run, &origin, records);
+        let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
+        let (bytes, refusal) = match (&self.rewriter, scratch) {
             (Some(rewriter), Some(mut scratch)) => {
-                run.tally
-                    .time(Stage::Encode, || {
-                        scratch.rewrite(|out| rewriter.rewrite(&self.rules, records, out))
-                    })
-                    .map_err(|bad| {
-                        let place = Place {
-                            record: Some(origin.first_record + bad.record),
-                            byte: Some(origin.start_byte + bad.byte as u64),
-                            ..self.place(run)
-                        };
-                        fail(Error::new(ErrorKind::Record, bad.message).at(place))
-                    })?;
-                scratch.freeze()
+                let records = &data.filled()[range];
+                let refused = run.tally.time(Stage::Encode, || {
+                    scratch.rewrite(|out| self.rewrite(run, &origin, rewriter, records, out))
+                });
+                (scratch.freeze(), refused.or(refusal))
             }
-            _ => data.freeze().slice(range),
+            _ => (data.freeze().slice(range), refusal),
         };
-        feeder.queue.blocking_send(CopyChunk { origin, bytes }).map_err(|_| fail(unwanted()))
+        let (origin, refused) = match refusal {
+            None => (origin, None),
+            Some(bad) if bad.record == 0 => return Err(fail(bad.error)),
+            Some(bad) => {
+                let end_byte = origin.start_byte + bad.offset as u64;
+                (Origin { records: bad.record, end_byte, ..origin }, Some(bad.error))
+            }
+        };
+        feeder.queue.blocking_send(CopyChunk { origin, bytes, refused }).map_err(|_| fail(unwanted()))
     }
 
-    fn place(&self, run: &Run) -> Place {
-        Place { file: Some(run.plan.files[self.file_no as usize].location.clone()), ..Place::default() }
+    /// A line ending that COPY of the whole file would refuse, and COPY of the chunk would not.
+    fn first_line_refusal(&self, run: &Run, origin: &Origin, records: &[u8]) -> Option<Refusal> {
+        let offence = self.rules.check_first_line(records).err()?;
+        let offset = self.rules.record_start(records, offence.record).unwrap_or(offence.byte);
+        let error = Error::new(ErrorKind::Record, offence.message).with_hint(offence.hint);
+        Some(self.refusal(run, origin, offence.record, offset, error))
     }
+
+    /// Rewrites the records before the first one that cannot be.
+    fn rewrite(
+        &self,
+        run: &Run,
+        origin: &Origin,
+        rewriter: &Rewriter,
+        records: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<Refusal> {
+        let bad = rewriter.rewrite(&self.rules, records, out).err()?;
+        out.clear();
+        // These were rewritten a moment ago, so nothing is left to fail.
+        let _ = rewriter.rewrite(&self.rules, &records[..bad.byte], out);
+        let error = Error::new(ErrorKind::Record, bad.message);
+        Some(self.refusal(run, origin, bad.record, bad.byte, error))
+    }
+
+    fn refusal(&self, run: &Run, origin: &Origin, record: u64, offset: usize, error: Error) -> Refusal {
+        let place = Place {
+            file: Some(run.plan.files[self.file_no as usize].location.clone()),
+            record: Some(origin.first_record + record),
+            byte: Some(origin.start_byte + offset as u64),
+            column: None,
+        };
+        Refusal { record, offset, error: error.at(place) }
+    }
+}
+
+/// A record of a chunk that the server will not see.
+struct Refusal {
+    /// Its number in the chunk, from 0.
+    record: u64,
+    /// Where it begins in the chunk.
+    offset: usize,
+    error: Error,
 }

@@ -299,3 +299,15 @@ on_every_version!(what_was_committed_before_the_barrier_survives_a_crash, shared
     server.run();
     assert_eq!(count(&observer(&stage.to).await, "SELECT count(*) FROM t").await, 1);
 });
+
+on_every_version!(a_chunk_before_a_refused_record_is_shown_to_the_server_and_rolled_back, server => {
+    let mut stage = stage(server, TABLE).await;
+    let reason = howdah_model::Error::new(ErrorKind::Record, "the third is bad");
+    let good = CopyChunk { refused: Some(reason.clone()), ..chunk(0, 2, "1,x\n2,y\n") };
+    assert_eq!(stage.store(&good).await.unwrap_err().error.message(), reason.message());
+    let bad = CopyChunk { refused: Some(reason), ..chunk(0, 2, "1,x\nzwei,y\n") };
+    let refused = stage.store(&bad).await.unwrap_err();
+    assert_eq!((refused.error.kind(), refused.line), (ErrorKind::Server, Some(2)));
+    assert!(stage.ledger.receipts(&stage.session, "job").await.unwrap().is_empty());
+    assert!(stored(stage.store(&chunk(0, 2, "1,x\n2,y\n")).await), "the claim is free again");
+});
