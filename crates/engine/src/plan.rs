@@ -16,7 +16,7 @@ use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::retry::patiently;
 use columns::Columns;
-use head::Head;
+use head::{Head, Heads};
 use howdah_model::plan::{Encode, FilePlan, Plan, TablePlan};
 use howdah_model::{Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, Table};
 use howdah_target::copy;
@@ -77,7 +77,15 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
     let session = patiently(context, patience, || context.connection.open()).await?;
     let recode = recoding(&session, &job.format).await?;
     let format = as_sent(&job.format, recode.as_deref());
-    let mut heads = head::read_all(context, patience, &session, &format, recode.as_deref(), found).await?;
+    let heads = Heads {
+        context,
+        session: &session,
+        patience,
+        format: &format,
+        by_position: job.columns.is_some(),
+        recode: recode.as_deref(),
+    };
+    let mut heads = heads.read_all(found).await?;
     // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
     heads.sort_by_key(|head| std::cmp::Reverse(head.object().stored_bytes().unwrap_or(u64::MAX)));
 

@@ -47,56 +47,78 @@ impl Head {
     }
 }
 
-/// Looks at every file.
-pub(super) async fn read_all(
-    context: &Context,
-    patience: Duration,
-    session: &Session,
-    format: &Format,
-    recode: Option<&str>,
-    found: Vec<Found>,
-) -> Result<Vec<Head>> {
-    stream::iter(found)
-        .map(|found| async move {
-            let location = found.object.location().to_owned();
-            let look = || read(session, format, recode, &found);
-            // A pipe gives its bytes once: what broke there stays broken.
-            let patience = if found.object.rereadable() { patience } else { Duration::ZERO };
-            patiently(context, patience, look).await.map_err(|error| error.in_file(location))
-        })
-        .buffered(HEADS_AT_ONCE)
-        .try_collect()
-        .await
+/// What looking at the heads needs to know.
+pub(super) struct Heads<'a> {
+    pub(super) context: &'a Context,
+    pub(super) session: &'a Session,
+    /// How long failures that may pass are tried again.
+    pub(super) patience: Duration,
+    /// The files' format as the splitter meets it.
+    pub(super) format: &'a Format,
+    /// Columns are told apart by position: the names in headers do not matter.
+    pub(super) by_position: bool,
+    /// The encoding that the client has to rewrite as UTF-8.
+    pub(super) recode: Option<&'a str>,
 }
 
-async fn read(session: &Session, format: &Format, recode: Option<&str>, found: &Found) -> Result<Head> {
-    let mut reader = HeadReader::new(found.object.clone());
-    let mut wanted = HEAD_BYTES;
-    loop {
-        let all = reader.fill(wanted).await?;
-        let stored = reader.stored();
-        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
-        let (plain, plain_all) = plain_head(codec, recode, &stored, wanted, all)?;
-        let first = Rules::first_record(format, session.server_version(), &plain, plain_all)?;
-        if first.is_none() && !plain_all && wanted < HEAD_BYTES_MAX {
-            wanted *= 4;
-            continue;
-        }
-        let end = first.as_ref().map_or(0, |first| first.end);
-        let (names, data_start_byte) = match format.header {
-            Header::None => (None, 0),
-            Header::Names | Header::Match => {
-                (Some(names(session, format, recode, &plain[..end]).await?), end as u64)
+impl Heads<'_> {
+    /// Looks at every file.
+    pub(super) async fn read_all(&self, found: Vec<Found>) -> Result<Vec<Head>> {
+        stream::iter(found)
+            .map(|found| async move {
+                let location = found.object.location().to_owned();
+                // A pipe gives its bytes once: what broke there stays broken.
+                let patience = if found.object.rereadable() { self.patience } else { Duration::ZERO };
+                let looked = patiently(self.context, patience, || self.read(&found)).await;
+                looked.map_err(|error| error.in_file(location))
+            })
+            .buffered(HEADS_AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    async fn read(&self, found: &Found) -> Result<Head> {
+        let mut reader = HeadReader::new(found.object.clone());
+        let mut wanted = HEAD_BYTES;
+        loop {
+            let all = reader.fill(wanted).await?;
+            let stored = reader.stored();
+            let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
+            let (plain, plain_all) = plain_head(codec, self.recode, &stored, wanted, all)?;
+            let first = Rules::first_record(self.format, self.session.server_version(), &plain, plain_all)?;
+            if first.is_none() && !plain_all && wanted < HEAD_BYTES_MAX {
+                wanted *= 4;
+                continue;
             }
+            let end = first.as_ref().map_or(0, |first| first.end);
+            let (names, data_start_byte) = match self.format.header {
+                Header::None => (None, 0),
+                // Skipped unread, as COPY does. An empty file has not even a name that is empty.
+                Header::Names if self.by_position || plain.is_empty() => (None, end as u64),
+                Header::Names | Header::Match => (Some(self.names(&plain[..end]).await?), end as u64),
+            };
+            return Ok(Head {
+                opened: reader.into_opened(),
+                table: found.table.clone(),
+                codec,
+                eol: first.and_then(|first| first.eol),
+                data_start_byte,
+                names,
+            });
+        }
+    }
+
+    /// The names in UTF-8. Only the server knows all encodings, so it converts what is not ASCII.
+    async fn names(&self, record: &[u8]) -> Result<Vec<String>> {
+        let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
+        let converted = match &self.format.encoding {
+            Some(name) if self.recode.is_none() && !record.is_ascii() => {
+                Some(encoding::to_utf8(self.session, record, name).await?)
+            }
+            _ => None,
         };
-        return Ok(Head {
-            opened: reader.into_opened(),
-            table: found.table.clone(),
-            codec,
-            eol: first.and_then(|first| first.eol),
-            data_start_byte,
-            names,
-        });
+        let record = converted.as_ref().map_or(record, |text| text.as_bytes());
+        header::fields(&Format { encoding: None, ..self.format.clone() }, record)
     }
 }
 
@@ -122,20 +144,6 @@ fn plain_head(
         // Cut off by us in the middle of a frame: what came out so far is good.
         Err(_) if !all => Ok((plain, false)),
         Err(error) => Err(plain_error(error)),
-    }
-}
-
-async fn names(
-    session: &Session,
-    format: &Format,
-    recode: Option<&str>,
-    record: &[u8],
-) -> Result<Vec<String>> {
-    let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
-    let foreign = format.encoding.as_deref().filter(|_| recode.is_none() && !record.is_ascii());
-    match foreign {
-        Some(name) => header::fields(format, encoding::to_utf8(session, record, name).await?.as_bytes()),
-        None => header::fields(format, record),
     }
 }
 
