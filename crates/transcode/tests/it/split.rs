@@ -254,3 +254,14 @@ fn a_server_line_names_its_record() {
         [Some(0), Some(1), Some(1), Some(2), None]
     );
 }
+
+#[test]
+fn a_nul_inside_quotes_is_the_record_the_server_refuses_whatever_line_it_counts() {
+    let rules = Rules::new(&Format::csv(), 130_000, Some(Eol::CrLf)).unwrap();
+    // To PostgreSQL 13 the NUL escapes the closing quote, so that lines go on being counted inside quotes.
+    let chunk = b"a\r\n\"b\0\"\r\nc\r\n";
+    assert_eq!(
+        [1, 2, 3, 9].map(|line| rules.record_of_line(chunk, line)),
+        [Some(0), Some(1), Some(1), Some(1)]
+    );
+}
