@@ -51,12 +51,31 @@ impl Alphabet {
     }
 }
 
-/// Characters beyond ASCII. Those of SJIS end in the bytes of `\`, `|`, `A` and `t`: whoever looks at bytes
-/// alone is fooled.
+/// Characters beyond ASCII. Many of the Asian encodings' end in the bytes of `\`, `|`, `A` or a digit: whoever
+/// looks at bytes alone is fooled.
 fn wide(encoding: Option<&str>) -> &'static [&'static [u8]] {
     match encoding {
-        Some("SJIS") => &[b"\x83\x5c", b"\x95\x5c", b"\x83\x7c", b"\x83\x41", b"\x83\x74", b"\xb1"],
+        Some("SJIS" | "SHIFT_JIS_2004") => {
+            &[b"\x83\x5c", b"\x95\x5c", b"\x83\x7c", b"\x83\x41", b"\x83\x74", b"\xb1"]
+        }
+        Some("BIG5") => &[b"\xa5\x5c", b"\xa4\x41", b"\xa4\x7c", b"\xa4\xe9"],
+        Some("GBK") => &[b"\x81\x5c", b"\x81\x41", b"\x81\x7c", b"\xb0\xa1"],
+        Some("GB18030") => &[b"\x81\x5c", b"\x81\x7c", b"\x81\x30\x84\x36", b"\xb0\xa1"],
+        Some("UHC") => &[b"\x81\x41", b"\x81\x61", b"\xb0\xa1"],
+        Some("JOHAB") => &[b"\x88\x61", b"\x88\x62", b"\xd0\x61"],
+        Some("EUC_JP") => &[b"\xa4\xa2", b"\x8e\xb1", b"\x8f\xb0\xa1"],
         Some("LATIN1") => &[b"\xe9", b"\xff", b"\xa0", b"\xdf"],
+        Some("WIN1251") => &[b"\xe4", b"\xff", b"\xa8"],
         _ => &[b"\xc3\xa9", b"\xe6\xbc\xa2", b"\xf0\x9f\x90\x98"],
+    }
+}
+
+/// Bytes of the character that begins with this byte, in encodings whose later bytes may look like ASCII;
+/// 1 in all others.
+pub(super) fn character_bytes(encoding: Option<&str>, first: u8) -> usize {
+    match (encoding, first) {
+        (Some("SJIS" | "SHIFT_JIS_2004"), 0x81..=0x9f | 0xe0..=0xfc)
+        | (Some("BIG5" | "GBK" | "GB18030" | "UHC" | "JOHAB"), 0x80..) => 2,
+        _ => 1,
     }
 }

@@ -5,6 +5,24 @@ use super::{percent, pick};
 use fastrand::Rng;
 use howdah_model::{ColumnChoice, Format, FormatKind, Header};
 
+/// Weighted towards those whose characters contain ASCII bytes.
+const ENCODINGS: [&str; 14] = [
+    "UTF8",
+    "UTF8",
+    "LATIN1",
+    "LATIN1",
+    "SJIS",
+    "SJIS",
+    "SHIFT_JIS_2004",
+    "BIG5",
+    "GBK",
+    "GB18030",
+    "UHC",
+    "JOHAB",
+    "EUC_JP",
+    "WIN1251",
+];
+
 /// One to five columns whose names need care.
 pub(super) fn columns(rng: &mut Rng) -> Vec<String> {
     let odd = ["a", "B b", "c,c", "d\"d", "e\ne", "f;f", "g\\g", "h\tt", "select", "\\."];
@@ -15,7 +33,9 @@ pub(super) fn columns(rng: &mut Rng) -> Vec<String> {
 /// A dialect the server knows.
 pub(super) fn format(rng: &mut Rng, major: u32, columns: &[String]) -> Format {
     let mut format = if percent(rng, 65) { csv(rng, major, columns) } else { text(rng) };
-    format.encoding = pick(rng, &[None, None, Some("UTF8"), Some("LATIN1"), Some("SJIS")]).map(str::to_owned);
+    if percent(rng, 60) {
+        format.encoding = Some((*pick(rng, &ENCODINGS)).to_owned());
+    }
     // HEADER for text, and MATCH for both, came with 15; DEFAULT with 16.
     if percent(rng, 40) && (format.kind == FormatKind::Csv || major >= 15) {
         format.header = if major >= 15 && percent(rng, 30) { Header::Match } else { Header::Names };

@@ -47,6 +47,8 @@ pub struct NastyFile {
     pub eol: Eol,
     /// The table's columns, in the file's order; they need quoting.
     pub columns: Vec<String>,
+    /// The damage done on purpose hit the header: its names need not be those of `columns` any more.
+    pub header_is_damaged: bool,
 }
 
 impl NastyFile {
@@ -57,7 +59,7 @@ impl NastyFile {
         let format = dialect::format(&mut rng, options.major, &columns);
         let eol = *pick(&mut rng, &[Eol::Lf, Eol::Lf, Eol::Cr, Eol::CrLf]);
         let alphabet = Alphabet::new(&format, eol);
-        let mut file = NastyFile { seed, bytes: Vec::new(), format, eol, columns };
+        let mut file = NastyFile { seed, bytes: Vec::new(), format, eol, columns, header_is_damaged: false };
         records::write(&mut rng, &mut file, &alphabet, options);
         file
     }

@@ -1,6 +1,6 @@
 //! Writes records in a dialect, with every freedom the dialect gives, and sometimes with none of its order.
 
-use super::alphabet::Alphabet;
+use super::alphabet::{Alphabet, character_bytes};
 use super::{NastyFile, NastyOptions, percent, pick};
 use fastrand::Rng;
 use howdah_model::{Format, FormatKind, Header};
@@ -14,13 +14,15 @@ pub(super) fn write(rng: &mut Rng, file: &mut NastyFile, alphabet: &Alphabet, op
     if file.format.header != Header::None {
         header(rng, file, alphabet, &mut bytes);
     }
+    let header_bytes = bytes.len();
     if percent(rng, options.soup_percent) {
         soup(rng, alphabet, options.records_max * 8, &mut bytes);
     } else {
         records(rng, file, alphabet, options.records_max, &mut bytes);
     }
     if percent(rng, options.broken_percent) {
-        damage(rng, file, alphabet, &mut bytes);
+        let at = damage(rng, file, alphabet, &mut bytes);
+        file.header_is_damaged = at < header_bytes;
     }
     file.bytes = bytes;
 }
@@ -107,37 +109,42 @@ fn csv_field(rng: &mut Rng, format: &Format, text: &[u8], out: &mut Vec<u8>) {
     let before = text.iter().position(special).unwrap_or(0).min(if percent(rng, 15) { 3 } else { 0 });
     out.extend_from_slice(&text[..before]);
     out.push(format.quote);
-    for byte in &text[before..] {
-        if *byte == format.quote || *byte == format.escape {
+    for character in characters(format, &text[before..]) {
+        if character == [format.quote] || character == [format.escape] {
             out.push(format.escape);
         }
-        out.push(*byte);
+        out.extend_from_slice(character);
     }
     out.push(format.quote);
 }
 
 /// Backslashes before what would end the field; other escapes at random.
 fn text_field(rng: &mut Rng, format: &Format, text: &[u8], out: &mut Vec<u8>) {
-    let wide = format.encoding.as_deref() == Some("SJIS");
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            // The second byte of a wide character may look like a backslash and must stay as it is.
-            0x81..=0x9f | 0xe0..=0xfc if wide => {
-                out.push(byte);
-                out.extend(bytes.next());
-            }
-            b'\n' => out.extend_from_slice(pick::<&[u8]>(rng, &[b"\\n", b"\\\n", b"\\012", b"\\x0a"])),
-            b'\r' => out.extend_from_slice(pick::<&[u8]>(rng, &[b"\\r", b"\\\r", b"\\015", b"\\x0D"])),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            byte if byte == format.delimiter => out.extend([b'\\', byte]),
-            byte => out.push(byte),
+    for character in characters(format, text) {
+        match character {
+            b"\n" => out.extend_from_slice(pick::<&[u8]>(rng, &[b"\\n", b"\\\n", b"\\012", b"\\x0a"])),
+            b"\r" => out.extend_from_slice(pick::<&[u8]>(rng, &[b"\\r", b"\\\r", b"\\015", b"\\x0D"])),
+            b"\\" => out.extend_from_slice(b"\\\\"),
+            [byte] if *byte == format.delimiter => out.extend([b'\\', *byte]),
+            character => out.extend_from_slice(character),
         }
     }
 }
 
-/// Something COPY probably refuses, somewhere.
-fn damage(rng: &mut Rng, file: &NastyFile, alphabet: &Alphabet, out: &mut Vec<u8>) {
+/// The text cut so that no later byte of a character is taken for ASCII.
+fn characters<'a>(format: &'a Format, text: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let bytes = character_bytes(format.encoding.as_deref(), *first).min(rest.len());
+        let (character, after) = rest.split_at(bytes);
+        rest = after;
+        Some(character)
+    })
+}
+
+/// Something COPY probably refuses, somewhere; returns where.
+fn damage(rng: &mut Rng, file: &NastyFile, alphabet: &Alphabet, out: &mut Vec<u8>) -> usize {
     let extra_field =
         [alphabet.eol, &[file.format.delimiter].repeat(file.columns.len()), alphabet.eol].concat();
     let other_eol = if alphabet.eol == b"\n" { &b"\r"[..] } else { b"\n" };
@@ -154,4 +161,5 @@ fn damage(rng: &mut Rng, file: &NastyFile, alphabet: &Alphabet, out: &mut Vec<u8
     let piece = pick(rng, &choices).to_vec();
     let at = rng.usize(..=out.len());
     out.splice(at..at, piece);
+    at
 }
