@@ -16,6 +16,7 @@ pub(super) struct Columns {
 impl Columns {
     /// Matches a file's header, if it has one, to the table.
     pub(super) fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
+        check_map_is_used(job)?;
         match (&job.columns, names, job.format.header) {
             (Some(columns), names, header) => by_position(columns, table, names, header),
             (None, Some(names), Header::Names) => by_name(job, table, names),
@@ -30,6 +31,18 @@ impl Columns {
             }
         }
     }
+}
+
+/// Only a header whose names choose the columns has fields to rename.
+fn check_map_is_used(job: &Job) -> Result<()> {
+    if job.map.is_empty() || job.columns.is_none() && job.format.header == Header::Names {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Usage,
+        "--map renames the fields of a header, and no header chooses the columns",
+    )
+    .with_hint("give --header, and neither --columns nor --header=match"))
 }
 
 fn by_position(
@@ -251,6 +264,19 @@ mod tests {
         let header = names(&["a", "g"]);
         assert_eq!(Columns::choose(&job(Header::Names), &shape, Some(&header)).unwrap().fields[1], None);
         assert_eq!(Columns::choose(&job(Header::None), &shape, None).unwrap().fields, [Some("a".to_owned())]);
+    }
+
+    #[test]
+    fn a_map_that_would_go_unused_is_refused() {
+        let shape = table(&[("a", false)]);
+        let header = names(&["x"]);
+        let mut job = job(Header::Names);
+        job.map.insert("x".to_owned(), "a".to_owned());
+        assert!(Columns::choose(&job, &shape, Some(&header)).is_ok());
+        let by_columns = Job { columns: Some(names(&["a"])), ..job.clone() };
+        assert!(Columns::choose(&by_columns, &shape, Some(&header)).is_err());
+        job.format.header = Header::None;
+        assert_eq!(Columns::choose(&job, &shape, None).err().unwrap().kind(), ErrorKind::Usage);
     }
 
     #[test]
