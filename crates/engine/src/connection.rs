@@ -3,6 +3,7 @@
 use howdah_model::Result;
 use howdah_target::embedded::Embedded;
 use howdah_target::session::{Conninfo, Session};
+use std::path::PathBuf;
 
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
@@ -17,10 +18,19 @@ impl Connection {
     /// # Errors
     /// `Usage` for a string that libpq would not take, `Local` when the embedded server cannot be started.
     pub fn resolve(to: Option<&str>) -> Result<Connection> {
+        Connection::resolve_with(to, &[])
+    }
+
+    /// Like [`Connection::resolve`], looking for the embedded server's programs in these `site-packages`
+    /// folders first: code that runs inside Python knows them, and cannot tell them from its executable.
+    ///
+    /// # Errors
+    /// As for [`Connection::resolve`].
+    pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
         match Conninfo::resolve(to)? {
             Some(conninfo) => Ok(Connection { conninfo }),
             None => {
-                let started = Embedded::locate()?.ensure_started()?;
+                let started = Embedded::locate_with(site_packages)?.ensure_started()?;
                 let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
                 conninfo.map(|conninfo| Connection { conninfo }).ok_or_else(|| {
                     howdah_model::Error::new(

@@ -39,10 +39,17 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
 }
 
 /// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
-pub fn to_resume(row: &JobRow, ledger: &str) -> Job {
+///
+/// # Errors
+/// `Usage` when one of its sources cannot be read a second time.
+pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
+    if row.plan.files.iter().any(|file| !file.rereadable) {
+        return Err(Error::new(ErrorKind::Usage, format!("job {} reads from a pipe", row.job_id))
+            .with_hint("send the same bytes through the same `howdah load` command again"));
+    }
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());
     job.chunk_bytes = Some(row.plan.chunk_bytes);
     job.force = false;
-    job
+    Ok(job)
 }

@@ -3,20 +3,26 @@
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::{Exit, account};
 use howdah_engine::model::{Error, ErrorKind, Job, Place, Result, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Plans, loads, and prints the account.
 ///
 /// # Errors
 /// What happens before the first chunk; what ends a load under way is printed after the account.
-pub async fn load(options: LoadOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
+pub async fn load(
+    options: LoadOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(settings::connection(settings.to, printer)).await?;
+    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
     run(settings.job, connection, printer, stop).await
 }
 

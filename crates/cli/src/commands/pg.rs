@@ -6,13 +6,14 @@ use crate::printer::Printer;
 use howdah_engine::embedded::Embedded;
 use howdah_engine::model::{Error, ErrorKind, Result};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 
 /// Starts, stops or asks it.
 ///
 /// # Errors
 /// `Local` when there are no binaries, or a program of the server fails.
-pub fn pg(options: &PgOptions, printer: &Printer) -> Result<Exit> {
-    let server = Embedded::locate()?;
+pub fn pg(options: &PgOptions, printer: &Printer, site_packages: &[PathBuf]) -> Result<Exit> {
+    let server = Embedded::locate_with(site_packages)?;
     match &options.verb {
         PgVerb::Start => {
             let started = server.ensure_started()?;

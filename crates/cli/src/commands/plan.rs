@@ -4,13 +4,14 @@ use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::Printer;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::units::{show_bytes, show_count};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{Eol, Event, FilePlan, Jobs, LedgerChoice, Listener, Plan, Result, TablePlan};
 use howdah_engine::plan::History;
 use howdah_engine::{Context, Planned, Sources, Stop};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Files listed; of more, their number.
@@ -26,9 +27,14 @@ impl Listener for Nobody {
 ///
 /// # Errors
 /// Those of planning.
-pub async fn plan(options: LoadOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
+pub async fn plan(
+    options: LoadOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(settings::connection(settings.to, printer)).await?;
+    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
     let server = connection.display();
     let context =
         Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };

@@ -4,18 +4,24 @@ use super::load::json;
 use crate::Exit;
 use crate::options::StatusOptions;
 use crate::printer::Printer;
-use crate::settings::{self, ledger_schema};
+use crate::settings::ledger_schema;
 use crate::units::show_count;
 use howdah_engine::history::{self, JobRow, JobStatus};
 use howdah_engine::model::Result;
 use howdah_engine::{Connection, Stop};
+use std::path::PathBuf;
 
 /// Lists the jobs, or shows one.
 ///
 /// # Errors
 /// Those of the connection and the ledger; `Usage` when there is no such job.
-pub async fn status(options: &StatusOptions, printer: &Printer, stop: &Stop) -> Result<Exit> {
-    let connection = stop.guard(settings::connection(options.target.to.clone(), printer)).await?;
+pub async fn status(
+    options: &StatusOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
+    let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
     stop.guard(show(options, &connection, printer)).await
 }
 
