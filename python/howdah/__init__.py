@@ -1,0 +1,56 @@
+"""Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
+
+>>> import howdah
+>>> howdah.load("flights.csv.gz", "flights", to="service=warehouse", header=True)  # doctest: +SKIP
+
+Every verb of the `howdah` command is a function here, with the same options under the same names. All of them
+release the interpreter while they work, may be called from any thread, and stop cleanly at Ctrl-C.
+"""
+
+from howdah import pg
+from howdah._howdah import __version__, load, plan, resume, status
+from howdah.documents import FilePlan, JobRecord, Plan, ServerStatus, TablePlan
+from howdah.errors import (
+    ConnectionFailedError,
+    DataError,
+    Error,
+    InternalError,
+    JobDoneError,
+    LocalError,
+    ServerError,
+    SourceError,
+    SourceNotFoundError,
+    StoppedError,
+    UsageError,
+)
+from howdah.events import Event
+from howdah.summary import FileSummary, Summary, TableSummary
+
+__all__ = [
+    "ConnectionFailedError",
+    "DataError",
+    "Error",
+    "Event",
+    "FilePlan",
+    "FileSummary",
+    "InternalError",
+    "JobDoneError",
+    "JobRecord",
+    "LocalError",
+    "Plan",
+    "ServerError",
+    "ServerStatus",
+    "SourceError",
+    "SourceNotFoundError",
+    "StoppedError",
+    "Summary",
+    "TablePlan",
+    "TableSummary",
+    "UsageError",
+    "__version__",
+    "load",
+    "pg",
+    "plan",
+    "resume",
+    "status",
+]

@@ -1,0 +1,95 @@
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+from .events import Event
+from .summary import Summary
+
+def load(
+    sources: str | PathLike[str] | Iterable[str | PathLike[str]] | Mapping[str, str | None],
+    table: str | None = None,
+    *,
+    to: str | None = None,
+    format: Literal["csv", "text"] = "csv",
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null: str | None = None,
+    header: bool | Literal["match"] | None = None,
+    encoding: str | None = None,
+    force_null: str | Sequence[str] | None = None,
+    force_not_null: str | Sequence[str] | None = None,
+    default: str | None = None,
+    copy_options: str | None = None,
+    columns: Sequence[str] | None = None,
+    map: Mapping[str, str] | None = None,
+    ignore_extra: bool = False,
+    jobs: int | Literal["auto"] = "auto",
+    memory: int | str | None = None,
+    chunk_size: int | str | None = None,
+    ledger: str | None = "howdah",
+    job_id: str | None = None,
+    force: bool = False,
+    retry_for: int | str | None = None,
+    on_event: Callable[[Event], Any] | None = None,
+) -> Summary:
+    """Load files, objects or standard input into PostgreSQL, in parallel, every record exactly once.
+
+    Chunks of whole records are committed one by one, each together with its receipt in the ledger. So a load
+    may be stopped or killed at any moment: the same call again, or `howdah.resume`, goes on where it stopped.
+
+    The interpreter is released while the load runs. Ctrl-C in the main thread stops it within two seconds and
+    then raises KeyboardInterrupt; a second one does not wait. In an asyncio program, call it by
+    `asyncio.to_thread`; to stop it from outside, let `on_event` raise an exception.
+
+    Args:
+        sources: What to load: a path, a glob, a directory, `-` (standard input), or a URL with `s3://`, `gs://`,
+            `az://`, `http://` or `https://`; one, several, or a mapping of each to its table. Compression (gzip,
+            zstd, bzip2, xz, lz4) is told by content. `{table}` in a source stands for the table's name.
+        table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.
+        to: The database, as a URL or conninfo string. libpq's environment, `.pgpass` and service files complete
+            it; when nothing names a server, the embedded one is started and used.
+        format: How the files are written.
+        delimiter: One byte between fields. Default: comma for csv, tab for text.
+        quote: One byte around fields; csv only. Default: `"`.
+        escape: One byte before a quote that is data; csv only. Default: the quote.
+        null: The spelling of NULL. Default: nothing unquoted for csv, `\\N` for text.
+        header: Whether the first record names the columns; `"match"` demands that it equals them.
+        encoding: The files' encoding by its PostgreSQL name. Default: `PGCLIENTENCODING` or UTF8.
+        force_null: Columns in which a quoted NULL spelling is NULL too, or `"*"`; csv only.
+        force_not_null: Columns in which the NULL spelling is never NULL, or `"*"`; csv only.
+        default: The spelling that stands for a column's default; PostgreSQL 16 and newer.
+        copy_options: All of these in COPY's own words: `"(FORMAT csv, HEADER true)"`.
+        columns: Table columns in the order of the files' fields; a header is then skipped.
+        map: Field of the header -> column it fills, where the names differ.
+        ignore_extra: Leave out fields of the header that the table has no column for.
+        jobs: Sessions that copy at once; `"auto"` finds out how many help.
+        memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
+        chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).
+        ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
+        job_id: A name for the job, instead of a digest of files, table and options.
+        force: Load once more what has been loaded, or what has changed since an unfinished run.
+        retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
+        on_event: Called with each event (see `howdah.events`), on the calling thread only.
+
+    Returns:
+        The account of the run; every record read is stored. `print()` shows it as the command does.
+
+    Raises:
+        howdah.UsageError: Arguments contradict each other or have no such value; nothing was touched.
+        howdah.SourceNotFoundError: There is no such source.
+        howdah.SourceError: Reading is denied, broke for good, or the source has changed since an earlier run.
+        howdah.DataError: The data is damaged or does not fit, with file, record and byte.
+        howdah.ConnectionFailedError: The server cannot be reached, refuses us, or was away for too long.
+        howdah.ServerError: The server reported an error, with its SQLSTATE, or there is no such table.
+        howdah.JobDoneError: This job has finished before; `force=True` loads it once more.
+        howdah.LocalError: The embedded server cannot be started.
+        KeyboardInterrupt: Ctrl-C; its cause is a `howdah.StoppedError` with the account so far.
+
+    Example:
+        >>> summary = howdah.load("title.*.tsv.gz", "staging.title", to="service=warehouse", header=True,
+        ...                       delimiter="\\t", on_event=lambda event: print(event["type"]))
+        >>> summary.rows_stored, summary.files[0].location
+        (4000000, 'title.principals.tsv.gz')
+
+    """

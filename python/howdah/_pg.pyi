@@ -1,0 +1,44 @@
+from .documents import ServerStatus
+
+def pg_start() -> str:
+    """Start the embedded server if it does not run, making its data directory the first time (`howdah.pg.start`).
+
+    The first start takes about a second, later ones a tenth. Several processes may call this at once.
+
+    Returns:
+        Its connection string, for `to` or any libpq client: unix socket only, no password.
+
+    Raises:
+        howdah.LocalError: There are no server programs on this machine, or one of them failed.
+
+    Example:
+        >>> howdah.load("t.csv", "t", to=howdah.pg.start())
+
+    """
+
+def pg_stop() -> bool:
+    """Stop the embedded server; open transactions are rolled back (`howdah.pg.stop`).
+
+    Returns:
+        Whether it ran.
+
+    Raises:
+        howdah.LocalError: It does not stop.
+
+    """
+
+def pg_status() -> ServerStatus:
+    """Tell whether the embedded server runs, where its data is, and which version it has (`howdah.pg.status`).
+
+    Raises:
+        howdah.LocalError: There are no server programs on this machine.
+
+    """
+
+def pg_url() -> str:
+    """Return the connection string of the embedded server, whether or not it runs (`howdah.pg.url`).
+
+    Raises:
+        howdah.LocalError: There are no server programs on this machine.
+
+    """

@@ -1,0 +1,74 @@
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Literal
+
+from .documents import Plan
+
+def plan(
+    sources: str | PathLike[str] | Iterable[str | PathLike[str]] | Mapping[str, str | None],
+    table: str | None = None,
+    *,
+    to: str | None = None,
+    format: Literal["csv", "text"] = "csv",
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null: str | None = None,
+    header: bool | Literal["match"] | None = None,
+    encoding: str | None = None,
+    force_null: str | Sequence[str] | None = None,
+    force_not_null: str | Sequence[str] | None = None,
+    default: str | None = None,
+    copy_options: str | None = None,
+    columns: Sequence[str] | None = None,
+    map: Mapping[str, str] | None = None,
+    ignore_extra: bool = False,
+    jobs: int | Literal["auto"] = "auto",
+    memory: int | str | None = None,
+    chunk_size: int | str | None = None,
+    ledger: str | None = "howdah",
+    job_id: str | None = None,
+    force: bool = False,
+    retry_for: int | str | None = None,
+) -> Plan:
+    """Decide everything that `howdah.load` would do with the same arguments, and touch nothing.
+
+    Reads the heads of the files, the server's catalog and the ledger.
+
+    Args:
+        sources: As for `howdah.load`, like all the others.
+        table: The table as in SQL.
+        to: The database.
+        format: How the files are written.
+        delimiter: One byte between fields.
+        quote: One byte around fields.
+        escape: One byte before a quote that is data.
+        null: The spelling of NULL.
+        header: Whether the first record names the columns.
+        encoding: The files' encoding.
+        force_null: Columns in which a quoted NULL spelling is NULL too.
+        force_not_null: Columns in which the NULL spelling is never NULL.
+        default: The spelling that stands for a column's default.
+        copy_options: All of these in COPY's own words.
+        columns: Table columns in the order of the files' fields.
+        map: Field of the header -> column it fills.
+        ignore_extra: Leave out fields that the table has no column for.
+        jobs: Sessions that copy at once.
+        memory: What the load may hold in memory.
+        chunk_size: Bytes of plain data per transaction.
+        ledger: The schema that keeps the ledger, or None.
+        job_id: A name for the job.
+        force: Load once more what has been loaded.
+        retry_for: How long failures that may pass are tried again.
+
+    Returns:
+        The plan, as `howdah plan --json` prints it: tables with their COPY statements and the reasons, files
+        the largest first, chunk size in bytes.
+
+    Raises:
+        howdah.Error: As for `howdah.load`, as far as it is known before a byte moves.
+
+    Example:
+        >>> howdah.plan("flights.csv.gz", "flights", header=True)["tables"][0]["copy_sql"]
+
+    """

@@ -1,0 +1,135 @@
+"""The exceptions: one small tree under `Error`.
+
+Each carries a stable `kind` and, as far as it is known, the place in the input; those that Python has a word
+for are that, too, so `except FileNotFoundError` and `except ConnectionError` work. Messages hold names,
+types, counts and positions; never row values, passwords or tokens.
+
+    Error
+    +-- UsageError (ValueError)                     arguments that contradict each other or make no sense
+    +-- SourceError (OSError)                       reading is denied, broke, or the source has changed
+    |   +-- SourceNotFoundError (FileNotFoundError) there is none
+    +-- DataError (ValueError)                      the data does not fit: damage, format, record, columns
+    +-- ConnectionFailedError (ConnectionError)     the server cannot be reached, refuses us, or dropped us
+    +-- ServerError                                 the server reported an error; no such table; the ledger
+    +-- JobDoneError                                the ledger has the job as finished: nothing was loaded
+    +-- LocalError (OSError)                        a local process or folder failed us: the embedded server
+    +-- StoppedError                                the cause of what is raised when a load was stopped
+    +-- InternalError (RuntimeError)                a fault of howdah itself
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from howdah.summary import Summary
+
+Kind = Literal[
+    "usage",
+    "source_not_found",
+    "source_denied",
+    "source_changed",
+    "source_transient",
+    "source_io",
+    "decompress",
+    "unsupported",
+    "record",
+    "record_too_long",
+    "columns",
+    "table",
+    "connection_lost",
+    "connection_refused",
+    "commit_unknown",
+    "server",
+    "job_done",
+    "ledger",
+    "local",
+    "interrupted",
+    "internal",
+]
+"""What went wrong, stable across releases."""
+
+
+class Error(Exception):
+    """Anything that goes wrong in howdah. The text ends with a line `hint: ...` where the user can act."""
+
+    kind: Kind
+    """What went wrong, stable across releases."""
+    file: str | None
+    """The source, as `Summary.files` names it."""
+    record: int | None
+    """The data record, counted from 1 without the header."""
+    byte: int | None
+    """Where the record begins: the offset in the decompressed file, header included."""
+    column: str | None
+    """The column of the table or file."""
+    sqlstate: str | None
+    """The server's five-character code, if the server reported this."""
+    hint: str | None
+    """What the user can do."""
+    summary: Summary | None
+    """How far the load had come, if it was under way: what is stored stays stored, and a rerun skips it."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        kind: Kind = "internal",
+        file: str | None = None,
+        record: int | None = None,
+        byte: int | None = None,
+        column: str | None = None,
+        sqlstate: str | None = None,
+        hint: str | None = None,
+        summary: Summary | None = None,
+    ) -> None:
+        """Make an error of this kind; only howdah does."""
+        super().__init__(message)
+        self.kind = kind
+        self.file = file
+        self.record = record
+        self.byte = byte
+        self.column = column
+        self.sqlstate = sqlstate
+        self.hint = hint
+        self.summary = summary
+
+
+class UsageError(Error, ValueError):
+    """Arguments that contradict each other or make no sense; nothing was touched."""
+
+
+class SourceError(Error, OSError):
+    """A source cannot be read: denied, broken for good, or other than what an earlier run read."""
+
+
+class SourceNotFoundError(SourceError, FileNotFoundError):
+    """A source that does not exist, or a pattern that matches nothing."""
+
+
+class DataError(Error, ValueError):
+    """The data does not fit: a damaged stream, another kind of file, a bad record, columns that differ."""
+
+
+class ConnectionFailedError(Error, ConnectionError):
+    """The server cannot be reached, refuses us for good, or dropped us for longer than `retry_for`."""
+
+
+class ServerError(Error):
+    """The server reported an error, there is no such table, or the ledger contradicts the job."""
+
+
+class JobDoneError(Error):
+    """The ledger has this job as finished. Nothing was loaded; `force=True` loads it once more."""
+
+
+class LocalError(Error, OSError):
+    """A local file or process failed us: a data directory, the embedded server."""
+
+
+class StoppedError(Error):
+    """The load was stopped. Never raised by itself: the `__cause__` of what stopped it, KeyboardInterrupt say."""
+
+
+class InternalError(Error, RuntimeError):
+    """A promise was broken: a fault of howdah itself."""

@@ -1,0 +1,89 @@
+"""What `on_event` is called with: dicts whose `type` says which event it is.
+
+Events are told on the thread that called `howdah.load`, in order. What a slow callback has not taken yet is
+added up: `read` and `stored` may stand for many, but their sums are exact. An exception that the callback
+raises stops the load cleanly and comes out of `howdah.load`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict, Union
+
+from howdah.documents import Plan
+
+
+class Planned(TypedDict):
+    """The plan stands; loading begins."""
+
+    type: Literal["planned"]
+    plan: Plan
+
+
+class Read(TypedDict):
+    """Stored bytes of a file were read: compressed where the file is."""
+
+    type: Literal["read"]
+    file_no: int
+    """Index into the plan's files."""
+    bytes: int
+    """How many more."""
+
+
+class Stored(TypedDict):
+    """A chunk is in the table."""
+
+    type: Literal["stored"]
+    file_no: int
+    """Index into the plan's files."""
+    rows: int
+    """How many more."""
+    bytes: int
+    """Plain (decompressed) bytes."""
+    before: bool
+    """An earlier or simultaneous run of the same job had stored it."""
+
+
+class FileDone(TypedDict):
+    """A file is in the table."""
+
+    type: Literal["file_done"]
+    file_no: int
+    """Index into the plan's files."""
+
+
+class Sessions(TypedDict):
+    """What the sessions are doing, sampled from `pg_stat_activity`."""
+
+    type: Literal["sessions"]
+    open: int
+    """Sessions that copy."""
+    waits: list[list[Any]]
+    """Pairs of a wait event (`Type:Event`, or `CPU` when running) and the number of sessions seen in it."""
+
+
+class Retry(TypedDict):
+    """Something transient failed and will be tried again."""
+
+    type: Literal["retry"]
+    reason: str
+    delay: int
+    """After this many milliseconds."""
+
+
+class Notice(TypedDict):
+    """A sentence for the user."""
+
+    type: Literal["notice"]
+    message: str
+
+
+class Done(TypedDict):
+    """The end, good or bad."""
+
+    type: Literal["done"]
+    summary: dict[str, Any]
+    """As `Summary.to_dict` returns it."""
+
+
+Event = Union[Planned, Read, Stored, FileDone, Sessions, Retry, Notice, Done]
+"""One thing that happened. Later releases may add types: pass over those you do not know."""

@@ -1,0 +1,96 @@
+"""What came of a load: the document that `howdah load --json` prints, as an object."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class FileSummary:
+    """One file's account."""
+
+    location: str
+    """The file: a path, `-` or a URL without credentials."""
+    table: str
+    """The table it went to, as `schema.name`."""
+    rows_read: int
+    """Records found in it."""
+    rows_stored: int
+    """Rows in the table, those of earlier runs of the same job included."""
+    rows_rejected: int
+    """Records refused."""
+    bytes_read: int
+    """Bytes read as stored: compressed where the file is."""
+    done: bool
+    """All of it is in."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TableSummary:
+    """One table's account."""
+
+    table: str
+    """`schema.name`."""
+    rows_read: int
+    """Records found for it."""
+    rows_stored: int
+    """Rows stored, those of earlier runs of the same job included."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """The whole account of one run. `str()` gives the text that the command prints at the end."""
+
+    job: str
+    """The job's name in the ledger; `howdah.resume` takes it."""
+    status: Literal["done", "failed", "interrupted"]
+    """How it ended."""
+    rows_read: int
+    """Records found in the sources."""
+    rows_stored: int
+    """Rows in the tables, those of earlier runs of the same job included."""
+    rows_stored_before: int
+    """Of `rows_stored`, those an earlier or simultaneous run of the same job had stored."""
+    rows_rejected: int
+    """Records refused."""
+    bytes_read: int
+    """Bytes read as stored: compressed where the files are."""
+    wall_seconds: float
+    """From start to end of this run."""
+    stages: dict[str, float]
+    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `finish`) -> busy or waiting seconds,
+    added up over threads and sessions."""
+    sessions: int
+    """The largest number of sessions that copied at once."""
+    waits: dict[str, float]
+    """Wait event of the server (`Type:Event`, or `CPU`) -> share of the samples, from 0 to 1."""
+    retries: int
+    """Transient failures that were tried again."""
+    files: list[FileSummary]
+    """Per file."""
+    tables: list[TableSummary]
+    """Per table."""
+    account: str = dataclasses.field(default="", repr=False, compare=False)
+    """The same for people, in a few lines."""
+
+    def __str__(self) -> str:
+        """Return the account for people."""
+        return self.account or repr(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that `howdah load --json` prints; its keys are stable."""
+        document = dataclasses.asdict(self)
+        del document["account"]
+        return document
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any], account: str = "") -> Summary:
+        """Make a summary of the parsed document of `howdah load --json`."""
+        # Keys of a later release than this class are passed over.
+        own = {field.name for field in dataclasses.fields(cls)}
+        values = {key: value for key, value in document.items() if key in own}
+        values["files"] = [FileSummary(**file) for file in document["files"]]
+        values["tables"] = [TableSummary(**table) for table in document["tables"]]
+        values["account"] = account
+        return cls(**values)

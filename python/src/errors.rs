@@ -1,0 +1,108 @@
+//! The only mapping from the engine's errors to Python's exceptions.
+//!
+//! The classes are written in Python (`howdah/errors.py`), where a class may have two bases on every
+//! supported version; here the kind of an error picks one.
+
+use crate::json;
+use howdah_cli::account;
+use howdah_engine::model::{Error, ErrorKind, Summary};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Why a verb failed, and how far a load under way had come.
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    pub(crate) summary: Option<Box<Summary>>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { error, summary: None }
+    }
+}
+
+impl Failure {
+    /// The exception; if it cannot be made, why not.
+    pub(crate) fn into_exception(self, py: Python<'_>) -> PyErr {
+        self.exception(py).unwrap_or_else(|error| error)
+    }
+
+    fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
+        let error = &self.error;
+        let hint = error.hint().map(python_names);
+        let message = match error.kind() {
+            // Only howdah's own sentences name options.
+            ErrorKind::Usage | ErrorKind::Columns => python_names(&error.to_string()),
+            _ => error.to_string(),
+        };
+        let message = match &hint {
+            Some(hint) => format!("{message}\nhint: {hint}"),
+            None => message,
+        };
+        let place = error.place();
+        let attributes = PyDict::new(py);
+        attributes.set_item("kind", json::to_python(py, &error.kind())?)?;
+        attributes.set_item("file", &place.file)?;
+        attributes.set_item("record", place.record)?;
+        attributes.set_item("byte", place.byte)?;
+        attributes.set_item("column", &place.column)?;
+        attributes.set_item("sqlstate", error.sqlstate())?;
+        attributes.set_item("hint", hint)?;
+        if let Some(summary) = &self.summary {
+            attributes.set_item("summary", summary_object(py, summary)?)?;
+        }
+        let class = py.import("howdah.errors")?.getattr(class(error.kind()))?;
+        Ok(PyErr::from_value(class.call((message,), Some(&attributes))?))
+    }
+}
+
+/// The name of the class in `howdah.errors`.
+fn class(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Usage => "UsageError",
+        ErrorKind::SourceNotFound => "SourceNotFoundError",
+        ErrorKind::SourceDenied
+        | ErrorKind::SourceChanged
+        | ErrorKind::SourceTransient
+        | ErrorKind::SourceIo => "SourceError",
+        ErrorKind::Decompress
+        | ErrorKind::Unsupported
+        | ErrorKind::Record
+        | ErrorKind::RecordTooLong
+        | ErrorKind::Columns => "DataError",
+        ErrorKind::ConnectionLost | ErrorKind::ConnectionRefused => "ConnectionFailedError",
+        ErrorKind::Table | ErrorKind::Server | ErrorKind::CommitUnknown | ErrorKind::Ledger => "ServerError",
+        ErrorKind::JobDone => "JobDoneError",
+        ErrorKind::Local => "LocalError",
+        ErrorKind::Interrupted => "StoppedError",
+        ErrorKind::Internal => "InternalError",
+        // A kind this table does not know yet is still one of ours.
+        _ => "Error",
+    }
+}
+
+/// A `howdah.Summary`.
+pub(crate) fn summary_object<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyAny>> {
+    let document = json::to_python(py, summary)?;
+    let class = py.import("howdah.summary")?.getattr("Summary")?;
+    class.call_method1("from_document", (document, account::text(summary)))
+}
+
+/// Options as Python spells them: `--job-id` is `job_id` here.
+fn python_names(text: &str) -> String {
+    let mut words = text.split("--");
+    let mut renamed = words.next().unwrap_or_default().to_owned();
+    for rest in words {
+        let name_bytes = rest.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'-').count();
+        let (name, rest) = rest.split_at(name_bytes);
+        let opens = renamed.chars().next_back().is_none_or(|before| " `('\"".contains(before));
+        if opens && name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            renamed.push_str(&name.replace('-', "_"));
+        } else {
+            renamed.push_str("--");
+            renamed.push_str(name);
+        }
+        renamed.push_str(rest);
+    }
+    renamed
+}

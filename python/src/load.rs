@@ -1,0 +1,57 @@
+//! `howdah.load`: the main job.
+
+use crate::errors::{Failure, summary_object};
+use crate::options::LoadArguments;
+use crate::{pg, run};
+use howdah_cli::settings::{self, Settings};
+use howdah_engine::model::{Job, Listener, Summary};
+use howdah_engine::{Connection, Context, Sources, Stop};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+
+/// Load files, objects or standard input into a table, exactly once.
+///
+/// The arguments are documented in howdah's type stubs and by `howdah load --help`.
+#[pyfunction]
+#[pyo3(
+    signature = (sources, table=None, *, on_event=None, **options),
+    text_signature = "(sources, table=None, *, to=None, format='csv', delimiter=None, quote=None, escape=None, \
+        null=None, header=None, encoding=None, force_null=None, force_not_null=None, default=None, \
+        copy_options=None, columns=None, map=None, ignore_extra=False, jobs='auto', memory=None, \
+        chunk_size=None, ledger='howdah', job_id=None, force=False, retry_for=None, on_event=None)"
+)]
+pub(crate) fn load<'py>(
+    py: Python<'py>,
+    sources: &Bound<'py, PyAny>,
+    table: Option<String>,
+    on_event: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let settings = LoadArguments::new(sources, table, options)?
+        .resolve()
+        .map_err(|failure| failure.into_exception(py))?;
+    let site_packages = pg::site_packages(py)?;
+    let summary = run::run(py, on_event, move |listener, stop| async move {
+        let Settings { job, to } = settings;
+        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
+        load_job(job, connection, listener, stop).await
+    })?;
+    summary_object(py, &summary)
+}
+
+/// Plans and loads a job on this connection.
+pub(crate) async fn load_job(
+    job: Job,
+    connection: Connection,
+    listener: Arc<dyn Listener>,
+    stop: Stop,
+) -> Result<Summary, Failure> {
+    let context = Context { sources: Sources::new()?, connection, listener, stop };
+    let planned = howdah_engine::plan(&context, job).await?;
+    let outcome = howdah_engine::load(&context, planned).await?;
+    match outcome.error {
+        None => Ok(outcome.summary),
+        Some(error) => Err(Failure { error, summary: Some(Box::new(outcome.summary)) }),
+    }
+}

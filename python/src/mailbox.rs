@@ -1,0 +1,106 @@
+//! Events on their way from the load's threads to the Python thread that waits for it.
+//!
+//! Enters: [`Event`]s from many threads, which are never made to wait. Leaves: events in order, taken by one
+//! thread. What a slow callback has not taken yet is added up, so that the mailbox stays small without
+//! losing a row or byte; only remarks beyond [`REMARKS_MAX`] are dropped.
+
+use howdah_engine::model::{Event, Listener};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Retries and notices kept for a callback that does not come back.
+const REMARKS_MAX: usize = 1000;
+
+/// One load's events.
+pub(crate) struct Mailbox {
+    /// Somebody wants to hear of events.
+    wanted: bool,
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Event>,
+    closed: bool,
+}
+
+/// What was in the mailbox.
+pub(crate) struct Mail {
+    /// In the order they happened.
+    pub(crate) events: VecDeque<Event>,
+    /// Nothing more will come.
+    pub(crate) closed: bool,
+}
+
+impl Mailbox {
+    /// An empty mailbox; events are thrown away unless wanted.
+    pub(crate) fn new(wanted: bool) -> Mailbox {
+        Mailbox { wanted, state: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    /// Waits for mail, at most this long, and takes it.
+    pub(crate) fn take(&self, patience: Duration) -> Mail {
+        let waiting = self
+            .arrived
+            .wait_timeout_while(self.lock(), patience, |state| state.events.is_empty() && !state.closed);
+        let (mut state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        Mail { events: std::mem::take(&mut state.events), closed: state.closed }
+    }
+
+    /// The load has ended.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Mailbox {
+    fn on_event(&self, event: &Event) {
+        if !self.wanted {
+            return;
+        }
+        let mut state = self.lock();
+        // Adding to an event that waits further ahead keeps it before its file's `file_done`.
+        if !state.events.iter_mut().rev().any(|waiting| add(waiting, event)) && state.has_room(event) {
+            state.events.push_back(event.clone());
+        }
+        drop(state);
+        self.arrived.notify_all();
+    }
+}
+
+impl State {
+    fn has_room(&self, event: &Event) -> bool {
+        !matches!(event, Event::Retry { .. } | Event::Notice { .. }) || self.events.len() < REMARKS_MAX
+    }
+}
+
+/// Adds an event to one that waits, if they are of one kind and the sum tells the same.
+fn add(waiting: &mut Event, event: &Event) -> bool {
+    match (waiting, event) {
+        (Event::Read { file_no, bytes }, Event::Read { file_no: file, bytes: more }) if file_no == file => {
+            *bytes += more;
+            true
+        }
+        (
+            Event::Stored { file_no, rows, bytes, before },
+            Event::Stored { file_no: file, rows: more_rows, bytes: more_bytes, before: earlier },
+        ) if file_no == file && before == earlier => {
+            *rows += more_rows;
+            *bytes += more_bytes;
+            true
+        }
+        // Of two samples the later counts.
+        (waiting @ Event::Sessions { .. }, Event::Sessions { .. }) => {
+            *waiting = event.clone();
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,221 @@
+//! Keyword arguments -> the command's own options -> settings.
+//!
+//! Names, defaults and checks are those of `howdah load`: arguments are put into [`LoadOptions`] and resolved
+//! by [`Settings::resolve`]. What Python can say better than a command line (numbers, a dict of names, a
+//! dict of sources) is turned into that form here, and nothing else is decided.
+
+use crate::errors::Failure;
+use howdah_cli::options::{FormatName, FormatOptions, LoadOptions, OutputOptions, RunOptions, TargetOptions};
+use howdah_cli::settings::Settings;
+use howdah_engine::model::{Error, ErrorKind, SourceSpec};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyMapping, PyString};
+use std::collections::BTreeMap;
+
+/// The arguments of `load` and `plan`.
+pub(crate) struct LoadArguments {
+    options: LoadOptions,
+    sources: Vec<SourceSpec>,
+    map: BTreeMap<String, String>,
+}
+
+impl LoadArguments {
+    /// Takes the arguments as given.
+    ///
+    /// # Errors
+    /// `TypeError`, as for any function of Python, for a wrong type or an unknown name.
+    pub(crate) fn new(
+        sources: &Bound<'_, PyAny>,
+        table: Option<String>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<LoadArguments> {
+        let mut keywords = Keywords::new(sources.py(), keywords);
+        let map = keywords.take("map")?.unwrap_or_default();
+        let options = LoadOptions {
+            sources: Vec::new(),
+            target: target(&mut keywords)?,
+            table,
+            job: None,
+            format: format(&mut keywords)?,
+            run: run(&mut keywords)?,
+            output: OutputOptions { quiet: true, json: false },
+        };
+        keywords.end()?;
+        Ok(LoadArguments { options, sources: source_specs(sources)?, map })
+    }
+
+    /// The job and the server.
+    ///
+    /// # Errors
+    /// Those of [`Settings::resolve`].
+    pub(crate) fn resolve(self) -> Result<Settings, Failure> {
+        let mut settings = Settings::resolve(self.options)?;
+        settings.job.sources = self.sources;
+        settings.job.map = self.map;
+        Ok(settings)
+    }
+}
+
+fn target(keywords: &mut Keywords<'_>) -> PyResult<TargetOptions> {
+    let to = keywords.take("to")?;
+    // Given as None, the ledger is turned off; not given, it has its usual schema.
+    let ledger = match keywords.take_given::<Option<String>>("ledger")? {
+        Some(None) => Some("none".to_owned()),
+        Some(schema) => schema,
+        None => None,
+    };
+    Ok(TargetOptions { to, ledger })
+}
+
+fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
+    Ok(FormatOptions {
+        format: keywords.take::<Word>("format")?.map(|word| word.0),
+        delimiter: keywords.take("delimiter")?,
+        quote: keywords.take("quote")?,
+        escape: keywords.take("escape")?,
+        null: keywords.take("null")?,
+        header: keywords.take::<Switch>("header")?.map(|switch| switch.0),
+        encoding: keywords.take("encoding")?,
+        force_null: keywords.take::<Names>("force_null")?.map(|names| names.0),
+        force_not_null: keywords.take::<Names>("force_not_null")?.map(|names| names.0),
+        default: keywords.take("default")?,
+        copy_options: keywords.take("copy_options")?,
+        columns: keywords.take("columns")?,
+        map: Vec::new(),
+        ignore_extra: keywords.take("ignore_extra")?.unwrap_or(false),
+    })
+}
+
+fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
+    let mut number = |name: &str| Ok::<_, PyErr>(keywords.take::<Number>(name)?.map(|number| number.0));
+    let (jobs, memory) = (number("jobs")?, number("memory")?);
+    let (chunk_size, retry_for) = (number("chunk_size")?, number("retry_for")?);
+    Ok(RunOptions {
+        jobs,
+        memory,
+        chunk_size,
+        job_id: keywords.take("job_id")?,
+        force: keywords.take("force")?.unwrap_or(false),
+        retry_for,
+    })
+}
+
+/// One location, several, or a mapping of locations to tables.
+fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
+    if sources.is_instance_of::<PyString>() || sources.hasattr("__fspath__")? {
+        return Ok(vec![SourceSpec { location: location(sources)?, table: None }]);
+    }
+    if let Ok(tables) = sources.cast::<PyMapping>() {
+        let pairs = tables.items()?;
+        let pairs = pairs.iter().map(|pair| {
+            let (source, table) = pair.extract::<(Bound<'_, PyAny>, Option<String>)>()?;
+            Ok(SourceSpec { location: location(&source)?, table })
+        });
+        return pairs.collect();
+    }
+    sources.try_iter()?.map(|source| Ok(SourceSpec { location: location(&source?)?, table: None })).collect()
+}
+
+fn location(source: &Bound<'_, PyAny>) -> PyResult<String> {
+    source.py().import("os")?.call_method1("fspath", (source,))?.extract()
+}
+
+/// Keyword arguments that have not been taken yet.
+struct Keywords<'py>(Bound<'py, PyDict>);
+
+impl<'py> Keywords<'py> {
+    /// The dict of a call is its own: what is taken out is missed by nobody.
+    fn new(py: Python<'py>, keywords: Option<&Bound<'py, PyDict>>) -> Keywords<'py> {
+        Keywords(keywords.cloned().unwrap_or_else(|| PyDict::new(py)))
+    }
+
+    /// The argument of this name; `None` stands for the default.
+    fn take<T: for<'a> FromPyObject<'a, 'py>>(&mut self, name: &str) -> PyResult<Option<T>> {
+        Ok(self.take_given::<Option<T>>(name)?.flatten())
+    }
+
+    /// The argument of this name, if it was given at all.
+    fn take_given<T: for<'a> FromPyObject<'a, 'py>>(&mut self, name: &str) -> PyResult<Option<T>> {
+        let Some(value) = self.0.get_item(name)? else { return Ok(None) };
+        self.0.del_item(name)?;
+        let value = value.extract::<T>().map_err(Into::<PyErr>::into);
+        value.map(Some).map_err(|error| wrong_type(self.0.py(), name, error))
+    }
+
+    /// Refuses what nobody took.
+    fn end(self) -> PyResult<()> {
+        match self.0.keys().iter().next() {
+            None => Ok(()),
+            Some(name) => Err(PyTypeError::new_err(format!("got an unexpected keyword argument '{name}'"))),
+        }
+    }
+}
+
+/// The same error, naming the argument where Python's own message does not.
+fn wrong_type(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(py) {
+        return error;
+    }
+    PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)))
+}
+
+/// `"csv"` or `"text"`.
+struct Word(FormatName);
+
+impl<'py> FromPyObject<'_, 'py> for Word {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Word> {
+        match value.extract::<String>()?.as_str() {
+            "csv" => Ok(Word(FormatName::Csv)),
+            "text" => Ok(Word(FormatName::Text)),
+            other => {
+                let message = format!("format: expected csv or text, got {other:?}");
+                Err(Failure::from(Error::new(ErrorKind::Usage, message)).into_exception(value.py()))
+            }
+        }
+    }
+}
+
+/// `True`, `False` or a word such as `"match"`.
+struct Switch(String);
+
+impl<'py> FromPyObject<'_, 'py> for Switch {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Switch> {
+        match value.extract::<bool>() {
+            Ok(switch) => Ok(Switch(switch.to_string())),
+            Err(_) => value.extract().map(Switch),
+        }
+    }
+}
+
+/// A whole number, or one with a unit in a text.
+struct Number(String);
+
+impl<'py> FromPyObject<'_, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Number> {
+        if value.is_instance_of::<PyInt>() {
+            return value.str()?.extract().map(Number);
+        }
+        value.extract().map(Number)
+    }
+}
+
+/// One name, several, or `"*"` for all.
+struct Names(Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Names> {
+        match value.extract::<String>() {
+            Ok(name) => Ok(Names(vec![name])),
+            Err(_) => value.extract().map(Names),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `howdah.plan`: everything load would do, touching nothing.
+
+use crate::options::LoadArguments;
+use crate::{json, pg, run};
+use howdah_cli::settings::{self, Settings};
+use howdah_engine::{Context, Sources};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Decide everything that load would do with the same arguments, and touch nothing.
+///
+/// The arguments are documented in howdah's type stubs and by `howdah plan --help`.
+#[pyfunction]
+#[pyo3(
+    signature = (sources, table=None, **options),
+    text_signature = "(sources, table=None, *, to=None, format='csv', delimiter=None, quote=None, escape=None, \
+        null=None, header=None, encoding=None, force_null=None, force_not_null=None, default=None, \
+        copy_options=None, columns=None, map=None, ignore_extra=False, jobs='auto', memory=None, \
+        chunk_size=None, ledger='howdah', job_id=None, force=False, retry_for=None)"
+)]
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
+    sources: &Bound<'py, PyAny>,
+    table: Option<String>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let settings = LoadArguments::new(sources, table, options)?
+        .resolve()
+        .map_err(|failure| failure.into_exception(py))?;
+    let site_packages = pg::site_packages(py)?;
+    let plan = run::run(py, None, move |listener, stop| async move {
+        let Settings { job, to } = settings;
+        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
+        let context = Context { sources: Sources::new()?, connection, listener, stop };
+        Ok(howdah_engine::plan(&context, job).await?.plan)
+    })?;
+    json::to_python(py, &plan)
+}

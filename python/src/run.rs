@@ -1,0 +1,105 @@
+//! Runs a verb on threads of its own while the calling Python thread waits, without the interpreter's lock.
+//!
+//! The calling thread wakes up for events and a few times a second for signals. An exception raised there,
+//! by Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. A
+//! second one does not wait any longer.
+
+use crate::errors::Failure;
+use crate::events;
+use crate::mailbox::Mailbox;
+use howdah_engine::Stop;
+use howdah_engine::model::{Error, ErrorKind};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often signals are looked for: unnoticed by a person, free for the machine.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs `work` to its end and returns what it returned. `on_event` is called on this thread alone.
+///
+/// # Errors
+/// The exception of the failure; else the one that stopped the work, with the failure as its cause.
+pub(crate) fn run<T, W>(
+    py: Python<'_>,
+    on_event: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
+) -> PyResult<T>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T, Failure>>,
+{
+    let stop = Stop::default();
+    let mailbox = Arc::new(Mailbox::new(on_event.is_some()));
+    let worker = start(&mailbox, &stop, work).map_err(|failure| failure.into_exception(py))?;
+    let mut raised: Option<PyErr> = None;
+    loop {
+        let mail = py.detach(|| mailbox.take(SIGNALS_EVERY));
+        let told = match on_event {
+            Some(on_event) if raised.is_none() => events::tell(py, on_event, &mail.events),
+            _ => Ok(()),
+        };
+        if let Err(error) = told.and_then(|()| py.check_signals()) {
+            if raised.is_some() {
+                return Err(error);
+            }
+            stop.raise();
+            raised = Some(error);
+        }
+        if mail.closed {
+            break;
+        }
+    }
+    let ended = py.detach(|| worker.join()).unwrap_or_else(|_| Err(fallen().into()));
+    match (raised, ended) {
+        (None, Ok(value)) => Ok(value),
+        (None, Err(failure)) => Err(failure.into_exception(py)),
+        (Some(raised), ended) => {
+            if let (Err(failure), None) = (ended, raised.cause(py)) {
+                raised.set_cause(py, Some(failure.into_exception(py)));
+            }
+            Err(raised)
+        }
+    }
+}
+
+/// The engine's own thread. Its mailbox closes however it ends.
+fn start<T, W>(
+    mailbox: &Arc<Mailbox>,
+    stop: &Stop,
+    work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
+) -> Result<JoinHandle<Result<T, Failure>>, Failure>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T, Failure>>,
+{
+    let cannot_start =
+        |error: std::io::Error| Failure::from(Error::new(ErrorKind::Local, format!("cannot start: {error}")));
+    // One runtime per call: nothing outlives it, and a forked process inherits none.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(cannot_start)?;
+    let closing = Closing(Arc::clone(mailbox));
+    let stop = stop.clone();
+    let body = move || {
+        let mailbox = Arc::clone(&closing.0);
+        let ended = runtime.block_on(work(mailbox, stop));
+        // A thread may still sit in a read of a pipe; it must not hold up the caller.
+        runtime.shutdown_background();
+        ended
+    };
+    std::thread::Builder::new().name("howdah".to_owned()).spawn(body).map_err(cannot_start)
+}
+
+/// Closes the mailbox when the engine's thread ends, also by a panic.
+struct Closing(Arc<Mailbox>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn fallen() -> Error {
+    Error::new(ErrorKind::Internal, "a thread of howdah has ended unexpectedly")
+        .with_hint("nothing half-done is in the table; please report this with what stderr shows")
+}

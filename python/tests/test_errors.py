@@ -1,0 +1,104 @@
+"""The exceptions: one tree, with places, and hints in Python's words."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import howdah
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Database
+
+
+def test_every_exception_is_in_the_tree() -> None:
+    classes = [value for value in vars(howdah.errors).values() if isinstance(value, type)]
+    ours = [one for one in classes if one.__module__ == "howdah.errors"]
+    assert len(ours) == 11
+    assert all(issubclass(one, howdah.Error) and getattr(howdah, one.__name__) is one for one in ours)
+
+
+def test_a_bad_record_is_named_with_its_place(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int, b text)")
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{n},x\n" for n in range(100)) + "secret,x\n1,x\n")
+    with pytest.raises(howdah.Error) as failed:
+        howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, header=True)
+    error = failed.value
+    assert isinstance(error, (howdah.DataError, howdah.ServerError))
+    assert error.file == str(tmp_path / "t.csv")
+    assert (error.record, error.byte, error.column) == (101, 4 + 10 * 4 + 90 * 5, "a")
+    assert error.sqlstate == "22P02"
+    assert "secret" not in str(error)
+    assert error.summary is not None and error.summary.status == "failed"
+    assert database.sql("SELECT count(*) FROM t") == str(error.summary.rows_stored)
+
+
+def test_errors_survive_another_process() -> None:
+    error = howdah.SourceNotFoundError("no such file", kind="source_not_found", file="x")
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(copy), str(copy), copy.kind, copy.file) == (type(error), "no such file", "source_not_found", "x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "kind", "says"),
+    [
+        ({"sources": "nowhere.csv"}, FileNotFoundError, "source_not_found", "nowhere.csv"),
+        ({"sources": "nowhere.csv"}, howdah.SourceError, "source_not_found", "nowhere.csv"),
+        ({"table": "no_such"}, howdah.ServerError, "table", "no_such"),
+        ({"to": "host=127.0.0.1 port=1", "retry_for": 0}, ConnectionError, "connection_lost", ""),
+        ({"to": "host=127.0.0.1 port=x"}, ValueError, "usage", "port"),
+        ({"jobs": 0}, howdah.UsageError, "usage", "jobs: expected auto or 1 to 1024, got"),
+        ({"jobs": -1}, ValueError, "usage", "jobs: expected auto or 1 to 1024, got"),
+        ({"chunk_size": "1x"}, howdah.UsageError, "usage", "chunk_size: expected a size"),
+        ({"format": "parquet"}, howdah.UsageError, "usage", "expected csv or text, got"),
+        ({"header": "maybe"}, howdah.UsageError, "usage", "maybe"),
+        ({"format": "text", "quote": "'"}, howdah.UsageError, "usage", "quote and escape are options of the csv"),
+        ({"map": {"x": "a"}}, howdah.UsageError, "usage", "map renames the fields of a header"),
+        ({"header": True}, howdah.DataError, "columns", ""),
+    ],
+)
+def test_an_error_has_its_class_and_kind(
+    database: Database,
+    tmp_path: Path,
+    arguments: dict[str, Any],
+    expected: type[Exception],
+    kind: str,
+    says: str,
+) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("1\n")
+    call = {"sources": tmp_path / "t.csv", "table": "t", "to": database.conninfo, **arguments}
+    with pytest.raises(expected) as failed:
+        howdah.load(**call)
+    assert isinstance(failed.value, howdah.Error)
+    assert failed.value.kind == kind
+    assert says in str(failed.value)
+    assert "--" not in str(failed.value)
+    assert failed.value.hint is None or str(failed.value).endswith(f"\nhint: {failed.value.hint}")
+
+
+def test_damaged_data_is_a_data_error(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.gz").write_bytes(gzip.compress(b"1\n" * 100_000)[:-20])
+    with pytest.raises(howdah.DataError) as failed:
+        howdah.load(tmp_path / "t.gz", "t", to=database.conninfo)
+    assert failed.value.kind == "decompress"
+
+
+def test_wrong_types_are_type_errors_that_name_the_argument(tmp_path: Path) -> None:
+    load: Any = howdah.load
+    with pytest.raises(TypeError, match="argument 'delimiter'"):
+        load(tmp_path, "t", delimiter=1)
+    with pytest.raises(TypeError, match="argument 'columns'"):
+        load(tmp_path, "t", columns="abc")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'delimeter'"):
+        load(tmp_path, "t", delimeter=";")
+    with pytest.raises(TypeError):
+        load(1, "t")
+    with pytest.raises(TypeError):
+        load(tmp_path, "t", ";")
