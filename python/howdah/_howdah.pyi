@@ -10,4 +10,17 @@ from ._plan import plan as plan
 from ._resume import resume as resume
 from ._status import status as status
 
+__all__ = [
+    "__version__",
+    "command",
+    "load",
+    "pg_start",
+    "pg_status",
+    "pg_stop",
+    "pg_url",
+    "plan",
+    "resume",
+    "status",
+]
+
 __version__: str

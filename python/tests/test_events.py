@@ -1,0 +1,85 @@
+"""`on_event`: what it is told, where it runs, and what happens when it raises."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import howdah
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Database
+    from howdah import Event
+
+RECORDS = 50_000
+
+
+@pytest.fixture
+def source(database: Database, tmp_path: Path) -> Path:
+    """Write a file of some dozens of chunks, and make its table."""
+    database.sql("CREATE TABLE t (a int, b text)")
+    path = tmp_path / "t.csv"
+    path.write_text("".join(f"{number},{'x' * 20}\n" for number in range(RECORDS)))
+    return path
+
+
+def test_events_tell_the_whole_load_in_order(database: Database, source: Path) -> None:
+    events: list[Event] = []
+    threads = set()
+
+    def listen(event: Event) -> None:
+        threads.add(threading.get_ident())
+        events.append(event)
+
+    summary = howdah.load(source, "t", to=database.conninfo, chunk_size="32kB", on_event=listen)
+    assert threads == {threading.get_ident()}
+    assert events[0]["type"] == "planned" and events[0]["plan"]["job_id"] == summary.job
+    assert events[-1]["type"] == "done" and events[-1]["summary"] == summary.to_dict()
+    assert sum(event["bytes"] for event in events if event["type"] == "read") == summary.bytes_read
+    stored = [event for event in events if event["type"] == "stored"]
+    assert sum(event["rows"] for event in stored) == RECORDS
+    assert sum(event["bytes"] for event in stored) == source.stat().st_size
+    assert not any(event["before"] for event in stored)
+    file_done = [event["type"] for event in events].index("file_done")
+    assert all(event["type"] != "stored" for event in events[file_done:])
+
+
+def test_a_slow_callback_misses_no_row_and_holds_nothing_up(database: Database, source: Path) -> None:
+    rows = 0
+    calls = 0
+
+    def listen(event: Event) -> None:
+        nonlocal rows, calls
+        calls += 1
+        if event["type"] == "planned":
+            # Every chunk is stored while this sleeps, or waits to be added up.
+            while database.sql("SELECT count(*) FROM t") != str(RECORDS):
+                time.sleep(0.05)
+        if event["type"] == "stored":
+            rows += event["rows"]
+
+    howdah.load(source, "t", to=database.conninfo, chunk_size="32kB", on_event=listen)
+    assert rows == RECORDS
+    assert calls < 20
+
+
+def test_what_the_callback_raises_stops_the_load_and_comes_out(database: Database, source: Path) -> None:
+    def listen(event: Event) -> None:
+        if event["type"] == "stored":
+            raise LookupError(event["rows"])
+
+    with pytest.raises(LookupError) as raised:
+        howdah.load(source, "t", to=database.conninfo, chunk_size="32kB", jobs=1, on_event=listen)
+    cause = raised.value.__cause__
+    assert isinstance(cause, howdah.StoppedError)
+    assert cause.summary is not None and cause.summary.status == "interrupted"
+    left = int(database.sql("SELECT count(*) FROM t"))
+    assert 0 < left < RECORDS
+    summary = howdah.resume(cause.summary.job[:8], to=database.conninfo)
+    assert summary.rows_stored == RECORDS and summary.rows_stored_before == left
+    assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == f"{RECORDS}|{RECORDS}"

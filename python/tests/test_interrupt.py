@@ -1,0 +1,120 @@
+"""Ctrl-C, sent to real processes: the library raises KeyboardInterrupt, the command exits with 130."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import howdah
+
+from test_command import COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Database
+
+# The promise is two seconds; a busy machine gets the benefit of the doubt, a load that ignores Ctrl-C does not.
+STOP_SECONDS_MAX = 10
+START_SECONDS_MAX = 60
+
+
+@pytest.fixture
+def pipe(database: Database, tmp_path: Path) -> Iterator[Path]:
+    """Make a source that never ends: some records, then silence."""
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    # Open for reading and writing, so that neither end waits for the other.
+    stream = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    ended = threading.Event()
+    writer = threading.Thread(target=fill, args=(stream, ended))
+    writer.start()
+    yield path
+    ended.set()
+    writer.join()
+    os.close(stream)
+
+
+def fill(stream: int, ended: threading.Event) -> None:
+    """Write as fast as somebody reads, but not more than this."""
+    for _ in range(1000):
+        while True:
+            try:
+                os.write(stream, b"1\n" * 2048)
+            except BlockingIOError:
+                if ended.wait(0.01):
+                    return
+            else:
+                break
+
+
+def wait_for_sessions(database: Database, process: subprocess.Popen[str]) -> None:
+    """Wait until the load is under way: its job is in the ledger."""
+    began = time.monotonic()
+    while True:
+        assert process.poll() is None
+        assert time.monotonic() - began < START_SECONDS_MAX
+        if database.sql("SELECT to_regclass('howdah.job') IS NOT NULL") == "t" and howdah.status(
+            to=database.conninfo
+        ):
+            return
+        time.sleep(0.05)
+
+
+def interrupt(process: subprocess.Popen[str]) -> tuple[str, str]:
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=STOP_SECONDS_MAX)
+
+
+def start(*command: object) -> subprocess.Popen[str]:
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_raises_keyboard_interrupt_after_a_clean_stop(database: Database, pipe: Path) -> None:
+    program = f"""
+        import howdah
+        try:
+            howdah.load({str(pipe)!r}, "t", to={database.conninfo!r}, chunk_size="8kB")
+        except KeyboardInterrupt as interrupt:
+            print(type(interrupt.__cause__).__name__, interrupt.__cause__.summary.status)
+    """
+    process = start(sys.executable, "-W", "ignore", "-c", textwrap.dedent(program))
+    wait_for_sessions(database, process)
+    out, err = interrupt(process)
+    assert (out, err) == ("StoppedError interrupted\n", "")
+    assert howdah.status(to=database.conninfo)[0]["status"] == "interrupted"
+
+
+def test_a_signal_handler_of_the_program_is_respected(database: Database, pipe: Path) -> None:
+    program = f"""
+        import signal, howdah
+        def hurry(*_): raise TimeoutError("hurry")
+        signal.signal(signal.SIGINT, hurry)
+        try:
+            howdah.load({str(pipe)!r}, "t", to={database.conninfo!r})
+        except TimeoutError as error:
+            print(error)
+    """
+    process = start(sys.executable, "-W", "ignore", "-c", textwrap.dedent(program))
+    wait_for_sessions(database, process)
+    assert interrupt(process) == ("hurry\n", "")
+
+
+@pytest.mark.parametrize("command", [[COMMAND], [sys.executable, "-W", "ignore", "-m", "howdah"]])
+def test_ctrl_c_ends_the_command_with_130(database: Database, pipe: Path, command: list[object]) -> None:
+    process = start(*command, "load", pipe, "--table", "t", "--to", database.conninfo, "--chunk-size", "8kB")
+    wait_for_sessions(database, process)
+    _, err = interrupt(process)
+    assert process.returncode == 130
+    assert "error: stopped by the user" in err and "Traceback" not in err
+    assert howdah.status(to=database.conninfo)[0]["status"] == "interrupted"

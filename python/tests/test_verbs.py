@@ -1,0 +1,74 @@
+"""`plan`, `status`, `resume` and the embedded server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import howdah
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Database
+
+EVERYTHING = """
+    SELECT (SELECT count(*) FROM pg_class WHERE oid >= 16384), (SELECT count(*) FROM pg_namespace),
+           (SELECT count(*) FROM t)
+"""
+
+
+def test_plan_tells_everything_and_touches_nothing(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int, b text DEFAULT 'x')")
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+    before = database.sql(EVERYTHING)
+    plan = howdah.plan(path, "t", to=database.conninfo, header=True, chunk_size="1MB")
+    assert database.sql(EVERYTHING) == before
+    assert plan["chunk_bytes"] == 1 << 20
+    assert plan["server_version"] >= 180000
+    assert [(file["location"], file["codec"], file["data_start_byte"]) for file in plan["files"]] == [
+        (str(path), "none", 2)
+    ]
+    assert plan["tables"][0]["fields"] == ["a"]
+    assert plan["tables"][0]["copy_sql"].startswith('COPY "public"."t" ("a") FROM STDIN')
+    assert howdah.load(path, "t", to=database.conninfo, header=True, chunk_size="1MB").job == plan["job_id"]
+
+
+def test_status_tells_the_jobs_of_a_ledger(database: Database, tmp_path: Path) -> None:
+    assert howdah.status(to=database.conninfo) == []
+    database.sql("CREATE TABLE t (a int)")
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("1\n2\n")
+        howdah.load(tmp_path / name, "t", to=database.conninfo, job_id=name, ledger="books")
+    assert howdah.status(to=database.conninfo) == []
+    jobs = howdah.status(to=database.conninfo, ledger="books")
+    assert [(job["job_id"], job["status"], job["rows_stored"]) for job in jobs] == [
+        ("one", "done", 2),
+        ("two", "done", 2),
+    ]
+    (job,) = howdah.status("tw", to=database.conninfo, ledger="books")
+    assert job["plan"]["files"][0]["location"] == str(tmp_path / "two")
+    with pytest.raises(howdah.UsageError, match="no job x"):
+        howdah.status("x", to=database.conninfo, ledger="books")
+
+
+def test_resume_goes_on_after_the_data_was_mended(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int CHECK (a <> 30000))")
+    path = tmp_path / "t.csv"
+    path.write_text("".join(f"{number}\n" for number in range(50_000)))
+    with pytest.raises(howdah.Error) as failed:
+        howdah.load(path, "t", to=database.conninfo, chunk_size="16kB", jobs=1)
+    assert failed.value.sqlstate == "23514"
+    assert failed.value.record == 30_001
+    assert failed.value.summary is not None
+    job = failed.value.summary.job
+    database.sql("ALTER TABLE t DROP CONSTRAINT t_a_check")
+    events: list[howdah.Event] = []
+    summary = howdah.resume(job, to=database.conninfo, on_event=events.append)
+    assert summary.rows_stored == 50_000 and 0 < summary.rows_stored_before < 30_000
+    assert events[0]["type"] == "planned"
+    assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "50000|50000"
+    with pytest.raises(howdah.JobDoneError):
+        howdah.resume(job, to=database.conninfo)
