@@ -85,10 +85,7 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         by_position: job.columns.is_some(),
         recode: recode.as_deref(),
     };
-    let mut heads = heads.read_all(found).await?;
-    // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
-    heads.sort_by_key(|head| std::cmp::Reverse(head.object().stored_bytes().unwrap_or(u64::MAX)));
-
+    let heads = heads.read_all(found).await?;
     let mut tables = Tables {
         session: &session,
         job: &job,
@@ -97,12 +94,21 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         shapes: BTreeMap::new(),
         plans: Vec::new(),
     };
-    let mut files = Vec::new();
-    for head in &heads {
-        let table_no = tables.plan_for(head).await?;
-        files.push(file_plan(head, table_no, recode.is_some()));
+    let mut placed = Vec::new();
+    for head in heads {
+        placed.push((tables.plan_for(&head).await?, head));
     }
     let tables = tables.plans;
+    // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
+    // Files of one size are ordered too, because receipts know a file by its number.
+    placed.sort_by_cached_key(|(table_no, head)| {
+        let object = head.object();
+        let bytes = object.stored_bytes().unwrap_or(u64::MAX);
+        let relation = tables[*table_no as usize].table.relation.clone();
+        (std::cmp::Reverse(bytes), object.location().to_owned(), relation)
+    });
+    let files: Vec<FilePlan> =
+        placed.iter().map(|(table_no, head)| file_plan(head, *table_no, recode.is_some())).collect();
     let identity = Identity::new(&job, &files);
     let (job_id, chunk_bytes, history) = identity.settle(&session, &job).await?;
     let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes)?;
@@ -119,7 +125,12 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         files,
         job,
     };
-    Ok(Planned { plan, layout, history, opened: heads.into_iter().map(Head::into_opened).collect() })
+    Ok(Planned {
+        plan,
+        layout,
+        history,
+        opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
+    })
 }
 
 /// The name of the file's encoding when the server cannot read it and the client has to rewrite it as UTF-8.

@@ -1,11 +1,12 @@
 //! Who a job is: the same files, table and options are the same job, whoever runs it and however often.
 //!
-//! Two digests: the *work key* covers what was asked (locations, tables, options), the *identity* adds the
-//! version of every file (ETag, or size and modification time). An unfinished job with the same work key but
-//! another identity means that a source changed under it.
+//! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity*
+//! adds every file that was found and its version (ETag, or size and modification time). An unfinished job
+//! with the same work key but another identity means that a source changed under it, or that a file was added
+//! to what a pattern matches or taken away.
 
 use super::{History, ledger_of};
-use howdah_model::{Error, ErrorKind, FilePlan, Format, Job, Result};
+use howdah_model::{Error, ErrorKind, FilePlan, Format, Job, Result, SourceSpec};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
@@ -24,8 +25,7 @@ pub(super) struct Identity {
 #[derive(Serialize)]
 struct Work<'a> {
     named: &'a Option<String>,
-    locations: Vec<&'a str>,
-    sources: &'a [howdah_model::SourceSpec],
+    sources: Vec<&'a SourceSpec>,
     table: &'a Option<String>,
     format: &'a Format,
     columns: &'a Option<Vec<String>>,
@@ -37,10 +37,11 @@ impl Identity {
     pub(super) fn new(job: &Job, files: &[FilePlan]) -> Identity {
         let mut by_name: Vec<&FilePlan> = files.iter().collect();
         by_name.sort_by(|one, other| one.location.cmp(&other.location));
+        let mut sources: Vec<&SourceSpec> = job.sources.iter().collect();
+        sources.sort_by(|one, other| (&one.location, &one.table).cmp(&(&other.location, &other.table)));
         let work = Work {
             named: &job.id,
-            locations: by_name.iter().map(|file| file.location.as_str()).collect(),
-            sources: &job.sources,
+            sources,
             table: &job.table,
             format: &job.format,
             columns: &job.columns,
@@ -167,4 +168,60 @@ fn rereadable(row: &JobRow) -> bool {
 
 fn fresh_salt() -> String {
     format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::{Codec, Jobs, LedgerChoice};
+
+    fn job(sources: &[&str]) -> Job {
+        let spec = |location: &&str| SourceSpec { location: (*location).to_owned(), table: None };
+        Job {
+            id: None,
+            sources: sources.iter().map(spec).collect(),
+            table: Some("t".to_owned()),
+            format: Format::csv(),
+            columns: None,
+            map: BTreeMap::new(),
+            ignore_extra: false,
+            chunk_bytes: None,
+            memory_bytes: 0,
+            jobs: Jobs::Auto,
+            ledger: LedgerChoice::None,
+            force: false,
+            retry_for_ms: 0,
+        }
+    }
+
+    fn file(location: &str, version: &str) -> FilePlan {
+        FilePlan {
+            location: location.to_owned(),
+            stored_bytes: Some(1),
+            version: Some(version.to_owned()),
+            table_no: 0,
+            codec: Codec::None,
+            eol: None,
+            data_start_byte: 0,
+            ranged: true,
+            rereadable: true,
+        }
+    }
+
+    #[test]
+    fn the_order_of_sources_and_files_does_not_matter() {
+        let one = Identity::new(&job(&["/a", "/b"]), &[file("/a", "1"), file("/b", "1")]);
+        let other = Identity::new(&job(&["/b", "/a"]), &[file("/b", "1"), file("/a", "1")]);
+        assert_eq!((one.work_key, one.identity), (other.work_key, other.identity));
+    }
+
+    #[test]
+    fn a_file_that_changed_or_came_to_a_pattern_is_the_same_work_of_other_files() {
+        let before = Identity::new(&job(&["/*"]), &[file("/a", "1")]);
+        for files in [vec![file("/a", "2")], vec![file("/a", "1"), file("/b", "1")]] {
+            let after = Identity::new(&job(&["/*"]), &files);
+            assert_eq!(before.work_key, after.work_key);
+            assert_ne!(before.identity, after.identity);
+        }
+    }
 }

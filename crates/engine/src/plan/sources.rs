@@ -43,7 +43,7 @@ pub(super) fn settle(job: &mut Job, found: &[Found]) {
             if let Ok(absolute) = std::path::absolute(location) {
                 spec.location = absolute.to_string_lossy().into_owned();
             }
-        } else if location.starts_with("http://") || location.starts_with("https://") {
+        } else if is_url(location) {
             let plain = location.split(['?', '#', '@']).next() == Some(location);
             let hidden =
                 found.iter().map(|found| found.object.location()).find(|shown| hides(shown, location));
@@ -52,6 +52,12 @@ pub(super) fn settle(job: &mut Job, found: &[Found]) {
             }
         }
     }
+}
+
+/// Schemes are written in any case.
+fn is_url(location: &str) -> bool {
+    let scheme = location.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// This display form stands for that URL: the same host and path.
@@ -102,6 +108,12 @@ fn quoted_if_needed(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_one_in_any_case() {
+        assert!(is_url("HTTPS://me:secret@h/x") && is_url("http://h/x"));
+        assert!(!is_url("s3://b/x") && !is_url("/a/http"));
+    }
 
     #[test]
     fn a_display_form_is_recognised_by_host_and_path() {
