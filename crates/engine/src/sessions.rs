@@ -200,9 +200,10 @@ impl<'a> Worker<'a> {
 
     async fn connect(&mut self) -> Result<Session> {
         let session = self.run.context.connection.open().await?;
-        if let Some(lost) = self.lost.take() {
+        if let Some(lost) = self.lost {
             // A backend cut off by the network would sit on its claim until its own time-outs.
             activity::terminate(&session, lost).await?;
+            self.lost = None;
         }
         Ok(session)
     }
