@@ -1,0 +1,16 @@
+//! What the command promises, kept against real servers and real kills: every test runs the binary.
+
+// All of this is test code; the helpers' functions only do not look like it to clippy.
+#![allow(clippy::unwrap_used)]
+
+mod changed;
+mod crash;
+mod interrupt;
+mod kills;
+mod ledger;
+mod long_records;
+mod output;
+mod pipe;
+mod scene;
+mod strike;
+mod twice;

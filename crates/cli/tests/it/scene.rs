@@ -1,0 +1,164 @@
+//! A database with the table `t` to load and the table `wanted` that shows what must come out, and the files.
+//!
+//! Every row has an id of its own and nothing enforces it: a row stored twice or lost changes count and
+//! digest. The oracle is the server's own COPY.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use howdah_testkit::{Database, Finished, HowdahCommand, Server};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// No single run takes longer, stalls and retries included.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+const COLUMNS: &str = "(id bigint, part integer, amount numeric, note text)";
+const HEADER: &str = "id,part,amount,note\n";
+
+/// The command with this verb.
+pub(crate) fn howdah(verb: &str) -> HowdahCommand {
+    HowdahCommand::new(env!("CARGO_BIN_EXE_howdah")).arg(verb)
+}
+
+/// A CSV file with header, about 75 bytes a row, some with quoted newlines; ids from `first` on.
+pub(crate) fn csv(seed: u64, first: u64, rows: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut text = HEADER.to_owned();
+    for id in first..first + rows {
+        let note = match random.u8(..20) {
+            0 => "\"two\nlines, and \"\"quotes\"\"\"".to_owned(),
+            1 => String::new(),
+            _ => format!("{:016x}{:016x}{:016x}", random.u64(..), random.u64(..), random.u64(..)),
+        };
+        let _ = writeln!(text, "{id},{},{}.{:02},{note}", random.u8(..), random.u32(..), random.u8(..100));
+    }
+    text.into_bytes()
+}
+
+/// The same bytes as one gzip member.
+pub(crate) fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A folder of files for one test.
+pub(crate) struct Files(TempDir);
+
+impl Files {
+    pub(crate) fn new() -> Files {
+        Files(howdah_testkit::scratch())
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// The database of one load.
+pub(crate) struct Scene {
+    pub(crate) database: Database,
+}
+
+impl Scene {
+    /// An empty `t`, and `wanted` with the rows of these files.
+    pub(crate) fn new(server: &Server, plain: &[&[u8]]) -> Scene {
+        let database = server.database();
+        database.sql(&format!("CREATE TABLE t {COLUMNS}; CREATE TABLE wanted {COLUMNS}"));
+        let scene = Scene { database };
+        plain.iter().for_each(|bytes| scene.want(bytes));
+        scene
+    }
+
+    /// The rows of one more file must come out.
+    pub(crate) fn want(&self, plain: &[u8]) {
+        let sql = "COPY wanted FROM STDIN (FORMAT csv, HEADER true)";
+        self.database.copy_in(sql, plain.to_vec()).unwrap();
+    }
+
+    /// Each COPY into `t` takes so much longer: `BEFORE` its data is sent or `AFTER`.
+    pub(crate) fn slow_down(&self, when: &str, delay: Duration) {
+        self.database.sql(&format!(
+            "CREATE OR REPLACE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN PERFORM pg_sleep({}); RETURN NULL; END'; \
+             DROP TRIGGER IF EXISTS pause ON t; \
+             CREATE TRIGGER pause {when} INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+            delay.as_secs_f64()
+        ));
+    }
+
+    /// `howdah load` into `t`, without sources, over TCP.
+    pub(crate) fn load(&self) -> HowdahCommand {
+        self.load_to(&self.database.conninfo())
+    }
+
+    /// The same over another way to the server.
+    pub(crate) fn load_to(&self, conninfo: &str) -> HowdahCommand {
+        howdah("load").args(["--header", "--table", "t", "--to", conninfo])
+    }
+
+    /// Another verb on the same database.
+    pub(crate) fn verb(&self, verb: &str) -> HowdahCommand {
+        howdah(verb).args(["--to", &self.database.conninfo()])
+    }
+
+    /// Chunks that are in; 0 while there is no ledger or no server.
+    pub(crate) fn chunks(&self) -> u64 {
+        let counted = self.database.try_rows("SELECT count(*) FROM howdah.chunk");
+        counted.ok().and_then(|rows| rows[0][0].as_deref()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Waits until so many chunks are in; false when `go_on` says that it will not happen.
+    pub(crate) fn wait_for_chunks(&self, chunks: u64, mut go_on: impl FnMut() -> bool) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while self.chunks() < chunks {
+            if !go_on() || Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
+    }
+
+    /// `t` holds exactly the wanted rows.
+    #[track_caller]
+    pub(crate) fn assert_exact(&self, what: &str) {
+        let (wanted, got) = (self.database.digest("wanted"), self.database.digest("t"));
+        if wanted != got {
+            let lost = self
+                .database
+                .value("SELECT count(*) FROM (SELECT id FROM wanted EXCEPT SELECT id FROM t) lost");
+            let doubled = self.database.value("SELECT count(*) - count(DISTINCT id) FROM t");
+            panic!("{what}: {lost} rows lost, {doubled} doubled; wanted {wanted:?}, got {got:?}");
+        }
+    }
+
+    /// The ledger agrees: one job, done, with as many rows as are wanted.
+    #[track_caller]
+    pub(crate) fn assert_done(&self, what: &str) {
+        let rows = self.database.rows(
+            "SELECT status, rows_stored = (SELECT count(*) FROM wanted), \
+             (SELECT sum(rows) FROM howdah.chunk) = (SELECT count(*) FROM wanted) FROM howdah.job",
+        );
+        let done = [Some("done"), Some("t"), Some("t")].map(|word| word.map(str::to_owned));
+        assert_eq!(rows, [done], "{what}");
+    }
+}
+
+/// A run that ended as a program does: no panic, and an error says so.
+#[track_caller]
+pub(crate) fn assert_civil(finished: &Finished, what: &str) {
+    let Finished { code, signal, stderr, .. } = finished;
+    assert!(!stderr.contains("panicked"), "{what}: a panic\n{stderr}");
+    let known = matches!(code, Some(0 | 1 | 130)) || *signal == Some(9);
+    assert!(known, "{what}: ended with {code:?}, signal {signal:?}\n{stderr}");
+    assert!(*code != Some(1) || stderr.contains("error: "), "{what}: failed without an error\n{stderr}");
+}
