@@ -34,8 +34,9 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
         return Err(already_done(&plan.job_id, at));
     }
     let ledger = ledger_of(&plan.job);
-    let session = context.stop.guard(context.connection.open()).await?;
-    let receipts = context.stop.guard(open_ledger(&session, ledger.as_ref(), &plan)).await?;
+    let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    let open = || open_ledger(context, ledger.as_ref(), &plan);
+    let (session, receipts) = retry::patiently(context, retry_for, open).await?;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts)));
     let ended = load_and_finish(&run, opened).await;
@@ -47,14 +48,16 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
 async fn open_ledger(
-    session: &Session,
+    context: &Context,
     ledger: Option<&Ledger>,
     plan: &howdah_model::Plan,
-) -> Result<Vec<Receipt>> {
-    let Some(ledger) = ledger else { return Ok(Vec::new()) };
-    ledger.ensure(session).await?;
-    ledger.begin(session, plan).await?;
-    ledger.receipts(session, &plan.job_id).await
+) -> Result<(Session, Vec<Receipt>)> {
+    let session = context.connection.open().await?;
+    let Some(ledger) = ledger else { return Ok((session, Vec::new())) };
+    ledger.ensure(&session).await?;
+    ledger.begin(&session, plan).await?;
+    let receipts = ledger.receipts(&session, &plan.job_id).await?;
+    Ok((session, receipts))
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
