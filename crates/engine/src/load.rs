@@ -6,6 +6,7 @@ use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::{Context, finish, retry};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Summary};
+use howdah_target::finish::barrier;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::collections::HashMap;
@@ -56,7 +57,8 @@ async fn open_ledger(
     let Some(ledger) = ledger else { return Ok((session, Vec::new())) };
     ledger.ensure(&session).await?;
     ledger.begin(&session, plan).await?;
-    let receipts = ledger.receipts(&session, &plan.job_id).await?;
+    // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
+    let ((), receipts) = tokio::try_join!(barrier(&session), ledger.receipts(&session, &plan.job_id))?;
     Ok((session, receipts))
 }
 

@@ -72,6 +72,13 @@ impl Run {
         receipts.get(&file_no).cloned().unwrap_or_default()
     }
 
+    /// A chunk is in, by this run or by another one before: counts it, and tells the listener once.
+    pub fn stored(&self, file_no: u32, rows: u64, bytes: u64, before: bool) {
+        if self.tally.stored(file_no, rows, before) {
+            self.context.listener.on_event(&Event::Stored { file_no, rows, bytes, before });
+        }
+    }
+
     /// Tells the listener when a file has become complete.
     pub fn tell_if_done(&self, file_no: u32) {
         if self.tally.file(file_no).becomes_done() {

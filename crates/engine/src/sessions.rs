@@ -9,7 +9,7 @@ use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
 use howdah_model::plan::Encode;
-use howdah_model::{CopyChunk, Error, ErrorKind, Event, Place, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Place, Result, Stage};
 use howdah_target::activity;
 use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::{Backend, Session};
@@ -210,7 +210,6 @@ impl<'a> Worker<'a> {
 
     fn record(&self, chunk: &CopyChunk, outcome: &Outcome) {
         let origin = &chunk.origin;
-        let tally = self.run.tally.file(origin.file_no);
         let bytes = origin.end_byte - origin.start_byte;
         let before = match outcome {
             Outcome::Stored { copy_time, commit_time, .. } => {
@@ -219,15 +218,10 @@ impl<'a> Worker<'a> {
                 self.run.tally.bytes_stored.fetch_add(bytes, Relaxed);
                 false
             }
-            Outcome::AlreadyStored => {
-                tally.rows_before.fetch_add(origin.records, Relaxed);
-                true
-            }
+            Outcome::AlreadyStored => true,
         };
-        tally.rows_stored.fetch_add(origin.records, Relaxed);
-        tally.open_chunks.fetch_sub(1, Relaxed);
-        let listener = &self.run.context.listener;
-        listener.on_event(&Event::Stored { file_no: origin.file_no, rows: origin.records, bytes, before });
+        self.run.stored(origin.file_no, origin.records, bytes, before);
+        self.run.tally.file(origin.file_no).open_chunks.fetch_sub(1, Relaxed);
         self.run.tell_if_done(origin.file_no);
     }
 }

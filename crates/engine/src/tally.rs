@@ -35,13 +35,6 @@ impl FileTally {
         self.open_chunks.fetch_add(1, Relaxed);
     }
 
-    /// A chunk was found that another run had stored.
-    pub fn found_stored_chunk(&self, records: u64) {
-        self.rows_read.fetch_add(records, Relaxed);
-        self.rows_stored.fetch_add(records, Relaxed);
-        self.rows_before.fetch_add(records, Relaxed);
-    }
-
     /// True once, when all chunks of the file have been found and stored.
     pub fn becomes_done(&self) -> bool {
         self.read_done.load(Relaxed)
@@ -65,6 +58,8 @@ pub struct Tally {
     pub sessions: AtomicU32,
     sessions_max: AtomicU32,
     waits: Mutex<HashMap<String, u64>>,
+    /// The files are read once more, after a crash of the server.
+    again: AtomicBool,
 }
 
 impl Tally {
@@ -79,6 +74,7 @@ impl Tally {
             sessions: AtomicU32::new(0),
             sessions_max: AtomicU32::new(0),
             waits: Mutex::new(HashMap::new()),
+            again: AtomicBool::new(false),
         }
     }
 
@@ -120,6 +116,18 @@ impl Tally {
         }
     }
 
+    /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
+    /// is read once more, most is known already.
+    pub fn stored(&self, file_no: u32, rows: u64, before: bool) -> bool {
+        let first = !self.again.load(Relaxed);
+        let file = self.file(file_no);
+        file.rows_stored.fetch_add(rows, Relaxed);
+        if before && first {
+            file.rows_before.fetch_add(rows, Relaxed);
+        }
+        first
+    }
+
     /// Rows in the tables, those of other runs of the job included.
     pub fn rows_stored(&self) -> u64 {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
@@ -127,6 +135,7 @@ impl Tally {
 
     /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
     pub fn restart_rows(&self) {
+        self.again.store(true, Relaxed);
         for file in &self.files {
             file.rows_read.store(0, Relaxed);
             file.rows_stored.store(0, Relaxed);

@@ -1,1 +1,64 @@
-//! stub
+//! A server that loses what it had acknowledged: the barrier notices, and the load brings it again.
+
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
+use howdah_testkit::{MAJORS, Server, ServerOptions};
+use std::time::Duration;
+
+/// Asynchronous commits stay in memory for up to three of these delays.
+fn forgetful() -> ServerOptions {
+    ServerOptions { fsync: true, ..ServerOptions::default() }.set("wal_writer_delay", "10s")
+}
+
+/// The load lives through the crash; what was acknowledged before and lost is loaded again.
+#[test]
+fn chunks_lost_in_a_crash_of_the_server_are_loaded_again() {
+    let plain = csv(7, 1, 30_000);
+    let files = Files::new();
+    let sources = [files.put("a.csv", &plain), files.put("a.csv.gz", &gzip(&plain))];
+    for (major, source) in MAJORS.iter().zip([&sources[0], &sources[1], &sources[0]]) {
+        let server = Server::private(*major, &forgetful());
+        let scene = Scene::new(&server, &[&plain]);
+        scene.slow_down("BEFORE", Duration::from_millis(40));
+        scene.database.sql("CHECKPOINT");
+        let load =
+            scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source);
+
+        // Some are in from an earlier run, durably.
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(3, || running.is_running()));
+        running.interrupt();
+        running.wait(PATIENCE).expect_code(130);
+        let durable = scene.chunks();
+
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(durable + 5, || running.is_running()));
+        server.crash_and_restart();
+        let kept = scene.chunks();
+        let finished = running.wait(PATIENCE).expect_code(0);
+        assert!(kept >= durable, "a synchronous commit was lost");
+        assert!(kept < durable + 5, "nothing was lost, so nothing is proved");
+        assert!(finished.stderr.contains("the server crashed and lost"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("check  read 30,000 = stored 30,000"), "{}", finished.stderr);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        scene.assert_done(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// Even where the administrator has turned `synchronous_commit` off, the job itself must outlive a crash.
+#[test]
+fn a_job_begun_on_a_server_that_never_waits_for_its_disk_outlives_a_crash() {
+    let plain = csv(8, 1, 20_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(18, &forgetful().set("synchronous_commit", "off"));
+    let scene = Scene::new(&server, &[&plain]);
+    scene.slow_down("BEFORE", Duration::from_millis(40));
+    scene.database.sql("CHECKPOINT");
+    let load = scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(&source);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(3, || running.is_running()));
+    server.crash_and_restart();
+    running.wait(PATIENCE).expect_code(0);
+    scene.assert_exact("synchronous_commit off everywhere");
+    scene.assert_done("synchronous_commit off everywhere");
+}

@@ -12,7 +12,7 @@ use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
-use howdah_model::{Event, Origin, Place, Result, Stage};
+use howdah_model::{Origin, Place, Result, Stage};
 use howdah_source::Object;
 use howdah_transcode::split::{State, Tail};
 use std::sync::atomic::Ordering::Relaxed;
@@ -124,9 +124,8 @@ impl RangedFile {
         let fail = |error| Failure { chunk_no: no, error };
         self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         self.before.pass(no + 1, Before::Record(end_byte));
-        run.tally.file(self.file_no()).found_stored_chunk(rows);
-        let bytes = end_byte.saturating_sub(no * self.chunk_bytes);
-        run.context.listener.on_event(&Event::Stored { file_no: self.file_no(), rows, bytes, before: true });
+        run.tally.file(self.file_no()).rows_read.fetch_add(rows, Relaxed);
+        run.stored(self.file_no(), rows, end_byte.saturating_sub(no * self.chunk_bytes), true);
         self.count(feeder, no, rows).map(|_| ())
     }
 

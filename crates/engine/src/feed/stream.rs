@@ -5,7 +5,7 @@ use super::stored::{Opened, Stored};
 use super::{Failure, Feeder};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, unwanted};
-use howdah_model::{Error, ErrorKind, Event, Origin, Place, Receipt, Result, Stage};
+use howdah_model::{Error, ErrorKind, Origin, Place, Receipt, Result, Stage};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode};
 use std::io::{self, Read};
@@ -141,14 +141,8 @@ impl<'a> Splitter<'a> {
             .with_hint("give the file as it was, or load the new file under another --job-id"));
         }
         let run = &self.feeder.run;
-        run.tally.file(origin.file_no).found_stored_chunk(origin.records);
-        let bytes = origin.end_byte - origin.start_byte;
-        run.context.listener.on_event(&Event::Stored {
-            file_no: origin.file_no,
-            rows: origin.records,
-            bytes,
-            before: true,
-        });
+        run.tally.file(origin.file_no).rows_read.fetch_add(origin.records, Relaxed);
+        run.stored(origin.file_no, origin.records, origin.end_byte - origin.start_byte, true);
         Ok(())
     }
 
