@@ -1,3 +1,5 @@
+"""The console script."""
+
 from collections.abc import Sequence
 from os import PathLike
 

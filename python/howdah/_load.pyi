@@ -1,3 +1,5 @@
+"""`howdah.load`."""
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
@@ -43,9 +45,10 @@ def load(
     `asyncio.to_thread`; to stop it from outside, let `on_event` raise an exception.
 
     Args:
-        sources: What to load: a path, a glob, a directory, `-` (standard input), or a URL with `s3://`, `gs://`,
-            `az://`, `http://` or `https://`; one, several, or a mapping of each to its table. Compression (gzip,
-            zstd, bzip2, xz, lz4) is told by content. `{table}` in a source stands for the table's name.
+        sources: What to load: a path, a glob, a directory, `-` (standard input), or a URL with `s3://`,
+            `gs://`, `az://`, `http://` or `https://`; one, several, or a mapping of each to its table.
+            Compression (gzip, zstd, bzip2, xz, lz4) is told by content. `{table}` in a source stands for the
+            table's name.
         table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.
         to: The database, as a URL or conninfo string. libpq's environment, `.pgpass` and service files complete
             it; when nothing names a server, the embedded one is started and used.

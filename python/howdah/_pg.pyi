@@ -1,7 +1,9 @@
+"""`howdah.pg.start`, `stop`, `status` and `url`."""
+
 from .documents import ServerStatus
 
 def pg_start() -> str:
-    """Start the embedded server if it does not run, making its data directory the first time (`howdah.pg.start`).
+    """Start the embedded server if it does not run, making its data directory the first time.
 
     The first start takes about a second, later ones a tenth. Several processes may call this at once.
 
@@ -17,7 +19,7 @@ def pg_start() -> str:
     """
 
 def pg_stop() -> bool:
-    """Stop the embedded server; open transactions are rolled back (`howdah.pg.stop`).
+    """Stop the embedded server; open transactions are rolled back.
 
     Returns:
         Whether it ran.
@@ -28,7 +30,7 @@ def pg_stop() -> bool:
     """
 
 def pg_status() -> ServerStatus:
-    """Tell whether the embedded server runs, where its data is, and which version it has (`howdah.pg.status`).
+    """Tell whether the embedded server runs, where its data is, and which version it has.
 
     Raises:
         howdah.LocalError: There are no server programs on this machine.
@@ -36,7 +38,7 @@ def pg_status() -> ServerStatus:
     """
 
 def pg_url() -> str:
-    """Return the connection string of the embedded server, whether or not it runs (`howdah.pg.url`).
+    """Return the connection string of the embedded server, whether or not it runs.
 
     Raises:
         howdah.LocalError: There are no server programs on this machine.

@@ -1,3 +1,5 @@
+"""`howdah.plan`."""
+
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Literal

@@ -1,3 +1,5 @@
+"""`howdah.resume`."""
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""`howdah.status`."""
+
 from .documents import JobRecord
 
 def status(job: str | None = None, *, to: str | None = None, ledger: str = "howdah") -> list[JobRecord]:

@@ -128,7 +128,7 @@ class LocalError(Error, OSError):
 
 
 class StoppedError(Error):
-    """The load was stopped. Never raised by itself: the `__cause__` of what stopped it, KeyboardInterrupt say."""
+    """The load was stopped. Never raised itself: the `__cause__` of what stopped it, KeyboardInterrupt say."""
 
 
 class InternalError(Error, RuntimeError):

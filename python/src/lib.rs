@@ -5,6 +5,7 @@
 //! for the engine without holding the interpreter, [`errors`] is the only mapping to exceptions.
 
 mod command;
+mod connection;
 mod errors;
 mod events;
 mod json;

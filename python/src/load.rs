@@ -2,8 +2,8 @@
 
 use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
-use crate::{pg, run};
-use howdah_cli::settings::{self, Settings};
+use crate::{connection, run};
+use howdah_cli::settings::Settings;
 use howdah_engine::model::{Job, Listener, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
 use pyo3::prelude::*;
@@ -28,15 +28,9 @@ pub(crate) fn load<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let settings = LoadArguments::new(sources, table, options)?
-        .resolve()
-        .map_err(|failure| failure.into_exception(py))?;
-    let site_packages = pg::site_packages(py)?;
-    let summary = run::run(py, on_event, move |listener, stop| async move {
-        let Settings { job, to } = settings;
-        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
-        load_job(job, connection, listener, stop).await
-    })?;
+    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, to)?;
+    let summary = run::run(py, on_event, move |listener, stop| load_job(job, connection, listener, stop))?;
     summary_object(py, &summary)
 }
 

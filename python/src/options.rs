@@ -49,8 +49,9 @@ impl LoadArguments {
     ///
     /// # Errors
     /// Those of [`Settings::resolve`].
-    pub(crate) fn resolve(self) -> Result<Settings, Failure> {
-        let mut settings = Settings::resolve(self.options)?;
+    pub(crate) fn resolve(self, py: Python<'_>) -> PyResult<Settings> {
+        let mut settings =
+            Settings::resolve(self.options).map_err(|error| Failure::from(error).into_exception(py))?;
         settings.job.sources = self.sources;
         settings.job.map = self.map;
         Ok(settings)

@@ -1,8 +1,8 @@
 //! `howdah.plan`: everything load would do, touching nothing.
 
 use crate::options::LoadArguments;
-use crate::{json, pg, run};
-use howdah_cli::settings::{self, Settings};
+use crate::{connection, json, run};
+use howdah_cli::settings::Settings;
 use howdah_engine::{Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,13 +24,9 @@ pub(crate) fn plan<'py>(
     table: Option<String>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let settings = LoadArguments::new(sources, table, options)?
-        .resolve()
-        .map_err(|failure| failure.into_exception(py))?;
-    let site_packages = pg::site_packages(py)?;
+    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, to)?;
     let plan = run::run(py, None, move |listener, stop| async move {
-        let Settings { job, to } = settings;
-        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)
     })?;

@@ -2,8 +2,7 @@
 
 use crate::errors::summary_object;
 use crate::load::load_job;
-use crate::{pg, run};
-use howdah_cli::settings;
+use crate::{connection, run};
 use howdah_engine::history;
 use pyo3::prelude::*;
 
@@ -18,9 +17,8 @@ pub(crate) fn resume<'py>(
     ledger: String,
     on_event: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let site_packages = pg::site_packages(py)?;
+    let connection = connection::resolve(py, to)?;
     let summary = run::run(py, on_event, move |listener, stop| async move {
-        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
         let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
         load_job(history::to_resume(&row, &ledger)?, connection, listener, stop).await
     })?;

@@ -1,7 +1,6 @@
 //! `howdah.status`: what the ledger of a database remembers.
 
-use crate::{json, pg, run};
-use howdah_cli::settings;
+use crate::{connection, json, run};
 use howdah_engine::history;
 use pyo3::prelude::*;
 
@@ -15,9 +14,8 @@ pub(crate) fn status(
     to: Option<String>,
     ledger: String,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let site_packages = pg::site_packages(py)?;
+    let connection = connection::resolve(py, to)?;
     let rows = run::run(py, None, move |_, stop| async move {
-        let connection = stop.guard(settings::connection(to, &site_packages)).await?;
         let rows = stop.guard(async {
             match job {
                 Some(id) => Ok(vec![history::job(&connection, &ledger, &id).await?]),

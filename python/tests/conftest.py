@@ -38,7 +38,16 @@ class Database:
 
     def sql(self, text: str) -> str:
         """Run SQL by psql; fields come back with `|` between them, rows as lines."""
-        command = [PROGRAMS / "psql/bin/psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", self.conninfo, "-c", text]
+        command = [
+            PROGRAMS / "psql/bin/psql",
+            "-XAtq",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            self.conninfo,
+            "-c",
+            text,
+        ]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -88,7 +97,12 @@ def _running(major: int) -> Iterator[Server]:
             check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL, **account,
         )  # fmt: skip
         port = _free_port()
-        settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": folder, "fsync": "off"}
+        settings = {
+            "port": port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": folder,
+            "fsync": "off",
+        }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(

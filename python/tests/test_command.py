@@ -36,7 +36,8 @@ def test_the_command_loads_what_the_library_then_knows(database: Database, tmp_p
     assert document["rows_stored"] == 2
     assert howdah.status(to=database.conninfo)[0]["job_id"] == document["job"]
     refused = run(*arguments, "--json", code=1)
-    assert refused.stdout == "" and "--force" in refused.stderr
+    assert json.loads(refused.stdout)["error"]["kind"] == "job_done"
+    assert "--force" in refused.stderr
 
 
 def test_mistakes_end_with_exit_code_2(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ import gzip
 import pickle
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import howdah
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +39,13 @@ def test_a_bad_record_is_named_with_its_place(database: Database, tmp_path: Path
 
 def test_errors_survive_another_process() -> None:
     error = howdah.SourceNotFoundError("no such file", kind="source_not_found", file="x")
-    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
-    assert (type(copy), str(copy), copy.kind, copy.file) == (type(error), "no such file", "source_not_found", "x")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.kind, copy.file) == (
+        type(error),
+        "no such file",
+        "source_not_found",
+        "x",
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,12 @@ def test_errors_survive_another_process() -> None:
         ({"chunk_size": "1x"}, howdah.UsageError, "usage", "chunk_size: expected a size"),
         ({"format": "parquet"}, howdah.UsageError, "usage", "expected csv or text, got"),
         ({"header": "maybe"}, howdah.UsageError, "usage", "maybe"),
-        ({"format": "text", "quote": "'"}, howdah.UsageError, "usage", "quote and escape are options of the csv"),
+        (
+            {"format": "text", "quote": "'"},
+            howdah.UsageError,
+            "usage",
+            "quote and escape are options of the csv",
+        ),
         ({"map": {"x": "a"}}, howdah.UsageError, "usage", "map renames the fields of a header"),
         ({"header": True}, howdah.DataError, "columns", ""),
     ],

@@ -6,9 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 import howdah
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path

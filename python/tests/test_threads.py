@@ -41,9 +41,7 @@ def test_loads_run_side_by_side_from_any_thread(database: Database, tmp_path: Pa
         path = tmp_path / f"{number}.csv"
         path.write_text("".join(f"{number},{record}\n" for record in range(1000)))
         events: list[int] = []
-        summary = howdah.load(
-            path, "t", to=database.conninfo, on_event=lambda _: events.append(threading.get_ident())
-        )
+        summary = howdah.load(path, "t", to=database.conninfo, on_event=lambda _: events.append(threading.get_ident()))
         assert set(events) == {threading.get_ident()}
         return summary.rows_stored
 

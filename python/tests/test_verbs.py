@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 import howdah
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
