@@ -9,7 +9,7 @@ use crate::feed::{Opened, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Eol, Format, Header, Result};
+use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Header, Result};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::split::Rules;
@@ -93,9 +93,13 @@ impl Heads<'_> {
             let end = first.as_ref().map_or(0, |first| first.end);
             let (names, data_start_byte) = match self.format.header {
                 Header::None => (None, 0),
-                // Skipped unread, as COPY does. An empty file has not even a name that is empty.
-                Header::Names if self.by_position || plain.is_empty() => (None, end as u64),
-                Header::Names | Header::Match => (Some(self.names(&plain[..end]).await?), end as u64),
+                Header::Names | Header::Match => {
+                    let text = self.header_text(&plain[..end]).await?;
+                    // COPY reads no names that do not matter. An empty file has not even an empty one.
+                    let skipped =
+                        self.format.header == Header::Names && (self.by_position || plain.is_empty());
+                    ((!skipped).then(|| self.names(&text)).transpose()?, end as u64)
+                }
             };
             return Ok(Head {
                 opened: reader.into_opened(),
@@ -108,17 +112,24 @@ impl Heads<'_> {
         }
     }
 
-    /// The names in UTF-8. Only the server knows all encodings, so it converts what is not ASCII.
-    async fn names(&self, record: &[u8]) -> Result<Vec<String>> {
+    /// The header in UTF-8. Only the server knows all encodings, so it converts what is not ASCII.
+    async fn header_text(&self, record: &[u8]) -> Result<String> {
         let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
-        let converted = match &self.format.encoding {
+        match &self.format.encoding {
             Some(name) if self.recode.is_none() && !record.is_ascii() => {
-                Some(encoding::to_utf8(self.session, record, name).await?)
+                encoding::to_utf8(self.session, record, name).await
             }
-            _ => None,
-        };
-        let record = converted.as_ref().map_or(record, |text| text.as_bytes());
-        header::fields(&Format { encoding: None, ..self.format.clone() }, record)
+            // COPY takes a NUL in no encoding.
+            _ => std::str::from_utf8(record)
+                .ok()
+                .filter(|text| !text.contains('\0'))
+                .map(str::to_owned)
+                .ok_or_else(|| Error::new(ErrorKind::Record, "the header is not valid UTF8")),
+        }
+    }
+
+    fn names(&self, text: &str) -> Result<Vec<String>> {
+        header::fields(&Format { encoding: None, ..self.format.clone() }, text.as_bytes())
     }
 }
 
