@@ -2,11 +2,12 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules"
 	@echo "make test    servers, then all tests (Rust, then Python)"
+	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
 	@echo "make demo    build, load real data into an embedded server, run a query"
 	@echo "make bench   the measurements of bench/"
 	@echo "make fuzz    every fuzz target for FUZZ_SECONDS (60) seconds"
@@ -32,6 +33,12 @@ test-rust:
 test-python:
 	.ci/test-python
 	python3 -m unittest discover --quiet -s bench -t bench
+
+# Nightly: about an hour on two idle cores. The tests print their progress and, at the end, what they tried.
+oracle:
+	$(CARGO) xtask servers
+	HOWDAH_ORACLE_FILES=$(or $(ORACLE_FILES),100000) HOWDAH_ORACLE_SEED=$(or $(ORACLE_SEED),0) \
+		$(CARGO) test -p howdah-engine --test it oracle -- --nocapture
 
 demo: build
 	demo/run

@@ -1,0 +1,44 @@
+//! Compressed files as other programs write them.
+
+use flate2::Compression;
+use howdah_engine::model::Codec;
+use std::io::Write;
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Several members, as `cat a.gz b.gz` makes them, cut without regard to records; one of them empty.
+pub(crate) fn gzip_members(bytes: &[u8]) -> Vec<u8> {
+    let (one, two) = bytes.split_at(bytes.len() / 3);
+    [gzip(one), gzip(b""), gzip(two)].concat()
+}
+
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
+pub(crate) fn any(codec: Codec, bytes: &[u8]) -> Vec<u8> {
+    match codec {
+        Codec::None => bytes.to_vec(),
+        Codec::Gzip => gzip(bytes),
+        Codec::Zstd => zstd(bytes),
+        Codec::Bzip2 => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+        Codec::Xz => {
+            let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+        Codec::Lz4 => {
+            let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        }
+    }
+}

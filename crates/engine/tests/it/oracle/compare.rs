@@ -1,0 +1,105 @@
+//! What howdah stored against what COPY stored.
+
+use super::server::{Fate, Oracle};
+use super::variant::Variant;
+use super::{LEDGER, has_header, is_in_order};
+use crate::rig::Loaded;
+use howdah_engine::model::{Error, FormatKind};
+use howdah_testkit::NastyFile;
+
+/// Both stored everything: the same rows, and howdah's account says so.
+pub(super) fn check_stored(oracle: &Oracle, table: u32, rows: u64, loaded: &Loaded) -> Result<(), String> {
+    let summary = loaded.summary.as_ref().ok_or("no error and no summary")?;
+    let counted = (summary.rows_read, summary.rows_stored);
+    if counted != (rows, rows) {
+        return Err(format!("howdah read and stored {counted:?} rows"));
+    }
+    match oracle.strangers(table, rows) {
+        (count, 0) if count == rows => Ok(()),
+        (count, others) => Err(format!("{count} rows are in the table, {others} of them not COPY's")),
+    }
+}
+
+/// Both refused: at the same record, which begins at the byte howdah says, and the chunks before it are in.
+pub(super) fn check_refused(
+    oracle: &Oracle,
+    file: &NastyFile,
+    table: u32,
+    (record, reason): (u64, &str),
+    variant: &Variant,
+    loaded: &Loaded,
+    error: &Error,
+) -> Result<(), String> {
+    let place = error.place();
+    if loaded.plan.is_none() && has_header(file) && record == 1 {
+        // The header itself is bad.
+        return Ok(());
+    }
+    let (Some(found), Some(byte)) = (place.record, place.byte) else {
+        return Err(format!("howdah does not say where: {error}"));
+    };
+    // What precedes the record must be all the records before it: COPY takes them, and numbers them again.
+    let before = usize::try_from(byte).ok().and_then(|byte| file.bytes.get(..byte));
+    let before = before.ok_or_else(|| format!("byte {byte} is beyond the file: {error}"))?;
+    if found != record && !(found == record + 1 && is_seen_ahead(file, reason, before)) {
+        return Err(format!("howdah refuses another record: {error}"));
+    }
+    match oracle.copy(table, file, before)? {
+        Fate::Stored { rows } if rows == found - 1 => {}
+        fate => return Err(format!("the record does not begin there: {error}; before it: {fate:?}")),
+    }
+    let chunk = byte / variant.chunk_bytes;
+    if is_in_order(variant) {
+        check_only_earlier(oracle, table)?;
+    }
+    match (&loaded.plan, variant.ledger) {
+        (Some(plan), true) => check_receipts(oracle, table, &plan.job_id, chunk, variant.chunk_bytes),
+        _ => Ok(()),
+    }
+}
+
+/// In csv COPY looks one byte beyond every `\r`. When that byte belongs to an invalid sequence, it blames the
+/// record that it has just read instead of the next one. A chunk that ends there has no next byte.
+fn is_seen_ahead(file: &NastyFile, reason: &str, before: &[u8]) -> bool {
+    file.format.kind == FormatKind::Csv && reason.ends_with("(22021)") && before.ends_with(b"\r")
+}
+
+/// The table holds the first records of the file, however many, and nothing else.
+fn check_only_earlier(oracle: &Oracle, table: u32) -> Result<(), String> {
+    let (count, _) = oracle.strangers(table, 0);
+    match oracle.strangers(table, count) {
+        (_, 0) => Ok(()),
+        (_, others) => Err(format!("of {count} rows stored {others} are not the first ones")),
+    }
+}
+
+/// The receipts before the refused chunk cover the file up to it, and their rows are in the table.
+fn check_receipts(
+    oracle: &Oracle,
+    table: u32,
+    job_id: &str,
+    chunk: u64,
+    chunk_bytes: u64,
+) -> Result<(), String> {
+    let counts = oracle.numbers(&format!(
+        "SELECT coalesce(sum(rows) FILTER (WHERE chunk_no < {chunk}), 0), \
+                count(*) FILTER (WHERE chunk_no = {chunk}), \
+                coalesce(max(end_byte) FILTER (WHERE chunk_no < {chunk}), {}), \
+                coalesce(sum(rows), 0), (SELECT count(*) FROM t{table}) \
+         FROM {LEDGER}.chunk WHERE job_id = '{job_id}'",
+        u64::MAX / 2
+    ));
+    let [earlier, refused, end, all, stored] = counts[..] else { return Err("five numbers".to_owned()) };
+    let missing = oracle.missing(table, earlier);
+    if refused > 0 || missing > 0 || all != stored {
+        return Err(format!(
+            "{missing} of {earlier} rows before chunk {chunk} are missing; \
+             {refused} receipts of that chunk; {all} rows in receipts, {stored} in the table"
+        ));
+    }
+    // The last record before may end long after the border it crossed, never before it.
+    if end < chunk * chunk_bytes {
+        return Err(format!("the chunks before {chunk} end at byte {end}"));
+    }
+    Ok(())
+}
