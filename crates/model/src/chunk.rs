@@ -21,6 +21,8 @@ pub struct Origin {
     pub first_record: u64,
     /// How many records there are.
     pub records: u64,
+    /// XXH3 of the records' plain bytes, where the file has no version that would tell other bytes apart.
+    pub digest: Option<u64>,
 }
 
 /// Whole records as they stand in the file.
@@ -57,4 +59,6 @@ pub struct Receipt {
     pub end_byte: u64,
     /// Rows stored; equals the records read.
     pub rows: u64,
+    /// As in [`Origin`].
+    pub digest: Option<u64>,
 }

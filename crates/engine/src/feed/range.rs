@@ -152,6 +152,7 @@ impl RangedFile {
             end_byte: slice.start + tail.end as u64,
             first_record: before + 1,
             records,
+            digest: None,
         };
         self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end)
     }

@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use twox_hash::XxHash3_64;
 
 /// Plain bytes taken from the decoder at a time: scanned while they are still in the cache.
 const PIECE_BYTES: usize = 256 << 10;
@@ -42,6 +43,8 @@ struct Splitter<'a> {
     offset: u64,
     records: u64,
     receipts: Receipts,
+    /// The file has no version: only the bytes of its chunks tell whether it is the same as before.
+    digests: bool,
     ended: bool,
 }
 
@@ -70,6 +73,7 @@ impl<'a> Splitter<'a> {
             offset: 0,
             records: 0,
             receipts: run.receipts(file_no),
+            digests: !file.rereadable && run.ledger.is_some(),
             ended: false,
         };
         splitter.skip_header(file.data_start_byte)?;
@@ -106,6 +110,7 @@ impl<'a> Splitter<'a> {
             end_byte: start_byte + cut.end as u64,
             first_record: self.records + 1,
             records: cut.records,
+            digest: self.digests.then(|| XxHash3_64::oneshot(&buffers.data.filled()[..cut.end])),
         };
         self.records += cut.records;
         if cut.records == 0 {
@@ -122,19 +127,29 @@ impl<'a> Splitter<'a> {
 
     /// A chunk that is in the table already must be the one that was stored.
     fn skip(&self, origin: &Origin, receipt: &Receipt) -> Result<()> {
-        if (receipt.start_byte, receipt.end_byte, receipt.rows)
-            != (origin.start_byte, origin.end_byte, origin.records)
-        {
+        let same_place = (receipt.start_byte, receipt.end_byte, receipt.rows)
+            == (origin.start_byte, origin.end_byte, origin.records);
+        // A ledger written by a howdah that took no digests holds none.
+        let same_bytes = receipt.digest.is_none() || receipt.digest == origin.digest;
+        if !same_place || !same_bytes {
             let place = Place {
                 record: Some(origin.first_record),
                 byte: Some(origin.start_byte),
                 ..Place::default()
             };
+            let difference = if same_place {
+                "as many bytes, but not the same".to_owned()
+            } else {
+                format!(
+                    "expected {} records up to byte {}, got {} up to byte {}",
+                    receipt.rows, receipt.end_byte, origin.records, origin.end_byte
+                )
+            };
+            let chunk_no = origin.chunk_no;
             return Err(Error::new(
                 ErrorKind::SourceChanged,
                 format!(
-                    "chunk {} holds other records than an earlier run stored from it: expected {} records up to byte {}, got {} up to byte {}",
-                    origin.chunk_no, receipt.rows, receipt.end_byte, origin.records, origin.end_byte
+                    "chunk {chunk_no} holds other records than an earlier run stored from it: {difference}"
                 ),
             )
             .at(place)

@@ -21,6 +21,7 @@ pub(crate) struct Claim<'a> {
     start_byte: i64,
     end_byte: i64,
     rows: i64,
+    digest: Option<i64>,
 }
 
 impl Ledger {
@@ -29,8 +30,8 @@ impl Ledger {
         let too_large =
             |_| Error::new(ErrorKind::Internal, "a number of the chunk does not fit the ledger's column");
         let sql = format!(
-            "INSERT INTO {}.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
+            "INSERT INTO {}.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
             self.quoted
         );
         Ok(Claim {
@@ -41,13 +42,14 @@ impl Ledger {
             start_byte: i64::try_from(origin.start_byte).map_err(too_large)?,
             end_byte: i64::try_from(origin.end_byte).map_err(too_large)?,
             rows: i64::try_from(origin.records).map_err(too_large)?,
+            digest: origin.digest.map(u64::cast_signed),
         })
     }
 }
 
 impl Claim<'_> {
     /// The statement's parameters.
-    pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 6] {
+    pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 7] {
         [
             (&self.job_id, Type::TEXT),
             (&self.file_no, Type::INT4),
@@ -55,6 +57,7 @@ impl Claim<'_> {
             (&self.start_byte, Type::INT8),
             (&self.end_byte, Type::INT8),
             (&self.rows, Type::INT8),
+            (&self.digest, Type::INT8),
         ]
     }
 }

@@ -208,7 +208,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn receipts(&self, session: &Session, job_id: &str) -> Result<Vec<Receipt>> {
         let sql = format!(
-            "SELECT file_no, chunk_no, start_byte, end_byte, rows FROM {}.chunk \
+            "SELECT file_no, chunk_no, start_byte, end_byte, rows, digest FROM {}.chunk \
              WHERE job_id = $1 ORDER BY file_no, chunk_no",
             self.quoted
         );
@@ -220,6 +220,7 @@ impl Ledger {
             start_byte: unsigned(row.get(2)),
             end_byte: unsigned(row.get(3)),
             rows: unsigned(row.get(4)),
+            digest: row.get::<_, Option<i64>>(5).map(i64::cast_unsigned),
         };
         Ok(rows.iter().map(receipt).collect())
     }

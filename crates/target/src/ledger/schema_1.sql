@@ -71,5 +71,5 @@ COMMENT ON COLUMN @schema@.chunk.chunk_no IS 'The records that start in [chunk_n
 COMMENT ON COLUMN @schema@.chunk.start_byte IS 'First byte of the first record, in plain (decompressed) bytes';
 COMMENT ON COLUMN @schema@.chunk.end_byte IS 'One past the last byte of the last record';
 COMMENT ON COLUMN @schema@.chunk.rows IS 'Rows stored';
-COMMENT ON COLUMN @schema@.chunk.digest IS 'Digest of the bytes, where one was taken';
+COMMENT ON COLUMN @schema@.chunk.digest IS 'XXH3 of the plain bytes, taken where the file has no version (a pipe)';
 COMMENT ON COLUMN @schema@.chunk.stored_at IS 'When the chunk was claimed';

@@ -64,6 +64,7 @@ pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>)
     let bytes = bytes.into();
     let start_byte = chunk_no << 24;
     let end_byte = start_byte + bytes.len() as u64;
-    let origin = Origin { file_no: 0, chunk_no, start_byte, end_byte, first_record: 1, records };
+    let origin =
+        Origin { file_no: 0, chunk_no, start_byte, end_byte, first_record: 1, records, digest: None };
     CopyChunk { origin, bytes, refused: None }
 }
