@@ -2,12 +2,13 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle kills demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules"
 	@echo "make test    servers, then all tests (Rust, then Python)"
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
+	@echo "make kills   at least HOWDAH_KILLS (300) loads ended by faults and run again; HOWDAH_KILLS_SEED repeats a run"
 	@echo "make demo    build, load real data into an embedded server, run a query"
 	@echo "make bench   the measurements of bench/"
 	@echo "make fuzz    every fuzz target for FUZZ_SECONDS (60) seconds"
@@ -39,6 +40,11 @@ oracle:
 	$(CARGO) xtask servers
 	HOWDAH_ORACLE_FILES=$(or $(ORACLE_FILES),100000) HOWDAH_ORACLE_SEED=$(or $(ORACLE_SEED),0) \
 		$(CARGO) test -p howdah-engine --test it oracle -- --nocapture
+
+# At least so many loads ended by faults, each run again until done.
+kills:
+	$(CARGO) xtask servers
+	HOWDAH_KILLS=$${HOWDAH_KILLS:-300} $(CARGO) test -p howdah-cli --test it kills
 
 demo: build
 	demo/run

@@ -1,1 +1,97 @@
-//! stub
+//! What the ledger is for: refusing what is done, showing what was, and what happens without one.
+
+use crate::scene::{Files, PATIENCE, Scene, csv};
+use howdah_testkit::{Fault, Proxy, Server};
+use std::time::Duration;
+
+#[test]
+fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
+    let plain = csv(51, 1, 3000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let load = scene.load().args(["--chunk-size", "64kB"]).arg(&source);
+    load.run(PATIENCE).expect_code(0);
+    let refused = load.run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("error: this job finished at 20"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: --force loads the same files once more"), "{}", refused.stderr);
+    scene.assert_exact("refused");
+    load.clone().arg("--force").run(PATIENCE).expect_code(0);
+    scene.want(&plain);
+    scene.assert_exact("with --force");
+    load.run(PATIENCE).expect_code(1);
+    scene.assert_exact("refused again");
+}
+
+#[test]
+fn plan_touches_nothing_and_tells_what_load_would_do() {
+    let plain = csv(52, 1, 5000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let plan = scene.verb("plan").args(["--header", "--table", "t", "--chunk-size", "64kB"]).arg(&source);
+    let told = plan.run(PATIENCE).expect_code(0).stdout;
+    for words in ["no earlier run", "COPY \"public\".\"t\"", "a.csv", "not compressed"] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    plan.clone().arg("--json").run(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
+    assert_eq!(scene.database.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"), "0");
+    let empty = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
+    assert!(empty.contains("has no jobs"), "{empty}");
+
+    scene.slow_down("BEFORE", Duration::from_millis(40));
+    let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    running.kill();
+    let (before, chunks) = (scene.database.digest("t"), scene.chunks());
+    let told = plan.run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("an earlier run has stored"), "{told}");
+    assert_eq!((scene.database.digest("t"), scene.chunks()), (before, chunks));
+
+    scene.load().args(["--chunk-size", "64kB"]).arg(&source).run(PATIENCE).expect_code(0);
+    let told = plan.run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("load would refuse it without --force"), "{told}");
+}
+
+#[test]
+fn status_lists_and_shows_jobs() {
+    let plain = csv(53, 1, 2000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(13), &[&plain]);
+    scene.load().args(["--job-id", "first"]).arg(&source).run(PATIENCE).expect_code(0);
+    let list = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
+    assert!(list.contains("first") && list.contains("done") && list.contains("2,000"), "{list}");
+    let one = scene.verb("status").arg("first").run(PATIENCE).expect_code(0).stdout;
+    assert!(one.contains("job first: done") && one.contains("a.csv -> public.t"), "{one}");
+    let unknown = scene.verb("status").arg("second").run(PATIENCE).expect_code(2);
+    assert!(unknown.stderr.contains("has no job second"), "{}", unknown.stderr);
+    let json = scene.verb("status").args(["first", "--json"]).run(PATIENCE).expect_code(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json[0]["job_id"], &json[0]["status"]), (&"first".into(), &"done".into()));
+}
+
+/// Nothing can tell whether the chunk is in, so nothing is sent again.
+#[test]
+fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {
+    let plain = csv(54, 1, 10_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (major, jobs) in [(13, "1"), (18, "3")] {
+        let server = Server::shared(major);
+        let (scene, proxy) = (Scene::new(server, &[&plain]), Proxy::before_server(server));
+        let load = scene
+            .load_to(&scene.database.conninfo_through(&proxy))
+            .args(["--ledger", "none", "--chunk-size", "64kB", "--retry-for", "30s", "--jobs", jobs])
+            .arg(&source);
+        proxy.set_times(Fault::CutAfterCommit, 1);
+        let failed = load.run(PATIENCE).expect_code(1);
+        assert!(failed.stderr.contains("the answer to COMMIT was lost"), "{}", failed.stderr);
+        assert!(failed.stderr.contains("hint: without a ledger nobody knows"), "{}", failed.stderr);
+        let doubled = scene.database.value("SELECT count(*) - count(DISTINCT id) FROM t");
+        assert_eq!(doubled, "0", "PostgreSQL {major}");
+        assert_ne!(scene.database.value("SELECT count(*) FROM t"), "0", "the lost answer's chunk is in");
+        assert_eq!(scene.database.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"), "0");
+    }
+}

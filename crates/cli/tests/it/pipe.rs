@@ -1,1 +1,62 @@
-//! stub
+//! Standard input: killed and run again with the same bytes it completes, with other bytes it is refused.
+
+use crate::scene::{PATIENCE, Scene, csv, gzip};
+use howdah_testkit::{HowdahCommand, Server};
+use std::time::Duration;
+
+/// `howdah load - --job-id nightly`
+fn load(scene: &Scene, bytes: &[u8]) -> HowdahCommand {
+    scene.load().args(["--chunk-size", "64kB", "--jobs", "2", "--job-id", "nightly", "-"]).stdin(bytes)
+}
+
+/// Runs it until `chunks` are in, and kills it.
+fn load_and_kill(scene: &Scene, bytes: &[u8], chunks: u64) {
+    let mut running = load(scene, bytes).spawn();
+    assert!(scene.wait_for_chunks(chunks, || running.is_running()));
+    assert_eq!(running.kill().signal, Some(9));
+}
+
+#[test]
+fn a_killed_pipe_goes_on_when_it_brings_the_same_bytes() {
+    let plain = csv(11, 1, 20_000);
+    for (major, bytes) in [(13, plain.clone()), (18, gzip(&plain))] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.slow_down("AFTER", Duration::from_millis(40));
+        for chunks in [1, 7, 12] {
+            load_and_kill(&scene, &bytes, chunks);
+        }
+        let finished = load(&scene, &bytes).run(PATIENCE).expect_code(0);
+        assert!(finished.stderr.contains("rows more were stored by another run"), "{}", finished.stderr);
+        scene.assert_exact("same bytes");
+        scene.assert_done("same bytes");
+        let refused = load(&scene, &bytes).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("this job finished"), "{}", refused.stderr);
+        scene.assert_exact("same bytes, once more");
+    }
+}
+
+#[test]
+fn a_killed_pipe_that_brings_other_bytes_is_refused() {
+    let plain = csv(12, 1, 20_000);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.slow_down("AFTER", Duration::from_millis(40));
+    load_and_kill(&scene, &plain, 4);
+
+    // One digit of the first row: the borders and the number of rows stay.
+    let mut changed = plain.clone();
+    let row = changed.windows(3).position(|bytes| bytes == b"\n1,").unwrap();
+    let digit = row + 3;
+    changed[digit] = if changed[digit] == b'1' { b'2' } else { b'1' };
+    // A row fewer at the beginning: everything moves.
+    let shorter =
+        [&plain[..=row], plain[row + 1..].splitn(2, |byte| *byte == b'\n').nth(1).unwrap()].concat();
+    for (what, other) in [("as many bytes, but not the same", &changed), ("expected", &shorter)] {
+        let refused = load(&scene, other).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("chunk 0 holds other records"), "{what}\n{}", refused.stderr);
+        assert!(refused.stderr.contains(what), "{what}\n{}", refused.stderr);
+        assert!(refused.stderr.contains("hint: give the file as it was"), "{what}\n{}", refused.stderr);
+    }
+
+    load(&scene, &plain).run(PATIENCE).expect_code(0);
+    scene.assert_exact("as it was");
+}
