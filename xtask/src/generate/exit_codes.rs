@@ -73,7 +73,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (
         ErrorKind::ConnectionLost,
         "The server cannot be reached or ended the session, and nothing was committed",
-        "yes; not for a server that was never reached",
+        "yes",
     ),
     (ErrorKind::ConnectionRefused, "The server refuses: password, pg_hba.conf, TLS, no such database", "no"),
     (
@@ -105,8 +105,7 @@ shortened at random by up to a half so that sessions do not come back together. 
 | 53300 | too many connections | the chunk again, with fewer sessions from now on |
 | all else | will not get better | the load ends |
 
-Before the first chunk, while planning, only a server that answered (\"starting up\", \"too many connections\") is waited for: one
-that was never reached is most likely misspelled.
+While planning, it is 15 s at most: a server or store that does not answer at all is most likely misspelled.
 ";
 
 pub(super) fn page() -> String {
