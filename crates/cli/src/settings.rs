@@ -87,14 +87,20 @@ pub async fn connection(to: Option<String>, site_packages: &[PathBuf]) -> Result
 }
 
 /// The schema that keeps the ledger, for the verbs that need one.
-pub fn ledger_schema(target: &TargetOptions) -> &str {
-    target.ledger.as_deref().unwrap_or(LEDGER_DEFAULT)
+///
+/// # Errors
+/// `Usage` for `--ledger none`: without a ledger there is nothing to read.
+pub fn ledger_schema(target: &TargetOptions) -> Result<String> {
+    match ledger(target) {
+        LedgerChoice::Schema(schema) => Ok(schema),
+        LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")),
+    }
 }
 
 fn ledger(target: &TargetOptions) -> LedgerChoice {
-    match ledger_schema(target) {
-        "none" => LedgerChoice::None,
-        schema => LedgerChoice::Schema(schema.to_owned()),
+    match target.ledger.as_deref() {
+        Some("none") => LedgerChoice::None,
+        schema => LedgerChoice::Schema(schema.unwrap_or(LEDGER_DEFAULT).to_owned()),
     }
 }
 

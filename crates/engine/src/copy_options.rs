@@ -50,6 +50,11 @@ pub fn parse(text: &str) -> Result<Format> {
     for (name, value) in &options {
         apply(&mut format, name, value)?;
     }
+    let quoting = ["quote", "escape"].into_iter().find(|name| find(&options, name).is_some());
+    if let Some(name) = quoting.filter(|_| format.kind == FormatKind::Text) {
+        let message = format!("COPY's option {} requires the csv format", name.to_uppercase());
+        return Err(Error::new(ErrorKind::Usage, message));
+    }
     if find(&options, "quote").is_some() && find(&options, "escape").is_none() {
         format.escape = format.quote;
     }
@@ -335,6 +340,8 @@ mod tests {
             "(FORMAT csv, NULL '\"')",
             "(NULL E'\\n')",
             "(FORCE_NULL (a))",
+            "(FORMAT text, QUOTE 'x')",
+            "(ESCAPE 'x')",
             "(FORMAT csv, NULL 'x', DEFAULT 'x')",
         ] {
             assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Usage, "{text}");

@@ -19,7 +19,7 @@ pub async fn resume(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
-    let schema = ledger_schema(&options.target);
+    let schema = &ledger_schema(&options.target)?;
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     super::load::run(history::to_resume(&row, schema)?, connection, printer, stop).await
 }

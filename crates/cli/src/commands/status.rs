@@ -26,7 +26,7 @@ pub async fn status(
 }
 
 async fn show(options: &StatusOptions, connection: &Connection, printer: &Printer) -> Result<Exit> {
-    let schema = ledger_schema(&options.target);
+    let schema = &ledger_schema(&options.target)?;
     let rows = match &options.job {
         Some(id) => vec![history::job(connection, schema, id).await?],
         None => history::jobs(connection, schema).await?,

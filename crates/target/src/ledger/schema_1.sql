@@ -25,7 +25,7 @@ CREATE TABLE @schema@.job (
 );
 CREATE INDEX job_work_key_idx ON @schema@.job (work_key);
 COMMENT ON TABLE @schema@.job IS 'One row per load; running it again adds to the same row';
-COMMENT ON COLUMN @schema@.job.job_id IS 'Given by --job-id, or a digest of sources with their versions, tables, options and chunk size';
+COMMENT ON COLUMN @schema@.job.job_id IS 'Given by --job-id, or a digest of sources with their versions, tables and options';
 COMMENT ON COLUMN @schema@.job.work_key IS 'The same digest without the versions of the sources: finds runs of files that have changed since';
 COMMENT ON COLUMN @schema@.job.status IS 'running (or killed while it ran), done, failed, interrupted';
 COMMENT ON COLUMN @schema@.job.plan IS 'What was decided before the first byte moved; no secrets, no row values';
