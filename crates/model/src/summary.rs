@@ -63,7 +63,7 @@ pub struct Summary {
     pub rows_rejected: u64,
     /// Bytes read as stored.
     pub bytes_read: u64,
-    /// From start to end of this run.
+    /// From the first step after planning to the end of this run.
     pub wall_seconds: f64,
     /// Busy or waiting seconds per stage, added up over threads and sessions.
     pub stages: BTreeMap<Stage, f64>,
