@@ -164,6 +164,37 @@ pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
         .ok_or_else(|| Error::new(ErrorKind::Record, format!("the header is not valid {name}")))
 }
 
+/// May COPY take these bytes of a file for text? `false` for a NUL and for a broken character: in UTF-8 any, in
+/// extended Unix codes one that an ASCII byte interrupts. Of single-byte encodings the server judges.
+pub(crate) fn is_text(encoding: Option<&str>, bytes: &[u8]) -> bool {
+    if bytes.contains(&0) {
+        return false;
+    }
+    match normalised(encoding.unwrap_or("UTF8")).as_str() {
+        "utf8" | "unicode" => std::str::from_utf8(bytes).is_ok(),
+        name if name.starts_with("euc") => is_extended_unix_code(bytes),
+        _ => true,
+    }
+}
+
+/// Characters of more than one byte have their high bits set in all (`pg_euc_mblen` in `wchar.c`).
+fn is_extended_unix_code(mut bytes: &[u8]) -> bool {
+    while let Some(first) = bytes.first() {
+        let length = match first {
+            0..0x80 => 1,
+            0x8F => 3,
+            _ => 2,
+        };
+        match bytes.split_at_checked(length) {
+            Some((character, rest)) if length == 1 || character.iter().all(|byte| *byte >= 0x80) => {
+                bytes = rest;
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// As PostgreSQL compares names of encodings.
 fn normalised(encoding: &str) -> String {
     encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -328,6 +359,13 @@ mod tests {
         assert!(needs_utf8("UTF-16").unwrap());
         assert!(needs_utf8("macintosh").unwrap());
         assert_eq!(needs_utf8("utf-32").unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn characters_that_quotes_interrupt_are_no_text() {
+        assert!(is_text(None, "é漢🐘".as_bytes()) && !is_text(Some("UTF8"), b"\xf0\x9f\"\x90\x98\""));
+        assert!(is_text(Some("EUC_JP"), b"a\xA4\xA2\x8F\xB0\xA1") && !is_text(Some("euc-jp"), b"\xA4\"\xA2"));
+        assert!(is_text(Some("LATIN1"), b"\xE9\"") && !is_text(Some("LATIN1"), b"\0"));
     }
 
     #[test]

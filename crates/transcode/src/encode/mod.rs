@@ -9,5 +9,6 @@ mod charset;
 mod rewrite;
 
 pub(crate) use charset::decode;
+use charset::is_text;
 pub use charset::{needs_utf8, to_utf8};
 pub use rewrite::{FieldTarget, RecordError, Rewriter};

@@ -3,7 +3,7 @@
 //! The rewritten records mean to COPY exactly what the original ones meant, except that some fields are
 //! left out. What COPY refuses is refused here where the server could not see it any more, in COPY's words.
 
-use super::attributes;
+use super::{attributes, is_text};
 use crate::split::Rules;
 use howdah_model::{Error, ErrorKind, Format, FormatKind, Result};
 use std::ops::Range;
@@ -77,6 +77,12 @@ impl Rewriter {
             let bytes = &chunk[record.content];
             let rewritten = match (record.offence, self.format.kind) {
                 (Some(message), _) => Err(message.into()),
+                // A field left out is not seen by the server any more, and a character with quotes in the
+                // middle would become whole.
+                (None, _) if !is_text(self.format.encoding.as_deref(), bytes) => {
+                    let encoding = self.format.encoding.as_deref().unwrap_or("UTF8");
+                    Err(Refusal(format!("invalid byte sequence for encoding \"{encoding}\"")))
+                }
                 (None, FormatKind::Csv) => self.rewrite_csv(bytes, &mut value, out),
                 (None, FormatKind::Text) => self.rewrite_text(bytes, out),
             };
