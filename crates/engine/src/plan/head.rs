@@ -9,7 +9,7 @@ use crate::feed::{Opened, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Header, Result};
+use howdah_model::{Codec, Eol, Error, ErrorKind, Format, FormatKind, Header, Result};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::split::Rules;
@@ -95,6 +95,7 @@ impl Heads<'_> {
                 Header::None => (None, 0),
                 Header::Names | Header::Match => {
                     let text = self.header_text(&plain[..end]).await?;
+                    self.refuse_marker(&text)?;
                     // COPY reads no names that do not matter. An empty file has not even an empty one.
                     let skipped =
                         self.format.header == Header::Names && (self.by_position || plain.is_empty());
@@ -126,6 +127,19 @@ impl Heads<'_> {
                 .map(str::to_owned)
                 .ok_or_else(|| Error::new(ErrorKind::Record, "the header is not valid UTF8")),
         }
+    }
+
+    /// text: `\.` in a line is an error to COPY, in a header too. (One that ends the data is not in the record.)
+    fn refuse_marker(&self, text: &str) -> Result<()> {
+        let mut bytes = text.bytes();
+        while self.format.kind == FormatKind::Text
+            && let Some(byte) = bytes.next()
+        {
+            if byte == b'\\' && bytes.next() == Some(b'.') {
+                return Err(Error::new(ErrorKind::Record, "end-of-copy marker corrupt in the header"));
+            }
+        }
+        Ok(())
     }
 
     fn names(&self, text: &str) -> Result<Vec<String>> {
