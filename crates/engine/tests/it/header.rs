@@ -252,3 +252,29 @@ fn a_header_is_refused_as_copy_refuses_it_even_where_its_names_do_not_matter() {
         }
     }
 }
+
+#[test]
+fn a_marker_inside_a_text_header_is_refused_as_copy_refuses_it() {
+    let place = Place::new(18);
+    place.database.sql("CREATE TABLE t (a text)");
+    let bytes = "x\\.y\nb\n";
+    place.database.copy_in("COPY t FROM STDIN WITH (HEADER true)", bytes).unwrap_err();
+    let file = place.file("a", bytes);
+    let mut job = job(&[&file], "t", with_header(Format::text()));
+    job.columns = Some(vec!["a".to_owned()]);
+    place.loader.load(job).refusal(ErrorKind::Record);
+}
+
+#[test]
+fn a_character_with_quotes_in_the_middle_does_not_become_whole_by_rewriting() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a text)");
+    let good = "a,extra\n\u{1f418},\n".as_bytes();
+    for bytes in [b"\xf0\x9f\"\x90\x98\",\n".as_slice(), b"x,\xff\n", b"x,\0\n"] {
+        let file = place.file("a.csv", [good, bytes].concat());
+        let mut job = job(&[&file], "t", with_header(Format::csv()));
+        job.ignore_extra = true;
+        let error = place.loader.load(job).refusal(ErrorKind::Record);
+        assert_eq!((error.place().record, error.place().byte), (Some(2), Some(14)), "{error}");
+    }
+}

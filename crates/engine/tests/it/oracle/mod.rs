@@ -2,7 +2,8 @@
 //!
 //! Seed by seed a [`NastyFile`] is drawn and its fate asked of the server. Then howdah loads it: in chunks from
 //! 16 bytes to all in one, with one session or three, from plain files, compressed ones and pipes, with and
-//! without a ledger, told the columns or reading them from the header. Either both store the same rows, or
+//! without a ledger, told the columns or reading them from the header, passing the bytes on or, for a table
+//! that lacks a column, rewriting them. Either both store the same rows, or
 //! both refuse at the same record, and then exactly the records of the chunks before it are in.
 //!
 //! `HOWDAH_ORACLE_FILES` (300) and `HOWDAH_ORACLE_SEED` (0) say how many seeds and from where; `make oracle` is
@@ -17,7 +18,7 @@ use compare::{check_refused, check_stored};
 use howdah_engine::copy_options;
 use howdah_engine::model::{Error, ErrorKind, Header, Job, Jobs, LedgerChoice};
 use howdah_testkit::{MAJORS, NastyFile, NastyOptions, Server};
-use server::{Fate, Oracle};
+use server::{Fate, Oracle, Target};
 use std::time::Instant;
 use tempfile::TempDir;
 use variant::{Source, Variant};
@@ -130,20 +131,21 @@ impl Bench {
         variant: &Variant,
         no: usize,
     ) -> Result<(), String> {
-        self.oracle.empty(table);
+        let target = Target { number: table, without_last: variant.without_last };
+        self.oracle.empty(target);
         // Another name each time: the same file with another time would be a changed source to the ledger.
         let path = self.folder.path().join(format!("{}-{no}{}", file.seed, variant.source.ending()));
         let written = variant.source.write(&path, &file.bytes);
-        let loaded = self.loader.load(self.job(file, &location(&path), table, variant));
+        let loaded = self.loader.load(self.job(file, &location(&path), target, variant));
         written.finish(&path);
         let error = loaded.error.as_ref();
         if error.is_some_and(|error| is_refused_on_purpose(file, self.options.major, error)) {
             return Ok(());
         }
         let checked = match (fate, error) {
-            (Fate::Stored { rows }, None) => check_stored(&self.oracle, table, *rows, &loaded),
+            (Fate::Stored { rows }, None) => check_stored(&self.oracle, target, *rows, &loaded),
             (Fate::Refused { record, message }, Some(error)) => {
-                check_refused(&self.oracle, file, table, (*record, message), variant, &loaded, error)
+                check_refused(&self.oracle, file, target, (*record, message), variant, &loaded, error)
             }
             (Fate::Stored { rows }, Some(error)) => Err(format!("COPY stored {rows} rows, howdah: {error}")),
             (Fate::Refused { .. }, None) => Err("howdah stored it".to_owned()),
@@ -151,10 +153,11 @@ impl Bench {
         checked.map_err(|failure| format!("COPY: {fate:?}\n    {failure}"))
     }
 
-    fn job(&self, file: &NastyFile, location: &str, table: u32, variant: &Variant) -> Job {
-        let mut job = crate::rig::job(&[location], &format!("t{table}"), file.format.clone());
+    fn job(&self, file: &NastyFile, location: &str, target: Target, variant: &Variant) -> Job {
+        let mut job = crate::rig::job(&[location], &target.name(), file.format.clone());
         job.chunk_bytes = Some(variant.chunk_bytes);
         job.jobs = Jobs::Fixed(variant.jobs);
+        job.ignore_extra = variant.without_last;
         job.columns = (!variant.by_name).then(|| file.columns.clone());
         if variant.ledger {
             job.ledger = LedgerChoice::Schema(LEDGER.to_owned());

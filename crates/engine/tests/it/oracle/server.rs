@@ -22,11 +22,26 @@ pub(super) enum Fate {
     },
 }
 
+/// A table that howdah loads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    /// As [`Oracle::table`] gives it.
+    pub(super) number: u32,
+    /// Its last column is missing: howdah leaves that field out and rewrites the records.
+    pub(super) without_last: bool,
+}
+
+impl Target {
+    pub(super) fn name(self) -> String {
+        format!("{}{}", if self.without_last { "d" } else { "t" }, self.number)
+    }
+}
+
 /// A session on the database, and the tables in it.
 pub(super) struct Oracle {
     client: Client,
     runtime: Handle,
-    /// Columns of the tables `o0`, `t0`, `o1`, `t1` ...
+    /// Columns of the tables `o0`, `t0`, `d0`, `o1` ...
     known: RefCell<Vec<Vec<String>>>,
     _database: Database,
 }
@@ -44,7 +59,8 @@ impl Oracle {
         Oracle { client, runtime: runtime.handle().clone(), known: RefCell::default(), _database: database }
     }
 
-    /// The number of the tables for this file's columns: `o<number>` for COPY, `t<number>` for howdah.
+    /// The number of the tables for this file's columns: `o<number>` for COPY, `t<number>` for howdah, and
+    /// `d<number>`, which lacks the last column.
     pub(super) fn table(&self, file: &NastyFile) -> u32 {
         let mut known = self.known.borrow_mut();
         let found = known.iter().position(|columns| *columns == file.columns);
@@ -53,9 +69,11 @@ impl Oracle {
             known.push(file.columns.clone());
             let (ours, theirs) = (format!("t{number}"), format!("o{number}"));
             self.run(&format!(
-                "{}; CREATE SEQUENCE s{number}; {}; \
+                "{}; {}; ALTER TABLE d{number} DROP COLUMN {}; CREATE SEQUENCE s{number}; {}; \
                  ALTER TABLE {theirs} ADD COLUMN n bigint DEFAULT nextval('s{number}')",
                 file.create_table(&ours),
+                file.create_table(&format!("d{number}")),
+                quoted(&file.columns[file.columns.len() - 1..]),
                 file.create_table(&theirs)
             ));
         }
@@ -64,7 +82,7 @@ impl Oracle {
 
     /// Copies `bytes` into the empty `o<table>`. `Err` if the statement itself is refused.
     pub(super) fn copy(&self, table: u32, file: &NastyFile, bytes: &[u8]) -> Result<Fate, String> {
-        let columns = self.columns(table);
+        let columns = quoted(&file.columns);
         let sql = format!("COPY o{table} ({columns}) FROM STDIN WITH {}", file.copy_options());
         self.run(&format!("TRUNCATE o{table}; SELECT setval('s{table}', 1, false)"));
         let bytes = bytes::Bytes::copy_from_slice(bytes);
@@ -88,27 +106,27 @@ impl Oracle {
     }
 
     /// Empties howdah's table.
-    pub(super) fn empty(&self, table: u32) {
-        self.run(&format!("TRUNCATE t{table}"));
+    pub(super) fn empty(&self, target: Target) {
+        self.run(&format!("TRUNCATE {}", target.name()));
     }
 
     /// Rows in howdah's table, and how many of these are not among the first `records` of COPY's.
-    pub(super) fn strangers(&self, table: u32, records: u64) -> (u64, u64) {
-        let columns = self.columns(table);
+    pub(super) fn strangers(&self, target: Target, records: u64) -> (u64, u64) {
+        let (name, number, columns) = (target.name(), target.number, self.columns(target));
         let sql = format!(
-            "SELECT (SELECT count(*) FROM t{table}), (SELECT count(*) FROM ( \
-                 SELECT {columns} FROM t{table} EXCEPT ALL SELECT {columns} FROM o{table} WHERE n <= {records}) d)"
+            "SELECT (SELECT count(*) FROM {name}), (SELECT count(*) FROM ( \
+                 SELECT {columns} FROM {name} EXCEPT ALL SELECT {columns} FROM o{number} WHERE n <= {records}) d)"
         );
         let counts = self.numbers(&sql);
         (counts[0], counts[1])
     }
 
     /// How many of the first `records` of COPY's are not in howdah's table.
-    pub(super) fn missing(&self, table: u32, records: u64) -> u64 {
-        let columns = self.columns(table);
+    pub(super) fn missing(&self, target: Target, records: u64) -> u64 {
+        let (name, number, columns) = (target.name(), target.number, self.columns(target));
         let sql = format!(
             "SELECT count(*) FROM ( \
-                 SELECT {columns} FROM o{table} WHERE n <= {records} EXCEPT ALL SELECT {columns} FROM t{table}) d"
+                 SELECT {columns} FROM o{number} WHERE n <= {records} EXCEPT ALL SELECT {columns} FROM {name}) d"
         );
         self.numbers(&sql)[0]
     }
@@ -130,11 +148,17 @@ impl Oracle {
         done.unwrap_or_else(|error| panic!("{sql}: {}", text(&error)));
     }
 
-    fn columns(&self, table: u32) -> String {
+    fn columns(&self, target: Target) -> String {
         let known = self.known.borrow();
-        let quoted = known[table as usize].iter().map(|name| format!("\"{}\"", name.replace('"', "\"\"")));
-        quoted.collect::<Vec<_>>().join(", ")
+        let all = &known[target.number as usize];
+        quoted(&all[..all.len() - usize::from(target.without_last)])
     }
+}
+
+fn quoted(columns: &[String]) -> String {
+    let quoted: Vec<String> =
+        columns.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    quoted.join(", ")
 }
 
 fn text(error: &Error) -> String {
