@@ -1,9 +1,14 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
-use howdah_model::Result;
+use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::embedded::Embedded;
 use howdah_target::session::{Conninfo, Session};
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
+/// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
+const OPEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
@@ -32,12 +37,9 @@ impl Connection {
             None => {
                 let started = Embedded::locate_with(site_packages)?.ensure_started()?;
                 let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
-                conninfo.map(|conninfo| Connection { conninfo }).ok_or_else(|| {
-                    howdah_model::Error::new(
-                        howdah_model::ErrorKind::Internal,
-                        "the embedded server has no address",
-                    )
-                })
+                conninfo
+                    .map(|conninfo| Connection { conninfo })
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
         }
     }
@@ -47,7 +49,15 @@ impl Connection {
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
-        Session::connect(&self.conninfo).await
+        self.open_within(OPEN_WITHIN).await
+    }
+
+    async fn open_within(&self, limit: Duration) -> Result<Session> {
+        let opened = tokio::time::timeout(limit, Session::connect(&self.conninfo)).await;
+        opened.unwrap_or_else(|_| {
+            let (seconds, server) = (limit.as_secs(), self.conninfo.display());
+            Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
+        })
     }
 
     /// The server's CPUs, where it runs on this machine.
@@ -69,5 +79,21 @@ impl Connection {
     /// For people: no password.
     pub fn display(&self) -> String {
         self.conninfo.display()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let to = format!("host=127.0.0.1 port={port} user=x dbname=x sslmode=disable password=secret");
+        let connection = Connection::resolve(Some(&to)).unwrap();
+        let error = connection.open_within(Duration::from_millis(50)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionLost);
+        assert!(!error.message().contains("secret"), "{error}");
     }
 }
