@@ -4,9 +4,12 @@ use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{MAJORS, Server, ServerOptions};
 use std::time::Duration;
 
-/// Asynchronous commits stay in memory for up to three of these delays.
+/// Asynchronous commits stay in the server's memory, which a crash empties, until one of these limits.
 fn forgetful() -> ServerOptions {
-    ServerOptions { fsync: true, ..ServerOptions::default() }.set("wal_writer_delay", "10s")
+    ServerOptions { fsync: true, ..ServerOptions::default() }
+        .set("wal_writer_delay", "10s")
+        .set("wal_writer_flush_after", "100MB")
+        .set("wal_buffers", "32MB")
 }
 
 /// The load lives through the crash; what was acknowledged before and lost is loaded again.
