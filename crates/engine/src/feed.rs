@@ -15,7 +15,7 @@ pub use stored::{Opened, wait_to_retry};
 pub(crate) use stream::plain_error;
 
 use crate::budget::Buffers;
-use crate::pipeline::Run;
+use crate::pipeline::{Halt, Run};
 use howdah_model::plan::Encode;
 use howdah_model::{CopyChunk, Error, ErrorKind, Result};
 use howdah_transcode::split::Rules;
@@ -43,10 +43,13 @@ enum Supply {
 }
 
 impl Pieces {
-    fn next(&self) -> Option<Piece> {
+    /// The next piece that is still wanted: behind a bad chunk nothing of a file is.
+    fn next(&self, halt: &Halt) -> Option<Piece> {
         let mut supplies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match supplies.pop_front()? {
+                Supply::Stream(file_no, _) if !halt.wants(file_no, 0) => {}
+                Supply::Ranges { file, next } if !halt.wants(file.file_no(), next) => {}
                 Supply::Stream(file_no, opened) => return Some(Piece::Stream(file_no, opened)),
                 Supply::Ranges { file, next } if next < file.ranges() => {
                     supplies.push_front(Supply::Ranges { file: Arc::clone(&file), next: next + 1 });
@@ -134,7 +137,7 @@ impl Feeder {
         loop {
             // The buffer comes before the piece: whoever has an earlier piece has its buffer already.
             let Ok(buffers) = self.take_buffers() else { return };
-            let Some(piece) = self.pieces.next() else { return };
+            let Some(piece) = self.pieces.next(&self.run.halt) else { return };
             let (file_no, done) = match piece {
                 Piece::Range(file, no) => (file.file_no(), file.feed(self, no, buffers)),
                 Piece::Stream(file_no, opened) => (file_no, stream::feed(self, file_no, opened, buffers)),
