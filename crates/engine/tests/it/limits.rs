@@ -96,3 +96,19 @@ fn thirty_two_sessions_share_a_small_budget() {
     }
     assert_eq!(place.select("SELECT count(*), count(DISTINCT a) FROM t"), ["800000|200000"]);
 }
+
+#[test]
+fn a_failure_early_in_a_file_ends_the_load_without_reading_the_rest() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, b text)");
+    let text = format!("x,bad\n{}", "1,good\n".repeat(1_000_000));
+    for file in [place.file("a.csv", &text), place.file("a.csv.gz", gzip(text.as_bytes()))] {
+        let mut job = job(&[&file], "t", Format::csv());
+        (job.jobs, job.chunk_bytes) = (Jobs::Fixed(1), Some(1000));
+        let loaded = place.loader.load(job);
+        let stored_bytes = loaded.plan.as_ref().unwrap().files[0].stored_bytes.unwrap();
+        let read = loaded.summary.as_ref().unwrap().bytes_read;
+        assert!(read < stored_bytes / 2 || file.ends_with(".gz"), "{read} of {stored_bytes} bytes");
+        assert_eq!(loaded.refusal(ErrorKind::Server).place().record, Some(1));
+    }
+}

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// A load of a few records that takes longer than this hangs. Generous: the machine may be busy.
-const WATCHDOG: Duration = Duration::from_secs(40);
+const WATCHDOG: Duration = Duration::from_secs(120);
 
 pub(crate) const MIB: u64 = 1 << 20;
 
