@@ -2,6 +2,7 @@
 
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{MAJORS, Server, ServerOptions};
+use std::path::Path;
 use std::time::Duration;
 
 /// Asynchronous commits stay in the server's memory, which a crash empties, until one of these limits.
@@ -15,36 +16,42 @@ fn forgetful() -> ServerOptions {
 /// The load lives through the crash; what was acknowledged before and lost is loaded again.
 #[test]
 fn chunks_lost_in_a_crash_of_the_server_are_loaded_again() {
+    /// The server may write its WAL for reasons of its own just before a crash; then nothing is lost.
+    const TRIES_MAX: u32 = 5;
     let plain = csv(7, 1, 30_000);
     let files = Files::new();
     let sources = [files.put("a.csv", &plain), files.put("a.csv.gz", &gzip(&plain))];
     for (major, source) in MAJORS.iter().zip([&sources[0], &sources[1], &sources[0]]) {
-        let server = Server::private(*major, &forgetful());
-        let scene = Scene::new(&server, &[&plain]);
-        scene.slow_down("BEFORE", Duration::from_millis(40));
-        scene.database.sql("CHECKPOINT");
-        let load =
-            scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source);
-
-        // Some are in from an earlier run, durably.
-        let mut running = load.spawn();
-        assert!(scene.wait_for_chunks(3, || running.is_running()));
-        running.interrupt();
-        running.wait(PATIENCE).expect_code(130);
-        let durable = scene.chunks();
-
-        let mut running = load.spawn();
-        assert!(scene.wait_for_chunks(durable + 5, || running.is_running()));
-        server.crash_and_restart();
-        let kept = scene.chunks();
-        let finished = running.wait(PATIENCE).expect_code(0);
-        assert!(kept >= durable, "a synchronous commit was lost");
-        assert!(kept < durable + 5, "nothing was lost, so nothing is proved");
-        assert!(finished.stderr.contains("the server crashed and lost"), "{}", finished.stderr);
-        assert!(finished.stderr.contains("check  read 30,000 = stored 30,000"), "{}", finished.stderr);
-        scene.assert_exact(&format!("PostgreSQL {major}"));
-        scene.assert_done(&format!("PostgreSQL {major}"));
+        let lost = (0..TRIES_MAX).any(|_| crash_loses_chunks(*major, source, &plain));
+        assert!(lost, "PostgreSQL {major}: {TRIES_MAX} crashes lost nothing, so nothing is proved");
     }
+}
+
+/// Crashes the server under a load. The load must come to its end and the table be exact; true if chunks
+/// were lost and loaded again on the way.
+fn crash_loses_chunks(major: u32, source: &Path, plain: &[u8]) -> bool {
+    let server = Server::private(major, &forgetful());
+    let scene = Scene::new(&server, &[plain]);
+    scene.slow_down("BEFORE", Duration::from_millis(40));
+    scene.database.sql("CHECKPOINT");
+    let load = scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source);
+
+    // Some are in from an earlier run, durably.
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(3, || running.is_running()));
+    running.interrupt();
+    running.wait(PATIENCE).expect_code(130);
+    let durable = scene.chunks();
+
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(durable + 5, || running.is_running()));
+    server.crash_and_restart();
+    assert!(scene.chunks() >= durable, "a synchronous commit was lost");
+    let finished = running.wait(PATIENCE).expect_code(0);
+    assert!(finished.stderr.contains("check  read 30,000 = stored 30,000"), "{}", finished.stderr);
+    scene.assert_exact(&format!("PostgreSQL {major}"));
+    scene.assert_done(&format!("PostgreSQL {major}"));
+    finished.stderr.contains("the server crashed and lost")
 }
 
 /// Even where the administrator has turned `synchronous_commit` off, the job itself must outlive a crash.
