@@ -50,7 +50,7 @@ pub(super) fn check_refused(
     // What precedes the record must be all the records before it: COPY takes them, and numbers them again.
     let before = usize::try_from(byte).ok().and_then(|byte| file.bytes.get(..byte));
     let before = before.ok_or_else(|| format!("byte {byte} is beyond the file: {error}"))?;
-    if found != record && !(found == record + 1 && is_seen_ahead(file, reason, before)) {
+    if found != record && !is_seen_ahead(file, reason, (record, found), before) {
         return Err(format!("howdah refuses another record: {error}"));
     }
     match oracle.copy(target.number, file, before)? {
@@ -67,11 +67,16 @@ pub(super) fn check_refused(
     }
 }
 
-/// In csv COPY looks one byte beyond every `\r`. When that byte belongs to an invalid sequence, it blames the
-/// record that it has just read instead of the next one. A chunk that ends there has no next byte.
-fn is_seen_ahead(file: &NastyFile, reason: &str, before: &[u8]) -> bool {
+/// COPY looks one byte beyond a `\r`: in csv always, in text while the line ending is not known, which is the
+/// first record of a file and of a chunk. When that byte belongs to a broken character, the record before is
+/// blamed. So where files of `\r` are cut, howdah may name the neighbour of the record that COPY names.
+fn is_seen_ahead(file: &NastyFile, reason: &str, (record, found): (u64, u64), before: &[u8]) -> bool {
     let is_about_characters = reason.ends_with("(22021)") || reason.ends_with("(22P05)");
-    file.format.kind == FormatKind::Csv && is_about_characters && before.ends_with(b"\r")
+    let is_neighbour = match file.format.kind {
+        FormatKind::Csv => found == record + 1 && before.ends_with(b"\r"),
+        FormatKind::Text => found + 1 == record && file.bytes.contains(&b'\r'),
+    };
+    is_about_characters && is_neighbour
 }
 
 /// The table holds the first records of the file, however many, and nothing else.
