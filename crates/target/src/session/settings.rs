@@ -33,7 +33,7 @@ pub(super) fn start_sql(major: u32) -> String {
     timeouts.chain(KEEPALIVES.iter().map(|(name, value)| format!("SET {name} = {value}; "))).collect()
 }
 
-/// The values of these settings as this session sees them; unknown names are left out.
+/// The values of these settings as the server tells this connection; unknown names are left out.
 ///
 /// # Errors
 /// Those of the session.
