@@ -5,4 +5,4 @@ pub(crate) mod server_error;
 mod statement;
 pub(crate) mod stream;
 
-pub use statement::{statement, text_statement};
+pub use statement::statement;

@@ -38,21 +38,6 @@ pub fn statement(
     with_options(relation, columns, &options)
 }
 
-/// The statement for records that were rewritten to COPY text: tab, `\N`, UTF8. `default` is the spelling
-/// that stands for a column's default, if rewritten records may hold one (servers from 16 on).
-///
-/// # Errors
-/// As for [`statement`].
-pub fn text_statement(
-    relation: &Relation,
-    columns: &[String],
-    default: Option<&str>,
-    server_version: u32,
-) -> Result<String> {
-    let format = Format { default: default.map(str::to_owned), ..Format::text() };
-    statement(relation, columns, &format, server_version)
-}
-
 fn with_options(relation: &Relation, columns: &[String], options: &[String]) -> Result<String> {
     if columns.is_empty() {
         return Err(Error::new(ErrorKind::Columns, format!("no column of {relation} is to be loaded")));
@@ -139,7 +124,7 @@ mod tests {
              DEFAULT E'\\\\D', ENCODING 'LATIN1')"
         );
         assert_eq!(
-            text_statement(&relation(), &columns(), None, 130_000).unwrap(),
+            statement(&relation(), &columns(), &Format::text(), 130_000).unwrap(),
             "COPY \"s\".\"t\"\"x\" (\"a\", \"B c\") FROM STDIN WITH (FORMAT text, DELIMITER E'\\t', NULL E'\\\\N', \
              ENCODING 'UTF8')"
         );
