@@ -74,7 +74,8 @@ impl World<'_> {
         after_chunks: u64,
         random: &mut Rng,
     ) -> Finished {
-        const NOTICED: &str = "no progress for";
+        // A session that was just being opened is given up by another limit, of 60 s.
+        const NOTICED: [&str; 2] = ["no progress for", "no answer from"];
         if !strike.is_at_source() && scene.wait_for_chunks(after_chunks, || running.is_running()) {
             std::thread::sleep(Duration::from_millis(random.u64(..25)));
         }
@@ -96,8 +97,9 @@ impl World<'_> {
             }
             Strike::Stall => {
                 self.to_server.set(Fault::Stall);
-                let deadline = Instant::now() + PATIENCE;
-                while running.is_running() && !running.stderr_so_far().contains(NOTICED) {
+                let deadline = Instant::now() + 3 * PATIENCE;
+                let noticed = |stderr: String| NOTICED.iter().any(|words| stderr.contains(words));
+                while running.is_running() && !noticed(running.stderr_so_far()) {
                     assert!(Instant::now() < deadline, "a stall is not noticed\n{}", running.stderr_so_far());
                     std::thread::sleep(Duration::from_millis(20));
                 }
