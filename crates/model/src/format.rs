@@ -43,7 +43,7 @@ pub enum ColumnChoice {
 }
 
 /// The bytes that end a record. COPY takes the kind from the first line and insists on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Eol {
     /// `\n`

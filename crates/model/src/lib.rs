@@ -5,19 +5,23 @@
 //! happened, a [`Summary`] what came of it, and an [`Error`] what went wrong and where.
 
 pub mod chunk;
+pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod format;
 pub mod job;
 pub mod plan;
+pub mod reading;
 pub mod summary;
 pub mod table;
 
 pub use chunk::{Chunk, CopyChunk, Origin, Receipt};
+pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{Job, Jobs, LedgerChoice, SourceSpec};
 pub use plan::{Codec, FilePlan, Plan, TablePlan};
+pub use reading::{DateOrder, Mend, Reading};
 pub use summary::{FileSummary, Summary, TableSummary};
 pub use table::{Column, Relation, RelationKind, Table};

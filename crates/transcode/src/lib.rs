@@ -12,6 +12,8 @@
 pub mod decompress;
 pub mod split;
 
+pub mod cells;
+
 pub mod header;
 
 pub mod encode;

@@ -1,0 +1,91 @@
+//! How the records of a file are written, in more ways than COPY knows.
+//!
+//! [`Format`](crate::Format) is what COPY can be told. A dialect says more: delimiters of several
+//! characters, mixed line endings, several spellings of NULL. Where a dialect says no more than COPY
+//! can be told, the file's bytes go to the server untouched; any other is read by the client.
+
+use crate::format::{ColumnChoice, Eol, Format, Header};
+use serde::{Deserialize, Serialize};
+
+/// How a quote or a delimiter becomes a datum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Escape {
+    /// A quote inside a quoted field is written twice.
+    Doubled,
+    /// With a quote: inside quotes, a backslash makes a following quote or backslash a datum.
+    /// Without one: the backslash sequences of COPY's text format, `\N` included.
+    Backslash,
+    /// Nothing does: a quote inside a quoted field cannot be written.
+    None,
+}
+
+/// How records and fields are told apart. Bytes are those of the file after it became UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Dialect {
+    /// Between fields: one character or more, never a quote or a line ending. Empty: one field per record.
+    pub delimiter: String,
+    /// Several delimiters in a row count as one, and those at the ends of a record as none (columns
+    /// lined up with spaces).
+    pub repeats: bool,
+    /// Spaces and tabs around a field are not part of it (a delimiter among them stays one).
+    pub trim: bool,
+    /// The ASCII byte around fields that hold delimiters or line endings.
+    pub quote: Option<u8>,
+    /// How a quote becomes a datum.
+    pub escape: Escape,
+    /// What ends a record; `None` when each record may end in any of the three ways.
+    pub eol: Option<Eol>,
+    /// What an unquoted field says to be NULL.
+    pub nulls: Vec<String>,
+    /// Records that start so are no data.
+    pub comment: Option<String>,
+}
+
+/// The quote told to COPY for a file without one: a control character that no text holds. Data that
+/// holds it all the same is noticed, since it then stands where no quote may stand.
+const NO_QUOTE: u8 = 0x01;
+
+impl Dialect {
+    /// RFC 4180, with the line ending of Unix: commas, double quotes, the empty field for NULL.
+    pub fn csv() -> Dialect {
+        Dialect {
+            delimiter: ",".to_owned(),
+            repeats: false,
+            trim: false,
+            quote: Some(b'"'),
+            escape: Escape::Doubled,
+            eol: Some(Eol::Lf),
+            nulls: vec![String::new()],
+            comment: None,
+        }
+    }
+
+    /// What COPY is told about a file in this dialect, header and encoding aside; `None` where COPY
+    /// has no words for it.
+    pub fn to_format(&self) -> Option<Format> {
+        let &[delimiter] = self.delimiter.as_bytes() else { return None };
+        let [null] = self.nulls.as_slice() else { return None };
+        let beyond_copy = self.repeats || self.trim || self.eol.is_none() || self.comment.is_some();
+        if beyond_copy || !delimiter.is_ascii() {
+            return None;
+        }
+        let format = match (self.quote, self.escape) {
+            (None, Escape::Backslash) => Format::text(),
+            (Some(quote), Escape::Backslash) => Format { quote, escape: b'\\', ..Format::csv() },
+            // Two quotes inside quotes are noticed where the dialect says that there are none.
+            (Some(quote), _) => Format { quote, escape: quote, ..Format::csv() },
+            (None, _) => Format { quote: NO_QUOTE, escape: NO_QUOTE, ..Format::csv() },
+        };
+        let no_choice = (ColumnChoice::None, ColumnChoice::None);
+        let (force_null, force_not_null) = no_choice;
+        Some(Format {
+            delimiter,
+            null: null.clone(),
+            header: Header::None,
+            force_null,
+            force_not_null,
+            ..format
+        })
+    }
+}

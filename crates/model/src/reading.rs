@@ -1,0 +1,66 @@
+//! Values in other people's spelling, and records in other people's shape.
+
+use serde::{Deserialize, Serialize};
+
+/// In which order a date is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DateOrder {
+    /// 2024-01-31, with any separator.
+    Ymd,
+    /// 31/01/2024
+    Dmy,
+    /// 01/31/2024
+    Mdy,
+}
+
+/// How the values of a column are written, where PostgreSQL would not read them as they stand, or not
+/// surely in the same way. A reading rewrites each value into the spelling that PostgreSQL reads in
+/// every setting.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// A date in numbers, a time of day behind it or not.
+    Date(DateOrder),
+    /// A date with the English name of its month, in any usual order: `Jan 31, 2024`, `31-Jan-24`.
+    MonthName,
+    /// Seconds since 1970 UTC.
+    EpochSeconds,
+    /// Milliseconds since 1970 UTC.
+    EpochMilliseconds,
+    /// A number with digit groups, a decimal comma, a currency, a sign of percent or parentheses.
+    Number {
+        /// What stands between groups of digits, if anything.
+        group: Option<char>,
+        /// What stands before the fraction.
+        decimal: char,
+        /// `$74.69`, `74,69 €`: the sign is dropped.
+        currency: bool,
+        /// `(12)` is -12.
+        parentheses: bool,
+        /// `12 %` is 12: the sign is dropped, the number stays as it is written.
+        percent: bool,
+    },
+    /// `Y`/`N`, `yes`/`no`, `on`/`off`, `t`/`f`, `true`/`false` in any case.
+    Boolean,
+}
+
+/// What `--lenient` did to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mend {
+    /// Fields were missing at its end and became NULL.
+    ShortRow,
+    /// Surplus fields were empty and were dropped.
+    SurplusEmpty,
+    /// A quote that opens or closes nothing became a datum.
+    StrayQuote,
+    /// It was split by another delimiter than the file's.
+    OtherDelimiter,
+    /// Bytes that are no character of the encoding became U+FFFD.
+    BrokenBytes,
+    /// NUL bytes were dropped.
+    NulBytes,
+    /// It is beyond mending and is not in the table.
+    LeftOut,
+}
