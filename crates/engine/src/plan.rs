@@ -18,7 +18,7 @@ use crate::retry::patiently;
 use columns::Columns;
 use head::{Head, Heads};
 use howdah_model::plan::{Encode, FilePlan, Plan, TablePlan};
-use howdah_model::{Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, Table};
+use howdah_model::{Codec, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, Table};
 use howdah_target::copy;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, catalog, encoding};
@@ -111,7 +111,8 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         placed.iter().map(|(table_no, head)| file_plan(head, *table_no, recode.is_some())).collect();
     let identity = Identity::new(&job, &files);
     let (job_id, chunk_bytes, history) = identity.settle(&session, &job).await?;
-    let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes)?;
+    let shared_bytes = context.connection.server_cpus().and_then(|_| plain_bytes(&files));
+    let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes, shared_bytes)?;
     let plan = Plan {
         job_id,
         work_key: identity.work_key,
@@ -218,9 +219,18 @@ fn file_plan(head: &Head, table_no: u32, recoded: bool) -> FilePlan {
         codec: head.codec,
         eol: head.eol,
         data_start_byte: head.data_start_byte,
-        ranged: object.ranged() && head.codec == howdah_model::Codec::None && !recoded,
+        ranged: object.ranged() && head.codec == Codec::None && !recoded,
         rereadable: object.rereadable(),
     }
+}
+
+/// About how much there is to load, where that is known. What is compressed is taken for a third of itself.
+fn plain_bytes(files: &[FilePlan]) -> Option<u64> {
+    let bytes = |file: &FilePlan| {
+        let factor = if file.codec == Codec::None { 1 } else { 3 };
+        file.stored_bytes.map(|bytes| bytes.saturating_mul(factor))
+    };
+    files.iter().map(bytes).sum()
 }
 
 /// The ledger of a job, if it has one.
