@@ -55,12 +55,34 @@ pub enum Mend {
     SurplusEmpty,
     /// A quote that opens or closes nothing became a datum.
     StrayQuote,
+    /// It was quoted, or its quotes were escaped, in another way than the file's.
+    OtherQuotes,
     /// It was split by another delimiter than the file's.
     OtherDelimiter,
+    /// It ended in another way than the file's records.
+    OtherLineEnding,
     /// Bytes that are no character of the encoding became U+FFFD.
     BrokenBytes,
     /// NUL bytes were dropped.
     NulBytes,
+    /// It was a blank line, or one of delimiters alone of another number than the file's, and was dropped.
+    BlankRow,
     /// It is beyond mending and is not in the table.
     LeftOut,
+}
+
+impl Mend {
+    /// All kinds, in their order.
+    pub const ALL: [Mend; 10] = [
+        Mend::ShortRow,
+        Mend::SurplusEmpty,
+        Mend::StrayQuote,
+        Mend::OtherQuotes,
+        Mend::OtherDelimiter,
+        Mend::OtherLineEnding,
+        Mend::BrokenBytes,
+        Mend::NulBytes,
+        Mend::BlankRow,
+        Mend::LeftOut,
+    ];
 }
