@@ -20,6 +20,9 @@ pub struct Cells {
     eol: Option<Eol>,
     nulls: Vec<Vec<u8>>,
     comment: Vec<u8>,
+    /// The bytes at which an unquoted field may end or be wrong. With this table a field costs about a cycle
+    /// a byte; searches of `memchr` are no faster on fields of a few bytes, and it takes every dialect.
+    stops: [bool; 256],
 }
 
 /// The fields of one record. Kept and filled again, so that records cost no allocation.
@@ -33,6 +36,7 @@ pub struct Record {
 struct Cell {
     value: Range<usize>,
     quoted: bool,
+    null: bool,
 }
 
 /// What is not as the dialect says. Offsets count from the first byte of the record.
@@ -45,6 +49,8 @@ pub enum Flaw {
     TextAfterQuote(usize),
     /// The bytes end inside the field whose quote opened at this offset.
     Unclosed(usize),
+    /// A line ending that is not the file's stands outside quotes, at this offset; it was read as a datum.
+    LineEnding(usize),
 }
 
 /// What [`Cells::read`] found. Lengths include the line ending.
@@ -86,6 +92,11 @@ impl Record {
         self.cells.get(no).is_some_and(|cell| cell.quoted)
     }
 
+    /// Field `no` is NULL: not quoted, and, as it is written, one of the dialect's spellings.
+    pub fn is_null(&self, no: usize) -> bool {
+        self.cells.get(no).is_some_and(|cell| cell.null)
+    }
+
     /// Values in order.
     pub fn values(&self) -> impl Iterator<Item = &[u8]> {
         self.cells.iter().map(|cell| &self.text[cell.value.clone()])
@@ -96,19 +107,66 @@ impl Record {
         self.values().all(|value| value.trim_ascii().is_empty())
     }
 
+    /// The bytes of all values.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Drops the fields from `width` on.
+    pub(crate) fn truncate(&mut self, width: usize) {
+        self.cells.truncate(width);
+        self.text.truncate(self.cells.last().map_or(0, |cell| cell.value.end));
+    }
+
+    /// Puts other values in the place of those that there are.
+    pub(crate) fn rewrite(&mut self, cells: &Cells, each: impl Fn(&[u8]) -> Vec<u8>) {
+        let text = std::mem::take(&mut self.text);
+        for cell in &mut self.cells {
+            let from = self.text.len();
+            self.text.extend(each(&text[cell.value.clone()]));
+            cell.value = from..self.text.len();
+            cell.null = !cell.quoted && (cell.null || cells.spells_null(&self.text[from..]));
+        }
+    }
+
     fn clear(&mut self) {
         self.text.clear();
         self.cells.clear();
     }
+
+    /// What was appended to the text since it had `from` bytes becomes a field.
+    fn push(&mut self, from: usize, quoted: bool, null: bool) {
+        self.cells.push(Cell { value: from..self.text.len(), quoted, null });
+    }
 }
 
 /// Where a field ended.
-enum End {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum End {
     /// Behind a delimiter: another field follows at this offset.
     Field(usize),
     /// Behind the line ending, or at the end of the file.
     Record(usize),
     More,
+}
+
+/// What a byte outside quotes does to the line.
+enum Line {
+    /// A line ending of the file; the next record begins at this offset.
+    Ends(usize),
+    /// Another line ending.
+    Foreign,
+    /// It goes on.
+    GoesOn,
+    /// The next byte decides.
+    More,
+}
+
+/// Bytes outside quotes up to a delimiter, a line ending or the end of the file.
+struct Stretch {
+    end: usize,
+    next: End,
+    flaw: Option<Flaw>,
 }
 
 impl Cells {
@@ -123,6 +181,12 @@ impl Cells {
             let message = "the delimiter must not contain the quote or a line ending";
             return Err(Error::new(ErrorKind::Usage, message));
         }
+        let copies = dialect.quote.is_none() && dialect.escape == Escape::Backslash;
+        let mut stops = [false; 256];
+        let specials = [Some(b'\n'), Some(b'\r'), delimiter.first().copied(), dialect.quote];
+        for byte in specials.into_iter().flatten().chain(copies.then_some(b'\\')) {
+            stops[usize::from(byte)] = true;
+        }
         Ok(Cells {
             delimiter,
             repeats: dialect.repeats,
@@ -132,12 +196,17 @@ impl Cells {
             eol: dialect.eol,
             nulls: dialect.nulls.iter().map(|null| null.as_bytes().to_vec()).collect(),
             comment: dialect.comment.clone().unwrap_or_default().into_bytes(),
+            stops,
         })
     }
 
     /// Field `no` of `record` is NULL: not quoted, and one of the spellings.
     pub fn is_null(&self, record: &Record, no: usize) -> bool {
-        !record.quoted(no) && self.nulls.iter().any(|null| null == record.value(no))
+        record.is_null(no)
+    }
+
+    fn spells_null(&self, written: &[u8]) -> bool {
+        self.nulls.iter().any(|null| null == written)
     }
 
     /// Cuts the record that `bytes` begin with. `at_end` says that the file ends with them.
@@ -161,13 +230,14 @@ impl Cells {
     }
 
     fn comment(&self, bytes: &[u8], at_end: bool) -> Next {
-        let found = (0..bytes.len()).find(|&at| self.ends_record(bytes, at));
-        let length = found.and_then(|at| self.after_line_ending(bytes, at, at_end));
-        match length {
-            Some(length) => Next::Comment(length),
-            None if at_end => Next::Comment(bytes.len()),
-            None => Next::More,
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            match self.line(bytes, at, at_end) {
+                Line::Ends(length) => return Next::Comment(length),
+                Line::More => return Next::More,
+                Line::Foreign | Line::GoesOn => {}
+            }
         }
+        if at_end { Next::Comment(bytes.len()) } else { Next::More }
     }
 
     fn field(
@@ -178,53 +248,67 @@ impl Cells {
         record: &mut Record,
         flaw: &mut Option<Flaw>,
     ) -> End {
-        let from = record.text.len();
         let opening = if self.trim { self.skip_blanks(bytes, start) } else { start };
-        let quoted = self.quote.is_some() && bytes.get(opening).copied() == self.quote;
-        let mut at = start;
-        if quoted {
-            match self.quoted(bytes, opening + 1, at_end, &mut record.text) {
-                Some(behind) => at = behind,
-                None if !at_end => return End::More,
-                None => {
-                    flaw.get_or_insert(Flaw::Unclosed(opening));
-                    record.cells.push(Cell { value: from..record.text.len(), quoted });
-                    return End::Record(bytes.len());
-                }
-            }
+        if self.is_quote(bytes, opening) {
+            return self.quoted_field(bytes, opening, at_end, record, flaw);
         }
-        let value_end = record.text.len();
-        let (length, end) = self.unquoted(bytes, at, at_end, record);
-        if quoted {
-            let rest = bytes[at..at + length].trim_ascii();
-            if rest.is_empty() && (self.trim || length == 0) {
-                record.text.truncate(value_end);
-            } else {
-                flaw.get_or_insert(Flaw::TextAfterQuote(at));
-            }
+        let Some(stretch) = self.stretch(bytes, start, at_end) else { return End::More };
+        *flaw = flaw.or(stretch.flaw);
+        self.unquoted_field(&bytes[start..stretch.end], &stretch, record);
+        stretch.next
+    }
+
+    fn unquoted_field(&self, written: &[u8], stretch: &Stretch, record: &mut Record) {
+        let written = if self.trim { trimmed(written) } else { written };
+        // Delimiters at the end of a line that is lined up with them.
+        if self.repeats && written.is_empty() && matches!(stretch.next, End::Record(_)) && !record.is_empty()
+        {
+            return;
+        }
+        let from = record.text.len();
+        // NULL is what is written so, before backslashes are undone.
+        let null = self.spells_null(written);
+        if self.copies() && !null && written.contains(&b'\\') {
+            record.text.extend_from_slice(&crate::encode::attributes::text_value(written));
         } else {
-            let quote = self.quote.and_then(|quote| bytes[at..at + length].iter().position(|&b| b == quote));
-            if let Some(inside) = quote {
-                flaw.get_or_insert(Flaw::QuoteInside(at + inside));
+            record.text.extend_from_slice(written);
+        }
+        record.push(from, false, null);
+    }
+
+    fn quoted_field(
+        &self,
+        bytes: &[u8],
+        opening: usize,
+        at_end: bool,
+        record: &mut Record,
+        flaw: &mut Option<Flaw>,
+    ) -> End {
+        let from = record.text.len();
+        let Some(behind) = self.unescape(bytes, opening + 1, at_end, &mut record.text) else {
+            if !at_end {
+                return End::More;
             }
+            flaw.get_or_insert(Flaw::Unclosed(opening));
+            record.push(from, true, false);
+            return End::Record(bytes.len());
+        };
+        let Some(stretch) = self.stretch(bytes, behind, at_end) else { return End::More };
+        let rest = &bytes[behind..stretch.end];
+        let is_plain = rest.is_empty() || self.trim && trimmed(rest).is_empty();
+        if !is_plain {
+            *flaw = flaw.or(Some(match stretch.flaw {
+                Some(Flaw::LineEnding(at)) if trimmed(&bytes[behind..at]).is_empty() => Flaw::LineEnding(at),
+                _ => Flaw::TextAfterQuote(behind),
+            }));
+            record.text.extend_from_slice(rest);
         }
-        let mut value = from..record.text.len();
-        if self.trim && !quoted {
-            let text = &record.text[value.clone()];
-            let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-            let lead = text.iter().take_while(|byte| blank(byte)).count();
-            let tail = text[lead..].iter().rev().take_while(|byte| blank(byte)).count();
-            value = value.start + lead..value.end - tail;
-        }
-        let trailing = self.repeats && matches!(end, End::Record(_)) && value.is_empty() && !quoted;
-        if !trailing || record.cells.is_empty() {
-            record.cells.push(Cell { value, quoted });
-        }
-        end
+        record.push(from, true, false);
+        stretch.next
     }
 
     /// Unescapes up to the closing quote; one past it. `None`: it is not in these bytes.
-    fn quoted(&self, bytes: &[u8], mut at: usize, at_end: bool, text: &mut Vec<u8>) -> Option<usize> {
+    fn unescape(&self, bytes: &[u8], mut at: usize, at_end: bool, text: &mut Vec<u8>) -> Option<usize> {
         let quote = self.quote?;
         loop {
             let special = match self.escape {
@@ -240,14 +324,7 @@ impl Cells {
             if after.is_none() && !at_end {
                 return None;
             }
-            let escapes = match self.escape {
-                Escape::Doubled => after == Some(quote),
-                Escape::Backslash => {
-                    bytes[special] == b'\\' && matches!(after, Some(b) if b == quote || b == b'\\')
-                }
-                Escape::None => false,
-            };
-            if escapes {
+            if self.escapes(bytes, special) {
                 text.extend(after);
                 at = special + 2;
             } else if bytes[special] == quote {
@@ -259,85 +336,150 @@ impl Cells {
         }
     }
 
-    /// Takes bytes up to the delimiter or line ending; how many, and where the field ends.
-    fn unquoted(&self, bytes: &[u8], start: usize, at_end: bool, record: &mut Record) -> (usize, End) {
-        let copies = self.quote.is_none() && self.escape == Escape::Backslash;
-        let mut at = start;
-        while at < bytes.len() {
-            if copies && bytes[at] == b'\\' {
+    /// Where the field at `at` opens with a quote, blanks before it or not.
+    pub(crate) fn opening(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let opening = self.skip_blanks(bytes, at);
+        self.is_quote(bytes, opening).then_some(opening)
+    }
+
+    pub(crate) fn is_quote(&self, bytes: &[u8], at: usize) -> bool {
+        self.quote.is_some() && bytes.get(at).copied() == self.quote
+    }
+
+    /// The byte at `at`, which stands inside quotes, makes the next one a datum.
+    pub(crate) fn escapes(&self, bytes: &[u8], at: usize) -> bool {
+        match self.escape {
+            Escape::Doubled => self.is_quote(bytes, at) && self.is_quote(bytes, at + 1),
+            Escape::Backslash => {
+                let behind = bytes.get(at + 1);
+                bytes.get(at) == Some(&b'\\') && (behind == Some(&b'\\') || self.is_quote(bytes, at + 1))
+            }
+            Escape::None => false,
+        }
+    }
+
+    /// A field may end behind the quote at `at`: a delimiter or a line ending follows, blanks before it or not.
+    pub(crate) fn closes(&self, bytes: &[u8], at: usize, at_end: bool) -> bool {
+        let behind = self.skip_blanks(bytes, at + 1);
+        match bytes.get(behind) {
+            None => at_end,
+            Some(b'\n' | b'\r') => true,
+            Some(_) => self.behind_delimiter(bytes, behind).is_some(),
+        }
+    }
+
+    /// Appends the field at `start`, no quote of which means anything.
+    pub(crate) fn plain_field(&self, bytes: &[u8], start: usize, at_end: bool, record: &mut Record) -> End {
+        let Some(stretch) = self.stretch(bytes, start, at_end) else { return End::More };
+        self.unquoted_field(&bytes[start..stretch.end], &stretch, record);
+        stretch.next
+    }
+
+    /// Appends what stands between two quotes as a field. Quotes that nothing escapes are data.
+    pub(crate) fn push_between(&self, bytes: &[u8], opening: usize, closing: usize, record: &mut Record) {
+        let (from, content) = (record.text.len(), &bytes[opening + 1..closing]);
+        let mut at = 0;
+        while at < content.len() {
+            at += usize::from(self.escapes(content, at));
+            record.text.push(content[at]);
+            at += 1;
+        }
+        record.push(from, true, false);
+    }
+
+    /// Where the field ends whose closing quote stands before `at`.
+    pub(crate) fn end_of_field(&self, bytes: &[u8], at: usize, at_end: bool) -> End {
+        self.stretch(bytes, at, at_end).map_or(End::More, |stretch| stretch.next)
+    }
+
+    /// Bytes outside quotes from `start` on; `None` if they do not end here.
+    fn stretch(&self, bytes: &[u8], start: usize, at_end: bool) -> Option<Stretch> {
+        let (mut at, mut flaw) = (start, None);
+        while let Some(offset) = bytes.get(at..)?.iter().position(|&byte| self.stops[usize::from(byte)]) {
+            at += offset;
+            if self.copies() && bytes[at] == b'\\' {
+                // COPY drops a backslash with nothing behind it.
+                if at + 1 == bytes.len() && at_end {
+                    return Some(Stretch { end: at, next: End::Record(bytes.len()), flaw });
+                }
                 at += 2;
                 continue;
             }
-            if self.ends_record(bytes, at) {
-                let Some(next) = self.after_line_ending(bytes, at, at_end) else { return (0, End::More) };
-                self.take(&bytes[start..at], copies, record);
-                return (at - start, End::Record(next));
+            if let Some(next) = self.behind_delimiter(bytes, at) {
+                return Some(Stretch { end: at, next: End::Field(next), flaw });
             }
-            if self.is_delimiter(bytes, at) {
-                let mut next = at + self.delimiter.len();
-                if self.repeats {
-                    next = self.skip_delimiters(bytes, next);
-                }
-                if !at_end && next + self.delimiter.len().max(2) > bytes.len() {
-                    return (0, End::More);
-                }
-                self.take(&bytes[start..at], copies, record);
-                return (at - start, End::Field(next));
-            }
+            let here = match self.line(bytes, at, at_end) {
+                Line::Ends(next) => return Some(Stretch { end: at, next: End::Record(next), flaw }),
+                Line::More => return None,
+                Line::Foreign => Some(Flaw::LineEnding(at)),
+                Line::GoesOn => (Some(bytes[at]) == self.quote).then_some(Flaw::QuoteInside(at)),
+            };
+            flaw = flaw.or(here);
             at += 1;
         }
-        if !at_end {
-            return (0, End::More);
-        }
-        self.take(&bytes[start..], copies, record);
-        (bytes.len() - start, End::Record(bytes.len()))
+        at_end.then_some(Stretch { end: bytes.len(), next: End::Record(bytes.len()), flaw })
     }
 
-    fn take(&self, value: &[u8], copies: bool, record: &mut Record) {
-        // The NULL spelling is looked for before backslashes are undone.
-        if copies && value.contains(&b'\\') && !self.nulls.iter().any(|null| null == value) {
-            record.text.extend_from_slice(&crate::encode::attributes::text_value(value));
-        } else {
-            record.text.extend_from_slice(value);
-        }
+    /// The backslash sequences of COPY's text format.
+    fn copies(&self) -> bool {
+        self.quote.is_none() && self.escape == Escape::Backslash
     }
 
-    fn is_delimiter(&self, bytes: &[u8], at: usize) -> bool {
-        !self.delimiter.is_empty() && bytes[at..].starts_with(&self.delimiter)
+    /// One past the delimiter, or the delimiters that count as one, at `at`.
+    fn behind_delimiter(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        if self.delimiter.is_empty() || !bytes[at..].starts_with(&self.delimiter) {
+            return None;
+        }
+        let next = at + self.delimiter.len();
+        Some(if self.repeats { self.skip_delimiters(bytes, next) } else { next })
     }
 
     fn skip_delimiters(&self, bytes: &[u8], mut at: usize) -> usize {
-        while at < bytes.len() && self.is_delimiter(bytes, at) {
+        while !self.delimiter.is_empty() && bytes[at..].starts_with(&self.delimiter) {
             at += self.delimiter.len();
         }
         at
     }
 
     fn skip_blanks(&self, bytes: &[u8], mut at: usize) -> usize {
-        while matches!(bytes.get(at), Some(b' ' | b'\t')) && !self.is_delimiter(bytes, at) {
+        while bytes.get(at).is_some_and(|&byte| is_blank(byte)) && self.behind_delimiter(bytes, at).is_none()
+        {
             at += 1;
         }
         at
     }
 
-    /// A line ending of the dialect begins at `at`.
-    fn ends_record(&self, bytes: &[u8], at: usize) -> bool {
+    /// What the byte at `at`, which stands outside quotes, does to the line.
+    fn line(&self, bytes: &[u8], at: usize, at_end: bool) -> Line {
+        let after = bytes.get(at + 1);
         match (bytes[at], self.eol) {
-            (b'\n', Some(Eol::Lf) | None) | (b'\r', Some(Eol::Cr) | None) => true,
-            (b'\r', Some(Eol::CrLf)) => bytes.get(at + 1).is_none_or(|&byte| byte == b'\n'),
-            _ => false,
+            (b'\n', Some(Eol::Lf) | None) | (b'\r', Some(Eol::Cr)) => Line::Ends(at + 1),
+            (b'\r', Some(Eol::CrLf) | None) if after.is_none() && !at_end => Line::More,
+            (b'\r', Some(Eol::CrLf) | None) if after == Some(&b'\n') => Line::Ends(at + 2),
+            (b'\r', None) => Line::Ends(at + 1),
+            (b'\n' | b'\r', _) => Line::Foreign,
+            _ => Line::GoesOn,
         }
     }
+}
 
-    /// One past the line ending at `at`; `None` if its second byte may still come.
-    fn after_line_ending(&self, bytes: &[u8], at: usize, at_end: bool) -> Option<usize> {
-        let pairs = bytes[at] == b'\r' && self.eol != Some(Eol::Cr);
-        match bytes.get(at + 1) {
-            Some(b'\n') if pairs => Some(at + 2),
-            None if pairs && !at_end => None,
-            _ => Some(at + 1),
-        }
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Without spaces and tabs at its ends.
+fn trimmed(mut text: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = text
+        && is_blank(*first)
+    {
+        text = rest;
     }
+    while let [rest @ .., last] = text
+        && is_blank(*last)
+    {
+        text = rest;
+    }
+    text
 }
 
 #[cfg(test)]
@@ -388,6 +530,19 @@ mod tests {
         assert_eq!(flaw(b"a,\"b\"c\n"), Some(Flaw::TextAfterQuote(5)));
         assert_eq!(flaw(b"a,\"b\n"), Some(Flaw::Unclosed(2)));
         assert_eq!(flaw(b"a,\"b\"\n"), None);
+        assert_eq!(flaw(b"a,b\rc\n"), Some(Flaw::LineEnding(3)));
+        assert_eq!(flaw(b"a,\"b\"\r\n"), Some(Flaw::LineEnding(5)));
+        assert_eq!(flaw(b"a,\"\r\"\n"), None);
+    }
+
+    #[test]
+    fn null_in_copy_text_is_told_by_how_it_is_written() {
+        let nulls = vec!["\\N".to_owned()];
+        let text = Dialect { quote: None, escape: Escape::Backslash, nulls, ..Dialect::csv() };
+        let (cells, mut record) = (Cells::new(&text).unwrap(), Record::default());
+        cells.read(b"\\N,\\\\N,N\n", true, &mut record);
+        assert_eq!(record.values().collect::<Vec<_>>(), [&b"\\N"[..], b"\\N", b"N"]);
+        assert_eq!([0, 1, 2].map(|no| cells.is_null(&record, no)), [true, false, false]);
     }
 
     #[test]

@@ -6,6 +6,9 @@
 //! 2. [`split`]: where records end, exactly as the server's COPY would say;
 //! 3. [`header`]: the names in a header record;
 //! 4. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
+//!
+//! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; [`cells`] says what its
+//! records are.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -13,6 +16,8 @@ pub mod decompress;
 pub mod split;
 
 pub mod cells;
+mod fault;
+pub mod mend;
 
 pub mod header;
 

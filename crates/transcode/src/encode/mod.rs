@@ -11,4 +11,5 @@ mod rewrite;
 pub(crate) use charset::decode;
 use charset::is_text;
 pub use charset::{needs_utf8, to_utf8};
+pub(crate) use rewrite::escape;
 pub use rewrite::{FieldTarget, RecordError, Rewriter};

@@ -173,7 +173,7 @@ impl<'a> Line<'a> {
 }
 
 /// Writes a value so that COPY text reads it back.
-fn escape(value: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn escape(value: &[u8], out: &mut Vec<u8>) {
     let mut rest = value;
     while let Some(at) = rest.iter().position(|&byte| letter(byte).is_some()) {
         out.extend_from_slice(&rest[..at]);

@@ -1,0 +1,79 @@
+//! What is wrong with one record of a [`Dialect`](howdah_model::Dialect), and how it is said.
+//!
+//! The careful reader and the inspector of bytes that pass untouched judge by this one list, so that both
+//! stop at the same record with the same words.
+
+use crate::cells::{Flaw, Record};
+use howdah_model::{Error, ErrorKind, Place};
+
+/// What the user can do about any of them.
+const HINT: &str =
+    "--lenient mends such records where it can, and leaves out and lists those that it cannot mend";
+
+/// Why a record is not as the dialect and the table say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Quotes or line endings where there must be none.
+    Flaw(Flaw),
+    /// A wrong number of fields.
+    Width { expected: usize, got: usize },
+    /// A NUL byte, which PostgreSQL cannot store.
+    Nul,
+    /// A byte that begins no character of UTF-8, at this offset in the record.
+    NotUtf8(usize),
+}
+
+impl Fault {
+    /// The first fault of the record that was cut from `written`.
+    pub(crate) fn of(written: &[u8], record: &Record, flaw: Option<Flaw>, width: usize) -> Option<Fault> {
+        if let Some(flaw) = flaw {
+            return Some(Fault::Flaw(flaw));
+        }
+        if record.len() != width {
+            return Some(Fault::Width { expected: width, got: record.len() });
+        }
+        if memchr::memchr(0, record.text()).is_some() {
+            return Some(Fault::Nul);
+        }
+        // The text may hold bytes that backslash sequences stand for.
+        let broken = [written, record.text()].into_iter().find_map(|bytes| std::str::from_utf8(bytes).err());
+        broken.map(|error| Fault::NotUtf8(error.valid_up_to()))
+    }
+
+    /// In words; values of the record are not among them.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Fault::Flaw(Flaw::QuoteInside(at)) => {
+                format!("a quote stands inside an unquoted field, {at} bytes into the record")
+            }
+            Fault::Flaw(Flaw::TextAfterQuote(at)) => {
+                format!("expected a delimiter behind the closing quote, got text, {at} bytes into the record")
+            }
+            Fault::Flaw(Flaw::Unclosed(at)) => {
+                format!("the quote that opens {at} bytes into the record is never closed")
+            }
+            Fault::Flaw(Flaw::LineEnding(at)) => {
+                format!(
+                    "another line ending than the file's stands outside quotes, {at} bytes into the record"
+                )
+            }
+            Fault::Width { expected: 1, got } => format!("expected 1 field, got {got}"),
+            Fault::Width { expected, got } => format!("expected {expected} fields, got {got}"),
+            Fault::Nul => "the record holds a NUL byte".to_owned(),
+            Fault::NotUtf8(at) => {
+                format!("the bytes {at} bytes into the record are no character of UTF-8")
+            }
+        }
+    }
+
+    /// The hint that goes with it.
+    pub(crate) fn hint(self) -> &'static str {
+        HINT
+    }
+
+    /// As an error; `record` counts from 1, `byte` is that of the record's first byte.
+    pub(crate) fn error(self, record: u64, byte: u64) -> Error {
+        let place = Place { record: Some(record), byte: Some(byte), ..Place::default() };
+        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(self.hint())
+    }
+}

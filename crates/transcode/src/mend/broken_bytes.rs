@@ -1,0 +1,38 @@
+//! Bytes that PostgreSQL cannot store in text: those that are no character of UTF-8, and NUL.
+
+use crate::cells::{Cells, Record};
+use howdah_model::Mend;
+
+/// Drops NUL bytes and puts U+FFFD in the place of what is no character: one for each maximal part of a
+/// character, as the Unicode Standard (section 3.9) recommends. Says what there was.
+pub(super) fn replace(cells: &Cells, record: &mut Record, mends: &mut Vec<Mend>) {
+    let nul = record.text().contains(&0);
+    let broken = record.values().any(|value| std::str::from_utf8(value).is_err());
+    if nul {
+        mends.push(Mend::NulBytes);
+        record.rewrite(cells, |value| value.iter().copied().filter(|&byte| byte != 0).collect());
+    }
+    if broken {
+        mends.push(Mend::BrokenBytes);
+        record.rewrite(cells, |value| String::from_utf8_lossy(value).into_owned().into_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::Dialect;
+
+    #[test]
+    fn values_lose_nul_and_broken_characters_only() {
+        let cells = Cells::new(&Dialect::csv()).unwrap();
+        let (mut record, mut mends) = (Record::default(), Vec::new());
+        cells.read(b"a\0b,\xE9t\xC3\xA9\xF0\x9F,\0,\"\0\"\n", true, &mut record);
+        replace(&cells, &mut record, &mut mends);
+        let values: Vec<_> =
+            record.values().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        assert_eq!(values, ["ab", "\u{fffd}té\u{fffd}", "", ""]);
+        assert_eq!(mends, [Mend::NulBytes, Mend::BrokenBytes]);
+        assert!(record.is_null(2) && !record.is_null(3));
+    }
+}

@@ -1,0 +1,220 @@
+//! The records of a file, one after the other, strictly or mended.
+
+use super::lenient::{Ahead, Lenient, Mended};
+use super::window::Window;
+use super::{Counts, Shape};
+use crate::cells::{Cells, Flaw, Next, Record};
+use crate::fault::Fault;
+use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Place, Result};
+use std::io::Read;
+use std::sync::Arc;
+
+/// The least to read on for, when a record does not end in the window.
+const MORE_BYTES: usize = 4096;
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    /// Its number, counted from 1; records left out and blank lines count, comments do not.
+    pub(super) record: u64,
+    /// The offset of its first byte in the file.
+    pub(super) byte: u64,
+}
+
+pub(super) struct Records<R> {
+    window: Window<R>,
+    cells: Cells,
+    width: usize,
+    record_bytes_max: usize,
+    /// The dialect is COPY's text, in which a line `\.` ends the data.
+    has_marker: bool,
+    record: Record,
+    record_no: u64,
+    lenient: Option<Lenient>,
+    counts: Arc<Counts>,
+}
+
+/// A record as the dialect cuts it.
+enum Cut {
+    Record {
+        length: usize,
+        flaw: Option<Flaw>,
+    },
+    /// It is longer than any may be.
+    TooLong,
+}
+
+impl<R: Read> Records<R> {
+    pub(super) fn new(shape: &Shape, plain: R, counts: Arc<Counts>) -> Result<Records<R>> {
+        let width = shape.fields.len();
+        let lenient = shape.lenient.then(|| Lenient::new(&shape.dialect, width)).transpose()?;
+        Ok(Records {
+            window: Window::new(plain, shape.data_start_byte, shape.data_end_byte),
+            cells: Cells::new(&shape.dialect)?,
+            width,
+            record_bytes_max: shape.record_bytes_max,
+            has_marker: is_copy_text(&shape.dialect),
+            record: Record::default(),
+            record_no: 0,
+            lenient,
+            counts,
+        })
+    }
+
+    /// The fields of the record that [`Records::next`] found last. Those missing at its end are NULL.
+    pub(super) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Moves to the next record that is to be stored; `None` at the end of the data.
+    ///
+    /// # Errors
+    /// Strictly, the first record with a fault. Those of the input.
+    pub(super) fn next(&mut self) -> Result<Option<At>> {
+        while let Some(cut) = self.cut()? {
+            self.record_no += 1;
+            let at = At { record: self.record_no, byte: self.window.offset() };
+            let fault = match cut {
+                Cut::TooLong => None,
+                Cut::Record { length, flaw } => {
+                    let written = &self.window.bytes()[..length];
+                    let Some(fault) = Fault::of(written, &self.record, flaw, self.width) else {
+                        self.window.consume(length);
+                        return Ok(Some(at));
+                    };
+                    Some(fault)
+                }
+            };
+            let Some(lenient) = self.lenient.take() else { return Err(self.refusal(fault, at)) };
+            let stored = self.mend(&lenient, &cut, fault, at);
+            self.lenient = Some(lenient);
+            if stored? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Cuts the record at the beginning of the window, comments before it passed over.
+    fn cut(&mut self) -> Result<Option<Cut>> {
+        loop {
+            let held = self.window.bytes().len();
+            match self.cells.read(self.window.bytes(), self.window.ended(), &mut self.record) {
+                Next::Record { length, .. } if length > self.record_bytes_max => {
+                    return Ok(Some(Cut::TooLong));
+                }
+                Next::Record { length, .. } if self.is_marker(length) => return Ok(None),
+                Next::Record { length, flaw } => return Ok(Some(Cut::Record { length, flaw })),
+                Next::Comment(length) => self.window.consume(length),
+                Next::More if held > self.record_bytes_max => return Ok(Some(Cut::TooLong)),
+                Next::More => self.window.fill(self.more(held))?,
+                Next::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Doubling, so that a long record is looked at a few times only.
+    fn more(&self, held: usize) -> usize {
+        held.saturating_mul(2).min(self.record_bytes_max.saturating_add(1)).max(MORE_BYTES).max(held + 1)
+    }
+
+    fn is_marker(&self, length: usize) -> bool {
+        self.has_marker && self.window.bytes()[..length].trim_ascii_end() == b"\\."
+    }
+
+    fn refusal(&self, fault: Option<Fault>, at: At) -> Error {
+        match fault {
+            Some(fault) => fault.error(at.record, at.byte),
+            None => {
+                let place = Place { record: Some(at.record), byte: Some(at.byte), ..Place::default() };
+                Error::new(ErrorKind::RecordTooLong, too_long(self.record_bytes_max)).at(place).with_hint(
+                    "an unclosed quote is the usual cause; if the record is really that long, raise --memory",
+                )
+            }
+        }
+    }
+
+    /// Mends the record, or leaves it out; says whether there is one to be stored.
+    fn mend(&mut self, lenient: &Lenient, cut: &Cut, fault: Option<Fault>, at: At) -> Result<bool> {
+        let Some(line_bytes) = self.line()? else {
+            self.counts.add_left_out(at.record, at.byte, &too_long(self.record_bytes_max));
+            self.skip_line()?;
+            return Ok(false);
+        };
+        let (strict, flaw) = match *cut {
+            Cut::Record { length, flaw } => (Some(length), flaw),
+            // Only quotes take a record beyond its line.
+            Cut::TooLong => (None, Some(Flaw::Unclosed(0))),
+        };
+        let ahead_bytes = Ahead::bytes(line_bytes, strict.filter(|_| flaw.is_none()));
+        self.window.fill(ahead_bytes.saturating_add(1))?;
+        let bytes = self.window.bytes();
+        let ahead = Ahead {
+            bytes: &bytes[..bytes.len().min(ahead_bytes)],
+            at_end: bytes.len() <= ahead_bytes,
+            line_bytes,
+            strict,
+            flaw,
+        };
+        let (length, mended) = lenient.mend(&ahead, &mut self.record);
+        self.window.consume(length);
+        match mended {
+            Mended::Row(mends) => {
+                self.counts.add_mends(&mends);
+                Ok(true)
+            }
+            Mended::Blank => {
+                self.counts.add_mends(&[Mend::BlankRow]);
+                Ok(false)
+            }
+            Mended::Beyond => {
+                let reason = fault.map_or_else(|| too_long(self.record_bytes_max), Fault::message);
+                self.counts.add_left_out(at.record, at.byte, &reason);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The bytes of the first line in the window, its line ending included, whatever the dialect says of
+    /// quotes and line endings. `None` if it is longer than a record may be.
+    fn line(&mut self) -> Result<Option<usize>> {
+        loop {
+            let bytes = self.window.bytes();
+            let held = bytes.len();
+            match memchr::memchr2(b'\n', b'\r', bytes) {
+                Some(at) if at >= self.record_bytes_max => return Ok(None),
+                Some(at) if bytes.get(at..at + 2) == Some(b"\r\n") => return Ok(Some(at + 2)),
+                Some(at) if at + 1 < held || self.window.ended() => return Ok(Some(at + 1)),
+                None if held > self.record_bytes_max => return Ok(None),
+                None if self.window.ended() => return Ok(Some(held)),
+                _ => self.window.fill(self.more(held))?,
+            }
+        }
+    }
+
+    /// Moves behind the next line ending, however far it is.
+    fn skip_line(&mut self) -> Result<()> {
+        loop {
+            let held = self.window.bytes().len();
+            if let Some(at) = memchr::memchr2(b'\n', b'\r', self.window.bytes()) {
+                self.window.fill(at + 2)?;
+                let pair = self.window.bytes().get(at..at + 2) == Some(b"\r\n");
+                self.window.consume(at + 1 + usize::from(pair));
+                return Ok(());
+            }
+            self.window.consume(held);
+            self.window.fill(1)?;
+            if self.window.bytes().is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn is_copy_text(dialect: &Dialect) -> bool {
+    dialect.quote.is_none() && dialect.escape == Escape::Backslash
+}
+
+fn too_long(limit: usize) -> String {
+    format!("the record is longer than the {limit} bytes this memory budget allows")
+}

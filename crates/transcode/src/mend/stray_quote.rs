@@ -1,0 +1,202 @@
+//! Quotes that open or close nothing: `5" pipe`, `"the "old" one"`, `"never closed`.
+//!
+//! A field that begins with a quote may end at any quote that a delimiter or a line ending follows; or its
+//! quote is a datum; or its closing quote was lost and it ends with the line. The search goes through these
+//! readings of all fields of a record, nearest ends first, for one that gives the record its width.
+
+use crate::cells::{Cells, End, Record};
+
+/// How many closing quotes of one field are tried: each may be a datum before the true one.
+const CLOSINGS_MAX: usize = 8;
+
+/// Bytes looked at for one record, so that no input makes the search slow. Fields are usually read once or
+/// twice; a record that needs more than this has been read in hundreds of ways.
+const WORK_BYTES: usize = 256 << 10;
+
+/// How far the search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// A field ends in the line it begins in, at a quote that is not escaped.
+    Line,
+    /// At any quote in that line that has a delimiter behind it: `"C:\"` and `"so he said ""` end here.
+    LineAnyQuote,
+    /// As [`Reach::Line`], or with the line, if no further quote stands in it.
+    LineEnd,
+    /// At a quote that is not escaped in any line.
+    Lines,
+}
+
+/// One record to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Search<'a> {
+    /// How fields and lines end: those of the dialect, with any line ending.
+    pub(super) cells: &'a Cells,
+    pub(super) bytes: &'a [u8],
+    pub(super) at_end: bool,
+    /// Bytes of the first line, its line ending included.
+    pub(super) line_bytes: usize,
+    pub(super) reach: Reach,
+}
+
+/// How one field that begins with a quote is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Up to the first closing quote at or behind `from`; without any, the quote is a datum.
+    Closing { from: usize, tried: usize },
+    /// Up to the end of the line.
+    ToLineEnd,
+}
+
+/// A field that can be read in another way.
+struct Branch {
+    at: usize,
+    way: Way,
+    fields: usize,
+}
+
+impl Way {
+    const FIRST: Way = Way::Closing { from: 0, tried: 0 };
+}
+
+impl Search<'_> {
+    /// Fills `record` with the first reading that has `width` fields; how many bytes it takes. With no `width`,
+    /// with the first reading of all.
+    pub(super) fn find(&self, width: Option<usize>, record: &mut Record) -> Option<usize> {
+        record.truncate(0);
+        let (mut at, mut way, mut work_bytes) = (0, Way::FIRST, 0);
+        let mut branches: Vec<Branch> = Vec::new();
+        while work_bytes <= WORK_BYTES {
+            let fields = record.len();
+            let (end, other) = self.field(at, way, record);
+            branches.extend(other.map(|way| Branch { at, way, fields }));
+            match end {
+                End::Record(length) if width.is_none_or(|width| fields + 1 == width) => return Some(length),
+                End::Field(next) if width.is_none_or(|width| fields + 1 < width) => {
+                    work_bytes += next - at;
+                    (at, way) = (next, Way::FIRST);
+                    continue;
+                }
+                End::Field(next) | End::Record(next) => work_bytes += next - at,
+                End::More => work_bytes += self.bytes.len() - at,
+            }
+            let branch = branches.pop()?;
+            record.truncate(branch.fields);
+            (at, way) = (branch.at, branch.way);
+        }
+        None
+    }
+
+    /// Appends the field at `at`, read in this way; where it ends, and the next way.
+    fn field(&self, at: usize, way: Way, record: &mut Record) -> (End, Option<Way>) {
+        let plain = |record: &mut Record| self.cells.plain_field(self.bytes, at, self.at_end, record);
+        let Some(opening) = self.cells.opening(self.bytes, at) else { return (plain(record), None) };
+        let until = match way {
+            Way::ToLineEnd => {
+                let line = &self.bytes[..self.line_bytes];
+                let value_end = line.trim_ascii_end().len().max(opening + 1);
+                self.cells.push_between(self.bytes, opening, value_end, record);
+                return (End::Record(self.line_bytes), None);
+            }
+            Way::Closing { tried, .. } if tried == CLOSINGS_MAX => None,
+            Way::Closing { from, .. } => self.closing(from.max(opening + 1)),
+        };
+        match (until, way) {
+            (Some(closing), Way::Closing { tried, .. }) => {
+                self.cells.push_between(self.bytes, opening, closing, record);
+                let end = self.cells.end_of_field(self.bytes, closing + 1, self.at_end);
+                (end, Some(Way::Closing { from: closing + 1, tried: tried + 1 }))
+            }
+            _ => {
+                let other = self.reach == Reach::LineEnd && !self.quotes_in_line(opening + 1);
+                (plain(record), other.then_some(Way::ToLineEnd))
+            }
+        }
+    }
+
+    fn quotes_in_line(&self, from: usize) -> bool {
+        (from..self.line_bytes).any(|at| self.cells.is_quote(self.bytes, at))
+    }
+
+    /// The first quote at or behind `at`, which stands inside quotes, that may close them.
+    fn closing(&self, mut at: usize) -> Option<usize> {
+        let limit = if self.reach == Reach::Lines { self.bytes.len() } else { self.line_bytes };
+        while at < limit {
+            let escapes = self.cells.escapes(self.bytes, at);
+            let quote = at + usize::from(escapes && self.reach == Reach::LineAnyQuote);
+            let may_close = self.cells.is_quote(self.bytes, quote) && (!escapes || quote > at);
+            if may_close && self.cells.closes(self.bytes, quote, self.at_end) {
+                return Some(quote);
+            }
+            at += 1 + usize::from(escapes);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::{Dialect, Escape};
+
+    fn read(dialect: &Dialect, reach: Reach, width: usize, text: &str) -> Option<(Vec<String>, usize)> {
+        let cells = Cells::new(&Dialect { eol: None, ..dialect.clone() }).unwrap();
+        let line_bytes = text.find('\n').map_or(text.len(), |at| at + 1);
+        let search = Search { cells: &cells, bytes: text.as_bytes(), at_end: true, line_bytes, reach };
+        let mut record = Record::default();
+        let length = search.find(Some(width), &mut record)?;
+        Some((record.values().map(|v| String::from_utf8_lossy(v).into_owned()).collect(), length))
+    }
+
+    fn line(width: usize, text: &str) -> Vec<String> {
+        read(&Dialect::csv(), Reach::Line, width, text).unwrap_or_default().0
+    }
+
+    #[test]
+    fn quotes_that_close_nothing_are_data() {
+        assert_eq!(line(3, "1,5\" pipe,2\n"), ["1", "5\" pipe", "2"]);
+        assert_eq!(line(2, "1,\"the \"old\" one\"\n"), ["1", "the \"old\" one"]);
+        assert_eq!(line(2, "\"Crocodile\" Dundee,1986\n"), ["\"Crocodile\" Dundee", "1986"]);
+        assert_eq!(line(3, "\"abc,5,\"d,e\"\n"), ["\"abc", "5", "d,e"]);
+        assert_eq!(line(2, "\"[{\"n\":\"x\",\"m\":\"y\"}]\",5\n"), ["[{\"n\":\"x\",\"m\":\"y\"}]", "5"]);
+        assert_eq!(line(2, "1, \"a\" \n"), ["1", "a"]);
+    }
+
+    #[test]
+    fn a_lost_closing_quote_is_at_the_delimiter_or_the_end_of_the_line() {
+        assert_eq!(line(3, "1,\"b,c\n2,d,e\n"), ["1", "\"b", "c"]);
+        assert_eq!(line(2, "1,\"b,c\n2,d\n"), [""; 0]);
+        assert_eq!(read(&Dialect::csv(), Reach::LineEnd, 2, "1,\"b,c\n2,d\n").unwrap().0, ["1", "b,c"]);
+        assert_eq!(line(2, "1,\"b"), ["1", "\"b"]);
+    }
+
+    #[test]
+    fn a_quote_that_looks_escaped_may_close() {
+        let dialect = Dialect { escape: Escape::Backslash, ..Dialect::csv() };
+        let found = read(&dialect, Reach::LineAnyQuote, 2, "\"C:\\\",5\n");
+        assert_eq!(found.unwrap().0, ["C:\\", "5"]);
+        let found = read(&Dialect::csv(), Reach::LineAnyQuote, 2, "\"so he said \"hi\"\",5\n");
+        assert_eq!(found.unwrap().0, ["so he said \"hi\"", "5"]);
+    }
+
+    #[test]
+    fn a_field_of_several_lines_with_quotes_inside_is_found() {
+        let text = "1,\"one\nsays \"hi\"\nend\",2\n3,d,4\n";
+        let (values, length) = read(&Dialect::csv(), Reach::Lines, 3, text).unwrap();
+        assert_eq!(values, ["1", "one\nsays \"hi\"\nend", "2"]);
+        assert_eq!(length, text.len() - "3,d,4\n".len());
+    }
+
+    #[test]
+    fn the_search_is_bounded() {
+        let text = "\"\",".repeat(20_000);
+        assert!(
+            [Reach::Line, Reach::LineAnyQuote, Reach::LineEnd, Reach::Lines].iter().all(|&reach| read(
+                &Dialect::csv(),
+                reach,
+                7,
+                &text
+            )
+            .is_none())
+        );
+    }
+}
