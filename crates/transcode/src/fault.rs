@@ -7,7 +7,7 @@ use crate::cells::{Flaw, Record};
 use howdah_model::{Error, ErrorKind, Place};
 
 /// What the user can do about any of them.
-const HINT: &str =
+pub(crate) const HINT: &str =
     "--lenient mends such records where it can, and leaves out and lists those that it cannot mend";
 
 /// Why a record is not as the dialect and the table say.
@@ -24,8 +24,14 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The first fault of the record that was cut from `written`.
-    pub(crate) fn of(written: &[u8], record: &Record, flaw: Option<Flaw>, width: usize) -> Option<Fault> {
+    /// The first fault of the record that was cut from `written`. Characters are looked at if they are to be UTF-8.
+    pub(crate) fn of(
+        written: &[u8],
+        record: &Record,
+        flaw: Option<Flaw>,
+        width: usize,
+        is_utf8: bool,
+    ) -> Option<Fault> {
         if let Some(flaw) = flaw {
             return Some(Fault::Flaw(flaw));
         }
@@ -34,6 +40,9 @@ impl Fault {
         }
         if memchr::memchr(0, record.text()).is_some() {
             return Some(Fault::Nul);
+        }
+        if !is_utf8 {
+            return None;
         }
         // The text may hold bytes that backslash sequences stand for.
         let broken = [written, record.text()].into_iter().find_map(|bytes| std::str::from_utf8(bytes).err());
@@ -66,14 +75,9 @@ impl Fault {
         }
     }
 
-    /// The hint that goes with it.
-    pub(crate) fn hint(self) -> &'static str {
-        HINT
-    }
-
     /// As an error; `record` counts from 1, `byte` is that of the record's first byte.
     pub(crate) fn error(self, record: u64, byte: u64) -> Error {
         let place = Place { record: Some(record), byte: Some(byte), ..Place::default() };
-        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(self.hint())
+        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(HINT)
     }
 }

@@ -7,8 +7,8 @@
 //! 3. [`header`]: the names in a header record;
 //! 4. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
 //!
-//! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; [`cells`] says what its
-//! records are.
+//! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
+//! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,6 +17,7 @@ pub mod split;
 
 pub mod cells;
 mod fault;
+pub mod inspect;
 pub mod mend;
 
 pub mod header;

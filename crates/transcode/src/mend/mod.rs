@@ -26,7 +26,7 @@ mod lenient;
 mod line;
 mod other_delimiter;
 mod other_line_ending;
-mod other_quotes;
+pub(crate) mod other_quotes;
 mod records;
 mod stray_quote;
 mod stream;

@@ -4,7 +4,7 @@
 use howdah_model::{Dialect, Escape};
 
 /// The file's dialect with every other escape.
-pub(super) fn escapes(dialect: &Dialect) -> Vec<Dialect> {
+pub(crate) fn escapes(dialect: &Dialect) -> Vec<Dialect> {
     let others: &[Escape] = match (dialect.quote, dialect.escape) {
         (None, _) => &[],
         (_, Escape::Doubled) => &[Escape::Backslash],
@@ -16,7 +16,7 @@ pub(super) fn escapes(dialect: &Dialect) -> Vec<Dialect> {
 
 /// The file's dialect with every other quote. Backslashes keep their meaning; in COPY's text format, which has no
 /// quotes, they have another one, so quotes are doubled there.
-pub(super) fn quotes(dialect: &Dialect) -> Vec<Dialect> {
+pub(crate) fn quotes(dialect: &Dialect) -> Vec<Dialect> {
     let escape = if dialect.quote.is_none() { Escape::Doubled } else { dialect.escape };
     let others = [b'"', b'\'']
         .into_iter()

@@ -78,7 +78,7 @@ impl<R: Read> Records<R> {
                 Cut::TooLong => None,
                 Cut::Record { length, flaw } => {
                     let written = &self.window.bytes()[..length];
-                    let Some(fault) = Fault::of(written, &self.record, flaw, self.width) else {
+                    let Some(fault) = Fault::of(written, &self.record, flaw, self.width, true) else {
                         self.window.consume(length);
                         return Ok(Some(at));
                     };

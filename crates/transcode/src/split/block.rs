@@ -8,14 +8,14 @@ use howdah_model::Eol;
 use wide::u8x16;
 
 /// Bytes in a block.
-pub(super) const BLOCK_BYTES: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 
 /// One block.
-pub(super) type Block = [u8; BLOCK_BYTES];
+pub(crate) type Block = [u8; BLOCK_BYTES];
 
 /// Where `byte` stands.
 #[inline]
-pub(super) fn positions(block: &Block, byte: u8) -> u64 {
+pub(crate) fn positions(block: &Block, byte: u8) -> u64 {
     let needle = u8x16::splat(byte);
     let (lanes, _) = block.as_chunks::<16>();
     let mut mask = 0;
@@ -27,7 +27,7 @@ pub(super) fn positions(block: &Block, byte: u8) -> u64 {
 
 /// For each bit: is the number of set bits up to and including it odd?
 #[inline]
-pub(super) fn parity(mut mask: u64) -> u64 {
+pub(crate) fn parity(mut mask: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         mask ^= mask << shift;
     }
@@ -36,13 +36,13 @@ pub(super) fn parity(mut mask: u64) -> u64 {
 
 /// All ones or all zeros.
 #[inline]
-pub(super) fn fill(bit: bool) -> u64 {
+pub(crate) fn fill(bit: bool) -> u64 {
     u64::from(bit).wrapping_neg()
 }
 
 /// The bits that a backslash before them makes data, and whether the first bit of the next block is one.
 #[inline]
-pub(super) fn escaped(backslashes: u64, first_is_escaped: bool) -> (u64, bool) {
+pub(crate) fn escaped(backslashes: u64, first_is_escaped: bool) -> (u64, bool) {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
     if backslashes == 0 {
         return (u64::from(first_is_escaped), false);
@@ -59,7 +59,7 @@ pub(super) fn escaped(backslashes: u64, first_is_escaped: bool) -> (u64, bool) {
 /// The quotes that count where the escape differs from the quote, and whether the last byte of the block
 /// is an escape that counts.
 #[inline]
-pub(super) fn counting_quotes(quotes: u64, escapes: u64, in_quote: bool, after_escape: bool) -> (u64, bool) {
+pub(crate) fn counting_quotes(quotes: u64, escapes: u64, in_quote: bool, after_escape: bool) -> (u64, bool) {
     // Escapes usually stand inside quotes only. If that is what comes out of assuming it, it is true: up
     // to the first escape nothing was assumed, and so on from escape to escape.
     let (escaped, next_is_escaped) = escaped(escapes, after_escape);
@@ -101,7 +101,7 @@ fn counting_quotes_one_by_one(
 /// The last bytes of records and, in a file of `\r\n`, the `\r` that a `\n` must follow. Bits of `data` end
 /// nothing.
 #[inline]
-pub(super) fn record_ends(eol: Option<Eol>, block: &Block, data: u64, after_cr: bool) -> (u64, u64) {
+pub(crate) fn record_ends(eol: Option<Eol>, block: &Block, data: u64, after_cr: bool) -> (u64, u64) {
     match eol {
         Some(Eol::Cr) => (positions(block, b'\r') & !data, 0),
         Some(Eol::CrLf) => {
@@ -116,7 +116,7 @@ pub(super) fn record_ends(eol: Option<Eol>, block: &Block, data: u64, after_cr: 
 /// May one of the `backslashes` in the block at `at` begin an end-of-data marker? Only if a `.` and a line
 /// ending follow, or the bytes end too early to say.
 #[inline]
-pub(super) fn any_marker(bytes: &[u8], at: usize, block: &Block, backslashes: u64) -> bool {
+pub(crate) fn any_marker(bytes: &[u8], at: usize, block: &Block, backslashes: u64) -> bool {
     if backslashes == 0 {
         return false;
     }
@@ -132,7 +132,7 @@ pub(super) fn any_marker(bytes: &[u8], at: usize, block: &Block, backslashes: u6
 }
 
 /// May an end-of-data marker begin at this backslash?
-pub(super) fn is_marker(bytes: &[u8], backslash: usize) -> bool {
+pub(crate) fn is_marker(bytes: &[u8], backslash: usize) -> bool {
     bytes.get(backslash + 1).is_none_or(|&byte| byte == b'.')
         && bytes.get(backslash + 2).is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
 }

@@ -38,7 +38,7 @@
 //! to 11 GB/s for a scan and 13 to 29 GB/s for a transition, text 7 to 9 and 34 to 41. On 100 MB from the main
 //! memory of that busy machine it was 2 and 5 to 10, so pieces should be scanned right after they are read.
 
-mod block;
+pub(crate) mod block;
 mod csv;
 mod embedded_ascii;
 mod lines;
