@@ -5,7 +5,8 @@
 //! 1. [`decompress`]: stored bytes to plain bytes;
 //! 2. [`split`]: where records end, exactly as the server's COPY would say;
 //! 3. [`header`]: the names in a header record;
-//! 4. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
+//! 4. [`infer`]: types, names and readings of columns, from their values and headers;
+//! 5. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
 //! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
@@ -21,5 +22,7 @@ pub mod inspect;
 pub mod mend;
 
 pub mod header;
+
+pub mod infer;
 
 pub mod encode;

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod decompress;
+mod inference;
 mod reference;
 mod split;

@@ -1,0 +1,261 @@
+//! What is known of a column from the values seen: the narrowest type that holds them all follows from it.
+//!
+//! Values enter one by one, states of parts of a file are joined. A state is a function of the *set* of the
+//! values: it holds the kinds that every one of them can be of, and facts about the kinds still possible;
+//! facts of other kinds are forgotten at once. So neither the order of the values nor the way they were cut
+//! into parts can change it, joining is associative, commutative and idempotent, and a column that has
+//! become text costs nothing more. A state is some 150 bytes, whatever the values.
+//!
+//! Per value one core needs about 4 ns for an integer (1.4 GB/s), nothing to speak of once a column is text,
+//! 30 to 50 ns for dates, times, UUIDs and JSON, and more only where a spelling must be proven
+//! (`examples/infer_throughput.rs`; Xeon of the Sapphire Rapids class, a busy machine).
+
+use super::cursor::trim;
+use super::date::{Date, Written};
+use super::facts::{DateFacts, Extent, GroupedFacts, Integers};
+use super::kinds::Kinds;
+use super::number::Plain;
+use super::{clock::Clock, grouped, json, number, words};
+
+/// What is known of a column. Begins with no value seen; NULLs are not shown to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnState {
+    pub(super) seen: bool,
+    /// What every value can be.
+    pub(super) possible: Kinds,
+    /// What some value can be only in a spelling that PostgreSQL would not give back.
+    pub(super) inexact: Kinds,
+    /// Those among all kinds of numbers.
+    pub(super) integers: Integers,
+    /// Of decimals and of floats without an exponent.
+    pub(super) decimals: Extent,
+    pub(super) floats: Extent,
+    /// Flags of [`number::odd`].
+    pub(super) odd: u8,
+    pub(super) grouped: GroupedFacts,
+    pub(super) dates: DateFacts,
+    pub(super) named_dates: DateFacts,
+    /// Flags of words for true and false.
+    pub(super) booleans: u16,
+}
+
+impl Default for ColumnState {
+    fn default() -> ColumnState {
+        ColumnState {
+            seen: false,
+            possible: Kinds::ALL,
+            inexact: Kinds::NONE,
+            integers: Integers::default(),
+            decimals: Extent::default(),
+            floats: Extent::default(),
+            odd: 0,
+            grouped: GroupedFacts::default(),
+            dates: DateFacts::default(),
+            named_dates: DateFacts::default(),
+            booleans: 0,
+        }
+    }
+}
+
+impl ColumnState {
+    /// Takes in one value that is not NULL: bytes of UTF-8, broken ones included, without quotes and
+    /// escapes. The empty string is text.
+    #[inline]
+    pub fn observe(&mut self, value: &[u8]) {
+        if self.possible.is_empty() {
+            return;
+        }
+        match number::small_integer(value) {
+            Some(integer) => {
+                self.integers.observe(integer);
+                self.narrow(Kinds::OF_INTEGER);
+            }
+            None => self.observe_other(value),
+        }
+    }
+
+    /// Takes in all that another state has seen.
+    pub fn join(&mut self, other: &ColumnState) {
+        self.seen |= other.seen;
+        self.possible = self.possible.and(other.possible);
+        self.inexact = self.inexact.or(other.inexact);
+        self.integers.join(&other.integers);
+        self.decimals.join(&other.decimals);
+        self.floats.join(&other.floats);
+        self.odd |= other.odd;
+        self.grouped.join(&other.grouped);
+        self.dates.join(&other.dates);
+        self.named_dates.join(&other.named_dates);
+        self.booleans |= other.booleans;
+        self.forget();
+    }
+
+    fn observe_other(&mut self, value: &[u8]) {
+        let inner = trim(value);
+        // Blanks around a value are passed over by the input of most types, and are not given back.
+        let padded = inner.len() < value.len();
+        let mut fits = Kinds::NONE;
+        if !inner.is_empty() {
+            fits = fits.or(self.observe_number(inner)).or(self.observe_date(inner, value));
+            fits = fits.or(self.observe_word(inner, padded));
+        }
+        if padded {
+            self.mark_inexact(fits);
+        }
+        self.narrow(fits);
+    }
+
+    /// Takes note that a value which can be of these kinds would not come back as it was written.
+    fn mark_inexact(&mut self, kinds: Kinds) {
+        self.inexact = self.inexact.or(kinds.and(self.possible));
+    }
+
+    fn observe_number(&mut self, value: &[u8]) -> Kinds {
+        let plain = if self.possible.meet(Kinds::OF_INTEGER) { number::plain(value) } else { None };
+        let mut fits = Kinds::NONE;
+        if let Some(plain) = &plain {
+            fits = plain.kinds;
+            self.observe_plain(plain);
+        }
+        if self.possible.meet(Kinds::GROUPED) {
+            match &plain {
+                Some(plain) if plain.is_pointed() => self.grouped.observe_decimal(plain),
+                _ => match grouped::take_apart(value) {
+                    Some(parts) if !is_minus_zero(&parts) => self.grouped.observe(&parts),
+                    _ => return fits,
+                },
+            }
+            self.mark_inexact(Kinds::GROUPED);
+            if self.grouped.is_possible() {
+                fits = fits.or(Kinds::GROUPED);
+            }
+        }
+        fits
+    }
+
+    fn observe_plain(&mut self, plain: &Plain) {
+        let counts = plain.kinds.and(self.possible);
+        if let Some(integer) = plain.integer {
+            self.integers.observe(integer);
+        } else if !plain.exponent {
+            if counts.meet(Kinds::DECIMAL) {
+                self.decimals.observe_plain(plain);
+            }
+            if counts.meet(Kinds::FLOAT) {
+                self.floats.observe_plain(plain);
+            }
+        }
+        if counts.meet(Kinds::DIGITS) {
+            self.odd |= plain.odd;
+        }
+        // No double is sure to be printed as it was written.
+        self.mark_inexact(if plain.exact { Kinds::FLOAT } else { plain.kinds });
+    }
+
+    /// Dates and times of day; `inner` is `value` without blanks around it.
+    fn observe_date(&mut self, inner: &[u8], value: &[u8]) -> Kinds {
+        let mut fits = Kinds::NONE;
+        if self.possible.meet(Kinds::TIME)
+            && let Some(clock) = Clock::parse(inner)
+            && clock.stands_alone()
+        {
+            fits = Kinds::TIME;
+            if !clock.is_exact() {
+                self.mark_inexact(Kinds::TIME);
+            }
+        }
+        if !self.possible.meet(Kinds::DATE.or(Kinds::NAMED_DATE)) {
+            return fits;
+        }
+        let Some(written) = Written::parse(value) else { return fits };
+        let (kind, facts) = match written.date {
+            Date::Named(_) => (Kinds::NAMED_DATE, &mut self.named_dates),
+            Date::YearFirst(_) | Date::Numbers(_) => (Kinds::DATE, &mut self.dates),
+        };
+        if self.possible.meet(kind) {
+            facts.observe(&written);
+            fits = if facts.is_possible() { fits.or(kind) } else { fits };
+            self.mark_inexact(if written.exact { Kinds::NONE } else { kind });
+        }
+        fits
+    }
+
+    /// Kinds that are no numbers. UUIDs and addresses take no blanks around them.
+    fn observe_word(&mut self, value: &[u8], padded: bool) -> Kinds {
+        let mut fits = Kinds::NONE;
+        let mut found = |kind: Kinds, exact: Option<bool>| {
+            let Some(exact) = exact else { return };
+            fits = fits.or(kind);
+            self.inexact = self.inexact.or(if exact { Kinds::NONE } else { kind });
+        };
+        if self.possible.meet(Kinds::BOOLEAN)
+            && let Some(word) = words::boolean(value)
+        {
+            self.booleans |= word;
+            found(Kinds::BOOLEAN, Some(matches!(value, b"true" | b"false")));
+        }
+        if self.possible.meet(Kinds::UUID) && !padded {
+            found(Kinds::UUID, words::uuid(value));
+        }
+        if self.possible.meet(Kinds::INET) && !padded {
+            found(Kinds::INET, words::inet(value));
+        }
+        if self.possible.meet(Kinds::JSON) && json::is_document(value) {
+            found(Kinds::JSON, Some(false));
+        }
+        fits
+    }
+
+    #[inline]
+    fn narrow(&mut self, fits: Kinds) {
+        self.seen = true;
+        let left = self.possible.and(fits);
+        if left != self.possible {
+            self.possible = left;
+            self.forget();
+        }
+    }
+
+    /// Drops what is known of kinds that are possible no more, so that it makes no difference whether it
+    /// was seen before or after they became so.
+    fn forget(&mut self) {
+        if !self.grouped.is_possible() {
+            self.possible = self.possible.without(Kinds::GROUPED);
+        }
+        if !self.dates.is_possible() {
+            self.possible = self.possible.without(Kinds::DATE);
+        }
+        let possible = self.possible;
+        self.inexact = self.inexact.and(possible);
+        let kept = |kind: Kinds| possible.meet(kind);
+        if !kept(Kinds::OF_INTEGER) {
+            self.integers = Integers::default();
+        }
+        if !kept(Kinds::DECIMAL) {
+            self.decimals = Extent::default();
+        }
+        if !kept(Kinds::FLOAT) {
+            self.floats = Extent::default();
+        }
+        if !kept(Kinds::DIGITS) {
+            self.odd = 0;
+        }
+        if !kept(Kinds::GROUPED) {
+            self.grouped = GroupedFacts::default();
+        }
+        if !kept(Kinds::DATE) {
+            self.dates = DateFacts::default();
+        }
+        if !kept(Kinds::NAMED_DATE) {
+            self.named_dates = DateFacts::default();
+        }
+        if !kept(Kinds::BOOLEAN) {
+            self.booleans = 0;
+        }
+    }
+}
+
+/// A zero with a sign, written as PostgreSQL would read it: the sign would be lost.
+fn is_minus_zero(parts: &grouped::Grouped<'_>) -> bool {
+    parts.negative && parts.is_plain() && !parts.body.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+}

@@ -1,0 +1,326 @@
+//! What is remembered of a column's values besides the kinds they may be of.
+//!
+//! Every fact begins empty, takes in one value's contribution after another, and joins with another of its
+//! type; both only ever add. So the order in which values come, and how they were cut into parts, changes
+//! nothing.
+
+use super::clock::Clock;
+use super::date::{Date, ORDERS, Written};
+use super::grouped::{GroupSet, Grouped, POINT, Side, UNGROUPED_DIGITS_MAX, groups_beside};
+use super::number::Plain;
+use howdah_model::DateOrder;
+
+/// The range of the integers seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Integers {
+    min: i64,
+    max: i64,
+}
+
+impl Default for Integers {
+    fn default() -> Integers {
+        Integers { min: i64::MAX, max: i64::MIN }
+    }
+}
+
+impl Integers {
+    #[inline]
+    pub(super) fn observe(&mut self, integer: i64) {
+        self.min = self.min.min(integer);
+        self.max = self.max.max(integer);
+    }
+
+    pub(super) fn join(&mut self, other: &Integers) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    pub(super) fn were_seen(&self) -> bool {
+        self.min <= self.max
+    }
+
+    /// All lie between these.
+    pub(super) fn within(&self, least: i64, greatest: i64) -> bool {
+        self.min >= least && self.max <= greatest
+    }
+
+    /// The digits of the longest; 0 if there is none.
+    pub(super) fn digits(&self) -> u16 {
+        let digits = |integer: i64| integer.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+        if !self.were_seen() {
+            return 0;
+        }
+        u16::try_from(digits(self.min).max(digits(self.max))).unwrap_or(u16::MAX)
+    }
+}
+
+/// How wide numbers are that are no [`Integers`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) before_max: u16,
+    decimals_min: u16,
+    pub(super) decimals_max: u16,
+    /// Digits from the first that is not zero on.
+    pub(super) significant_max: u16,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent { before_max: 0, decimals_min: u16::MAX, decimals_max: 0, significant_max: 0 }
+    }
+}
+
+impl Extent {
+    pub(super) fn observe(&mut self, before: u16, decimals: u16, significant: u16) {
+        self.before_max = self.before_max.max(before);
+        self.decimals_min = self.decimals_min.min(decimals);
+        self.decimals_max = self.decimals_max.max(decimals);
+        self.significant_max = self.significant_max.max(significant);
+    }
+
+    pub(super) fn observe_plain(&mut self, plain: &Plain) {
+        self.observe(plain.before, plain.decimals, plain.significant);
+    }
+
+    pub(super) fn join(&mut self, other: &Extent) {
+        self.before_max = self.before_max.max(other.before_max);
+        self.decimals_min = self.decimals_min.min(other.decimals_min);
+        self.decimals_max = self.decimals_max.max(other.decimals_max);
+        self.significant_max = self.significant_max.max(other.significant_max);
+    }
+
+    /// The decimals that all have, if they have the same; `integers` have none.
+    pub(super) fn same_decimals(&self, integers: &Integers) -> Option<u16> {
+        let mixed = self.decimals_min != self.decimals_max || integers.were_seen() && self.decimals_max > 0;
+        (!mixed).then_some(self.decimals_max)
+    }
+}
+
+/// A currency, none or several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Currency {
+    #[default]
+    None,
+    One(char),
+    Several,
+}
+
+impl Currency {
+    pub(super) fn join(&mut self, other: &Currency) {
+        *self = match (&*self, other) {
+            (Currency::None, one) | (one, Currency::None) => one.clone(),
+            (Currency::One(one), Currency::One(same)) if one == same => Currency::One(*one),
+            _ => Currency::Several,
+        };
+    }
+}
+
+/// Flags of [`GroupedFacts`].
+pub(super) mod dressed {
+    /// There is a point or a comma.
+    pub(in super::super) const POINT_OR_COMMA: u8 = 1;
+    pub(in super::super) const PERCENT: u8 = 2;
+    pub(in super::super) const NO_PERCENT: u8 = 4;
+    pub(in super::super) const PARENTHESES: u8 = 8;
+    pub(in super::super) const NO_PARENTHESES: u8 = 16;
+    /// It is surely an amount, not a name made of digits in threes: a first group of less than three, a
+    /// comma, or a currency.
+    pub(in super::super) const AMOUNT: u8 = 32;
+}
+
+/// Numbers in other people's spelling, seen with one decimal sign.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SideFacts {
+    /// Separators of groups that some value does not allow.
+    pub(super) refused: GroupSet,
+    pub(super) extent: Extent,
+}
+
+/// Numbers in other people's spelling.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct GroupedFacts {
+    /// With `.` before the fraction.
+    pub(super) dot: SideFacts,
+    /// With `,` before the fraction.
+    pub(super) comma: SideFacts,
+    pub(super) currency: Currency,
+    /// Flags of [`dressed`].
+    pub(super) dressed: u8,
+}
+
+impl SideFacts {
+    fn observe(&mut self, side: Option<Side>, all: GroupSet) {
+        match side {
+            None => self.refused = all,
+            Some(side) => {
+                self.refused |= all & !side.groups;
+                self.extent.observe(side.before, side.decimals, 0);
+            }
+        }
+        self.settle(all);
+    }
+
+    fn join(&mut self, other: &SideFacts, all: GroupSet) {
+        self.refused |= other.refused;
+        self.extent.join(&other.extent);
+        self.settle(all);
+    }
+
+    /// Forgets what can matter no more.
+    fn settle(&mut self, all: GroupSet) {
+        if self.refused == all {
+            self.extent = Extent::default();
+        }
+    }
+}
+
+impl GroupedFacts {
+    const DOT: GroupSet = groups_beside(b'.');
+    const COMMA: GroupSet = groups_beside(b',');
+
+    pub(super) fn observe(&mut self, value: &Grouped<'_>) {
+        let (dot, comma) = value.sides();
+        self.dot.observe(dot, Self::DOT);
+        self.comma.observe(comma, Self::COMMA);
+        if let Some(sign) = value.currency {
+            self.currency.join(&Currency::One(sign));
+        }
+        let short_group =
+            [dot, comma].iter().flatten().any(|side| side.first_group.is_some_and(|digits| digits < 3));
+        let amount = short_group || value.currency.is_some() || value.body.contains(',');
+        self.dressed |= if value.percent { dressed::PERCENT } else { dressed::NO_PERCENT };
+        self.dressed |= if value.parentheses { dressed::PARENTHESES } else { dressed::NO_PARENTHESES };
+        self.dressed |= if amount { dressed::AMOUNT } else { 0 };
+        self.dressed |= if value.body.contains(['.', ',']) { dressed::POINT_OR_COMMA } else { 0 };
+    }
+
+    /// What [`GroupedFacts::observe`] does, for digits with a point among them as PostgreSQL writes numbers:
+    /// columns of these are too common to take every value apart.
+    pub(super) fn observe_decimal(&mut self, plain: &Plain) {
+        let below_one = plain.significant < plain.before + plain.decimals;
+        let group = plain.decimals == 3 && plain.before <= 3 && !below_one;
+        let dot =
+            Side { groups: Self::DOT, before: plain.before, decimals: plain.decimals, first_group: None };
+        let comma =
+            Side { groups: POINT, before: plain.before.saturating_add(3), decimals: 0, first_group: Some(0) };
+        self.dot.observe((plain.before <= UNGROUPED_DIGITS_MAX).then_some(dot), Self::DOT);
+        self.comma.observe(group.then_some(comma), Self::COMMA);
+        self.dressed |= dressed::NO_PERCENT | dressed::NO_PARENTHESES | dressed::POINT_OR_COMMA;
+        self.dressed |= if group && plain.before < 3 { dressed::AMOUNT } else { 0 };
+    }
+
+    pub(super) fn join(&mut self, other: &GroupedFacts) {
+        self.dot.join(&other.dot, Self::DOT);
+        self.comma.join(&other.comma, Self::COMMA);
+        self.currency.join(&other.currency);
+        self.dressed |= other.dressed;
+    }
+
+    /// The separators left beside `.` and beside `,`; none left: that is not the decimal sign.
+    pub(super) fn groups(&self) -> (GroupSet, GroupSet) {
+        (Self::DOT & !self.dot.refused, Self::COMMA & !self.comma.refused)
+    }
+
+    pub(super) fn is_possible(&self) -> bool {
+        self.groups() != (0, 0)
+    }
+}
+
+/// Flags of [`DateFacts`].
+pub(super) mod timed {
+    /// A date alone.
+    pub(in super::super) const BARE: u8 = 1;
+    /// With a time of day, without offset.
+    pub(in super::super) const LOCAL: u8 = 2;
+    /// With a time of day and its offset from UTC.
+    pub(in super::super) const ZONED: u8 = 4;
+}
+
+/// Dates of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DateFacts {
+    /// Flags of [`timed`].
+    pub(super) timed: u8,
+    /// Orders in which some date does not exist, as flags of [`super::date::order`].
+    pub(super) refused: u8,
+    /// Pairs of orders in which some date is not the same: the sum of both flags less one is the place of
+    /// the bit.
+    differ: u8,
+    /// Some date has no year of four digits in front.
+    pub(super) ordered: bool,
+}
+
+impl DateFacts {
+    pub(super) fn observe(&mut self, written: &Written<'_>) {
+        self.timed |= timed(written.clock.as_ref());
+        let Date::Numbers(days) = &written.date else { return };
+        self.ordered = true;
+        for (day, (_, flag)) in days.iter().zip(ORDERS) {
+            self.refused |= if day.is_none() { flag } else { 0 };
+            for (other, (_, other_flag)) in days.iter().zip(ORDERS) {
+                self.differ |= if day != other { pair(flag, other_flag) } else { 0 };
+            }
+        }
+    }
+
+    pub(super) fn join(&mut self, other: &DateFacts) {
+        self.timed |= other.timed;
+        self.refused |= other.refused;
+        self.differ |= other.differ;
+        self.ordered |= other.ordered;
+    }
+
+    /// Every order has a date that does not exist in it.
+    pub(super) fn is_possible(&self) -> bool {
+        self.refused != super::date::order::ALL
+    }
+
+    /// The order of all dates: the one left, or any of those left if all give the same days. `None`: the
+    /// data does not say.
+    pub(super) fn proven(&self) -> Option<DateOrder> {
+        let left = || ORDERS.iter().filter(|(_, flag)| self.refused & flag == 0);
+        let differ = left().any(|(_, one)| left().any(|(_, two)| self.differ & pair(*one, *two) != 0));
+        if differ { None } else { left().next_back().map(|(order, _)| *order) }
+    }
+}
+
+/// The bit of two orders, whichever comes first; none for the same twice.
+fn pair(one: u8, two: u8) -> u8 {
+    if one == two { 0 } else { 1 << (one + two - 1) }
+}
+
+fn timed(clock: Option<&Clock<'_>>) -> u8 {
+    match clock {
+        None => timed::BARE,
+        Some(clock) if clock.zone.is_none() => timed::LOCAL,
+        Some(_) => timed::ZONED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::{grouped::take_apart, number};
+
+    #[test]
+    fn decimals_count_as_if_taken_apart() {
+        for value in [
+            "1.5",
+            "-12.345",
+            "123.456",
+            "1234.567",
+            "0.123",
+            "0.5",
+            "1234567890123456789.5",
+            "999.999",
+            "10.250",
+        ] {
+            let (mut quick, mut slow) = (GroupedFacts::default(), GroupedFacts::default());
+            let plain = number::plain(value.as_bytes()).unwrap();
+            assert!(plain.is_pointed());
+            quick.observe_decimal(&plain);
+            slow.observe(&take_apart(value.as_bytes()).unwrap());
+            assert_eq!(quick, slow, "{value}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `$74.69`, `(12)`, `12 %`.
+//!
+//! A value is looked at under both decimal signs at once, since `1,234` is a thousand to one writer and a
+//! little more than one to another; the column decides between them.
+
+use super::number::short;
+
+/// What may stand between groups of digits. The first is a plain space; then the two that do not break,
+/// and the apostrophes of Switzerland.
+const GROUPS: [char; 7] = [' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}', ',', '.'];
+
+/// Digits without groups that may still be a number; more are looked at as a name of something, as they
+/// are in [`super::number`].
+pub(super) const UNGROUPED_DIGITS_MAX: u16 = 18;
+
+/// Longer values are no numbers: room for [`super::number::DECIMAL_DIGITS_MAX`] digits in groups.
+const VALUE_BYTES_MAX: usize = 4096;
+
+/// Group separators that a value allows, one bit each, in the order of [`GROUPS`].
+pub(super) type GroupSet = u8;
+
+/// The point.
+pub(super) const POINT: GroupSet = 1 << 6;
+
+/// Every separator that may stand with this decimal sign.
+pub(super) const fn groups_beside(decimal: u8) -> GroupSet {
+    if decimal == b'.' { 0b011_1111 } else { 0b101_1111 }
+}
+
+/// The separator, if the set holds just one.
+pub(super) fn only_group(set: GroupSet) -> Option<char> {
+    if set.count_ones() == 1 { GROUPS.get(set.trailing_zeros() as usize).copied() } else { None }
+}
+
+/// A value as a number with one decimal sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Side {
+    /// The separators that it could have: one if it has groups, else all.
+    pub(super) groups: GroupSet,
+    /// Digits before the decimal sign.
+    pub(super) before: u16,
+    pub(super) decimals: u16,
+    /// Digits in the first group, if there are groups.
+    pub(super) first_group: Option<u8>,
+}
+
+/// A value taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Grouped<'a> {
+    pub(super) negative: bool,
+    pub(super) parentheses: bool,
+    pub(super) percent: bool,
+    pub(super) currency: Option<char>,
+    /// Digits, groups and decimal sign.
+    pub(super) body: &'a str,
+}
+
+impl Grouped<'_> {
+    /// The value under `.` and under `,` as the decimal sign.
+    pub(super) fn sides(&self) -> (Option<Side>, Option<Side>) {
+        let short_enough = |side: &Side| side.first_group.is_some() || side.before <= UNGROUPED_DIGITS_MAX;
+        let mut dot = self.side('.').filter(short_enough);
+        let mut comma = self.side(',').filter(short_enough);
+        // No currency has amounts written with a sign and three decimals: `$1,234` is a thousand.
+        if self.currency.is_some()
+            && let (Some(with_dot), Some(with_comma)) = (dot, comma)
+        {
+            if with_dot.decimals == 3 && with_comma.first_group.is_some() {
+                dot = None;
+            } else if with_comma.decimals == 3 && with_dot.first_group.is_some() {
+                comma = None;
+            }
+        }
+        (dot, comma)
+    }
+
+    /// The value under this decimal sign.
+    pub(super) fn side(&self, decimal: char) -> Option<Side> {
+        side(self.body, decimal)
+    }
+
+    /// It is no more than digits with a point, as PostgreSQL writes numbers.
+    pub(super) fn is_plain(&self) -> bool {
+        let dressed = self.parentheses || self.percent || self.currency.is_some();
+        !dressed && self.body.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    }
+}
+
+/// Takes off signs, currency, percent and parentheses, each at most once. Blanks around it are allowed.
+pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
+    if value.len() > VALUE_BYTES_MAX {
+        return None;
+    }
+    let mut found = Grouped { negative: false, parentheses: false, percent: false, currency: None, body: "" };
+    let mut body = std::str::from_utf8(value).ok()?;
+    loop {
+        body = body.trim_matches(is_blank);
+        if let Some(inner) = body.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            if found.parentheses || found.negative {
+                return None;
+            }
+            (found.parentheses, found.negative, body) = (true, true, inner);
+        } else if let Some(rest) = body.strip_prefix(['-', '\u{2212}']) {
+            if found.negative {
+                return None;
+            }
+            (found.negative, body) = (true, rest);
+        } else if let Some(rest) = body.strip_suffix('%') {
+            if found.percent {
+                return None;
+            }
+            (found.percent, body) = (true, rest);
+        } else if let Some((sign, rest)) = strip_currency(body) {
+            if found.currency.is_some() {
+                return None;
+            }
+            (found.currency, body) = (Some(sign), rest);
+        } else {
+            break;
+        }
+    }
+    if !body.starts_with(|c: char| c.is_ascii_digit()) || !body.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    found.body = body;
+    Some(found)
+}
+
+fn strip_currency(body: &str) -> Option<(char, &str)> {
+    let first = body.chars().next().filter(|c| is_currency(*c));
+    let last = body.chars().next_back().filter(|c| is_currency(*c));
+    match (first, last) {
+        (Some(sign), _) => body.strip_prefix(sign).map(|rest| (sign, rest)),
+        (None, Some(sign)) => body.strip_suffix(sign).map(|rest| (sign, rest)),
+        (None, None) => None,
+    }
+}
+
+/// Dollar, cent, pound, generic, yen, and Unicode's block of currency symbols.
+pub(super) fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}')
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\u{a0}' | '\u{202f}')
+}
+
+/// The body under one decimal sign, or `None` where it would be none.
+fn side(body: &str, decimal: char) -> Option<Side> {
+    let (whole, decimals) = match body.split_once(decimal) {
+        None => (body, 0),
+        Some((_, fraction)) if !is_digits(fraction) => return None,
+        Some((whole, fraction)) => (whole, short(fraction.len())),
+    };
+    let all = groups_beside(u8::try_from(decimal).ok()?);
+    let (groups, digits, first_group) = if is_digits(whole) {
+        (all, whole.len(), None)
+    } else {
+        let at = GROUPS.iter().position(|group| whole.contains(*group) && *group != decimal)?;
+        let group = *GROUPS.get(at)?;
+        (1 << at, grouped_digits(whole, group)?, Some(short_byte(whole.find(group)?)))
+    };
+    // `0,123` is no group behind a zero, and `007` no number.
+    if whole.len() > 1 && whole.starts_with('0') {
+        return None;
+    }
+    Some(Side { groups, before: short(digits), decimals, first_group })
+}
+
+/// How many digits there are, if all groups are of three; or, as in India, the last of three and the
+/// others of two.
+fn grouped_digits(whole: &str, group: char) -> Option<usize> {
+    let sizes = || whole.split(group).map(str::len);
+    if !whole.split(group).all(is_digits) {
+        return None;
+    }
+    let (first, last, count) = (sizes().next()?, sizes().next_back()?, sizes().count());
+    let mut middle = sizes().skip(1).take(count.saturating_sub(2));
+    let western = first <= 3 && middle.clone().all(|size| size == 3);
+    let indian = first <= 2 && count > 2 && middle.all(|size| size == 2);
+    (last == 3 && (western || indian)).then(|| sizes().sum())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn short_byte(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(value: &str) -> (bool, bool) {
+        let sides = take_apart(value.as_bytes()).map(|grouped| grouped.sides());
+        sides.map_or((false, false), |(dot, comma)| (dot.is_some(), comma.is_some()))
+    }
+
+    #[test]
+    fn a_value_says_which_decimal_sign_it_can_have() {
+        for (value, expected) in [
+            ("1,234", (true, true)),
+            ("1234", (true, true)),
+            ("1 234", (true, true)),
+            ("1,234,567", (true, false)),
+            ("1,234.5", (true, false)),
+            ("12,34,567.00", (true, false)),
+            ("1.234,5", (false, true)),
+            ("12,5", (false, true)),
+            ("0,123", (false, true)),
+            ("1234,567", (false, true)),
+            ("$1,234", (true, false)),
+            ("1.234 €", (false, true)),
+            ("$1.23", (true, false)),
+            ("1,23,4", (false, false)),
+            ("1,234,56", (false, false)),
+            ("007", (false, false)),
+            ("1 23", (false, false)),
+            ("1,234'567", (false, false)),
+            ("", (false, false)),
+            ("-", (false, false)),
+            ("$", (false, false)),
+            ("1234567890123456789", (false, false)),
+        ] {
+            assert_eq!(both(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn signs_are_taken_off_once_each() {
+        let value = take_apart("($ 1,234.50)".as_bytes()).unwrap();
+        assert!(value.negative && value.parentheses && !value.percent);
+        assert_eq!((value.currency, value.body), (Some('$'), "1,234.50"));
+        let value = take_apart("-12,5\u{a0}%".as_bytes()).unwrap();
+        assert!(value.negative && value.percent && !value.parentheses);
+        for bad in ["--1", "(-1)", "1%%", "$1$", "((1))", "%", "()", "1)", "(1"] {
+            assert_eq!(take_apart(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Columns from data: the type of a column from its values, its SQL name from its header, and the reading
+//! of dates and numbers in other people's spelling.
+//!
+//! - [`ColumnState`] takes in values and says the narrowest type that holds them all ([`Inferred`]);
+//!   [`Watch`] does so while a table that was made from a sample is loaded.
+//! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
+//!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
+//!   their form in options.
+//! - [`snake`] makes SQL names, [`fold`] compares names forgivingly.
+//!
+//! Nothing is guessed: what the data does not prove stays text.
+
+mod clock;
+mod column;
+mod cursor;
+mod date;
+mod facts;
+mod grouped;
+mod json;
+mod keywords;
+mod kinds;
+mod names;
+mod number;
+mod option;
+mod reading;
+mod verdict;
+mod watch;
+mod words;
+
+pub use column::ColumnState;
+pub use names::{fold, snake};
+pub use option::{parse_type, spelling};
+pub use reading::{epoch, read, reading_for};
+pub use verdict::Inferred;
+pub use watch::Watch;

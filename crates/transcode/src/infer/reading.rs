@@ -1,0 +1,281 @@
+//! One value in other people's spelling, rewritten into the one that PostgreSQL reads in every setting.
+//!
+//! Dates become ISO 8601, numbers plain digits with a point, words `true` and `false`, seconds since 1970
+//! a timestamp in UTC. Digits are moved, never computed with: no value loses any.
+
+use super::column::ColumnState;
+use super::date::{Date, Day, Written};
+use super::grouped::{only_group, take_apart};
+use super::kinds::Kinds;
+use super::{cursor, number, words};
+use howdah_model::Reading;
+use std::io::Write;
+
+const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
+
+/// Appends the value to `out` as PostgreSQL reads it. `false`: it is not in this spelling, and nothing was
+/// appended. Blanks around the value are dropped. A date with its year of four digits in front is read in
+/// any order, and a number that PostgreSQL would read is read where `.` is the decimal sign.
+pub fn read(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
+    match reading {
+        Reading::Date(_) | Reading::MonthName => date(reading, value, out),
+        Reading::EpochSeconds => epoch_moment(value, 6, out),
+        Reading::EpochMilliseconds => epoch_moment(value, 3, out),
+        Reading::Number { .. } => plain_number(reading, value, out),
+        Reading::Boolean => match words::boolean(cursor::trim(value)) {
+            Some(word) => {
+                out.extend_from_slice(if words::is_true(word) { b"true" } else { b"false" });
+                true
+            }
+            None => false,
+        },
+    }
+}
+
+fn date(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(written) = Written::parse(value) else { return false };
+    let day = match (reading, written.date) {
+        (_, Date::YearFirst(day)) | (Reading::MonthName, Date::Named(day)) => Some(day),
+        (Reading::Date(order), date) => date.in_order(*order),
+        _ => None,
+    };
+    let Some(day) = day else { return false };
+    written.write(day, out);
+    true
+}
+
+fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let Reading::Number { group, decimal, currency, parentheses, percent } = reading else { return false };
+    let Some(parts) = take_apart(value) else { return point_number(*decimal, value, out) };
+    let undressed = (*currency || parts.currency.is_none())
+        && (*parentheses || !parts.parentheses)
+        && (*percent || !parts.percent);
+    let Some(side) = parts.side(*decimal).filter(|_| undressed) else {
+        return point_number(*decimal, value, out);
+    };
+    if side.first_group.is_some() && only_group(side.groups) != *group {
+        return false;
+    }
+    if parts.negative {
+        out.push(b'-');
+    }
+    for character in parts.body.chars() {
+        match character {
+            '0'..='9' => out.extend(u8::try_from(character)),
+            _ if character == *decimal => out.push(b'.'),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// A number that needs no rewriting: `.5`, `1e-5`.
+fn point_number(decimal: char, value: &[u8], out: &mut Vec<u8>) -> bool {
+    let value = cursor::trim(value);
+    let fits = decimal == '.' && number::plain(value).is_some_and(|plain| plain.odd == 0);
+    if fits {
+        out.extend_from_slice(value);
+    }
+    fits
+}
+
+/// A count since 1970 whose unit has so many decimals down to a microsecond.
+fn epoch_moment(value: &[u8], decimals: usize, out: &mut Vec<u8>) -> bool {
+    let Some(microseconds) = microseconds(cursor::trim(value), decimals) else { return false };
+    let Some(day) = Day::since_1970(microseconds.div_euclid(MICROSECONDS_A_DAY)) else { return false };
+    let of_day = microseconds.rem_euclid(MICROSECONDS_A_DAY);
+    let (second, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+    day.write(out);
+    // Writing into memory cannot fail.
+    let _ = write!(out, " {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    if fraction > 0 {
+        let _ = write!(out, ".{fraction:06}");
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
+    }
+    out.extend_from_slice(b"+00");
+    true
+}
+
+fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
+    let mut cursor = cursor::Cursor(value);
+    let negative = cursor.eat(b'-');
+    let whole = cursor.digits();
+    let fraction = if cursor.eat(b'.') { cursor.digits() } else { b"" };
+    if whole.is_empty() || fraction.len() > decimals || !cursor.is_done() || value.ends_with(b".") {
+        return None;
+    }
+    let zeros = std::iter::repeat_n(&b'0', decimals - fraction.len());
+    let digits = whole.iter().chain(fraction).chain(zeros);
+    let add = |sum: i64, digit: &u8| sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'));
+    let magnitude = digits.into_iter().try_fold(0i64, add)?;
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// The reading that makes the values of a column fit the type that it has in the table, where they do not
+/// fit as they stand or mean something else in another DateStyle. `None`: they fit, or nothing is proven.
+///
+/// `type_name` as PostgreSQL or a person writes it. Money is read as a number; a server whose
+/// `lc_monetary` has a decimal comma would misread it, so there its column should be filled by a cast.
+pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
+    let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
+    let plain = type_name.rsplit('.').next()?.split('(').next()?.trim().to_ascii_lowercase();
+    match plain.as_str() {
+        "date" | "timestamptz" => moment(state),
+        name if name.starts_with("timestamp") => moment(state),
+        _ if !can_be(Kinds::GROUPED) || can_be(Kinds::PLAIN_NUMBERS) => None,
+        "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
+            // A fraction fits no integer, so a comma that could be both is between groups.
+            let (dot, comma) = state.grouped.groups();
+            let whole = [('.', dot), (',', comma)]
+                .into_iter()
+                .find(|(decimal, groups)| *groups != 0 && state.side(*decimal).extent.decimals_max == 0);
+            state.number_reading(whole?.0).ok()
+        }
+        "numeric" | "decimal" | "money" | "real" | "float" | "float4" | "float8" | "double precision" => {
+            match state.grouped.groups() {
+                (0, _) => state.number_reading(',').ok(),
+                (_, 0) => state.number_reading('.').ok(),
+                _ => state.finish(true).reading,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn moment(state: &ColumnState) -> Option<Reading> {
+    if state.is_empty() {
+        return None;
+    }
+    if state.possible.meet(Kinds::DATE) {
+        return state.dates.proven().filter(|_| state.dates.ordered).map(Reading::Date);
+    }
+    if state.possible.meet(Kinds::NAMED_DATE) {
+        return Some(Reading::MonthName);
+    }
+    by_magnitude(state)
+}
+
+/// The reading of integers as counts since 1970, if somebody asks for it and the name of the column
+/// suggests it: never a guess from the integers alone.
+pub fn epoch(state: &ColumnState, column_name: &str) -> Option<Reading> {
+    let name = super::fold(column_name);
+    let words = ["epoch", "unix", "time", "date", "created", "updated", "modified"];
+    let suggests = words.iter().any(|word| name.contains(word)) || name.ends_with("ts");
+    if suggests { by_magnitude(state) } else { None }
+}
+
+/// Seconds from 1973 to 2286 have 9 or 10 digits; milliseconds in the same years 12 or 13. Dates as
+/// `20240131` have 8.
+fn by_magnitude(state: &ColumnState) -> Option<Reading> {
+    if state.is_empty() || !state.possible.meet(Kinds::INTEGER) {
+        return None;
+    }
+    let within = |least, greatest| state.integers.within(least, greatest);
+    if within(100_000_000, 9_999_999_999) {
+        return Some(Reading::EpochSeconds);
+    }
+    within(100_000_000_000, 9_999_999_999_999).then_some(Reading::EpochMilliseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::DateOrder;
+
+    fn rewritten(reading: &Reading, value: &str) -> Option<String> {
+        let mut out = b"x".to_vec();
+        let fits = read(reading, value.as_bytes(), &mut out);
+        assert!(fits || out == b"x", "{value}: something was appended");
+        fits.then(|| String::from_utf8(out[1..].to_vec()).unwrap())
+    }
+
+    fn number(spelling: &str) -> Reading {
+        super::super::parse_type(&format!("numeric:{spelling}")).unwrap().1.unwrap()
+    }
+
+    fn state(values: &[&str]) -> ColumnState {
+        let mut state = ColumnState::default();
+        values.iter().for_each(|value| state.observe(value.as_bytes()));
+        state
+    }
+
+    #[test]
+    fn dates_become_iso() {
+        let dmy = Reading::Date(DateOrder::Dmy);
+        for (value, expected) in [
+            ("31/01/2024", "2024-01-31"),
+            ("1.2.2024 9:05", "2024-02-01 09:05:00"),
+            ("31-12-69 12:30:01.5 PM", "2069-12-31 12:30:01.5"),
+            ("2024-01-31T10:00:00Z", "2024-01-31 10:00:00+00"),
+        ] {
+            assert_eq!(rewritten(&dmy, value).as_deref(), Some(expected), "{value}");
+        }
+        assert_eq!(rewritten(&dmy, "01/31/2024"), None);
+        assert_eq!(rewritten(&dmy, "n/a"), None);
+        for value in ["Jan 31, 2024", "31 January 2024", "31-JAN-24", "Wed, 31 Jan 2024", "2024-Jan-31"] {
+            assert_eq!(rewritten(&Reading::MonthName, value).as_deref(), Some("2024-01-31"), "{value}");
+        }
+    }
+
+    #[test]
+    fn numbers_become_plain_with_all_their_digits() {
+        for (spelling, value, expected) in [
+            ("1.234,56", "-1.234.567,890", "-1234567.890"),
+            ("1,234.56", "12", "12"),
+            ("1,234.56", ".5", ".5"),
+            ("1 234,56", "1 234", "1234"),
+            ("($1,234.56)", "($1,234.50)", "-1234.50"),
+            ("$1,234.56", "$74.69", "74.69"),
+            ("1234,56%", "12,5 %", "12.5"),
+            ("1'234.56", "1'234'567.8", "1234567.8"),
+            ("1,234.56", "12,34,567", "1234567"),
+        ] {
+            assert_eq!(rewritten(&number(spelling), value).as_deref(), Some(expected), "{value}");
+        }
+        for (spelling, value) in [
+            ("1.234,56", "1,234.5"),
+            ("1,234.56", "$1"),
+            ("1,234.56", "12%"),
+            ("1,234.56", "(1)"),
+            ("1234,56", "1.234"),
+        ] {
+            assert_eq!(rewritten(&number(spelling), value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn counts_since_1970_become_timestamps_in_utc() {
+        for (reading, value, expected) in [
+            (Reading::EpochSeconds, "0", "1970-01-01 00:00:00+00"),
+            (Reading::EpochSeconds, "1706695445.250", "2024-01-31 10:04:05.25+00"),
+            (Reading::EpochSeconds, "-1.5", "1969-12-31 23:59:58.5+00"),
+            (Reading::EpochMilliseconds, "1706695445001", "2024-01-31 10:04:05.001+00"),
+        ] {
+            assert_eq!(rewritten(&reading, value).as_deref(), Some(expected), "{value}");
+        }
+        for bad in ["", "-", "1.", "1e9", "1.1234567", "99999999999999999999", "9999999999999", "x"] {
+            assert_eq!(rewritten(&Reading::EpochSeconds, bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_the_table_decides_what_the_data_leaves_open() {
+        let dates = state(&["31/01/2024", "01/02/2024"]);
+        assert_eq!(reading_for(&dates, "timestamp without time zone"), Some(Reading::Date(DateOrder::Dmy)));
+        assert_eq!(reading_for(&dates, "text"), None);
+        assert_eq!(reading_for(&state(&["01/02/2024"]), "date"), None);
+        assert_eq!(reading_for(&state(&["2024-01-31"]), "date"), None);
+        assert_eq!(reading_for(&state(&["1706695445"]), "timestamptz"), Some(Reading::EpochSeconds));
+        assert_eq!(reading_for(&state(&["20240131"]), "date"), None);
+        let thousand = state(&["1,234"]);
+        assert_eq!(reading_for(&thousand, "integer"), Some(number("1,234")));
+        assert_eq!(reading_for(&thousand, "numeric(12,2)"), None);
+        assert_eq!(reading_for(&state(&["1,234.5"]), "pg_catalog.float8"), Some(number("1,234.56")));
+        assert_eq!(reading_for(&state(&["1234.5"]), "numeric"), None);
+        assert_eq!(reading_for(&ColumnState::default(), "numeric"), None);
+        assert_eq!(epoch(&state(&["1706695445"]), "Created At"), Some(Reading::EpochSeconds));
+        assert_eq!(epoch(&state(&["1706695445"]), "phone"), None);
+    }
+}

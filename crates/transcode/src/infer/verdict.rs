@@ -1,0 +1,446 @@
+//! The type of a column from what is known of its values.
+//!
+//! Two questions. With all values seen: the narrowest type that holds every one, after a [`Reading`] where
+//! the data proves one. With a sample seen: the same, if the type is *text-exact*, that is, if PostgreSQL
+//! gives every value back byte for byte as it was written (DateStyle ISO, TimeZone UTC); else text. So
+//! whatever comes later, a column can be widened in place and no value stored so far has lost anything.
+
+use super::column::ColumnState;
+use super::facts::{Currency, DateFacts, SideFacts, dressed, timed};
+use super::grouped::only_group;
+use super::kinds::Kinds;
+use super::number::odd;
+use super::words::are_booleans;
+use howdah_model::{DateOrder, Reading};
+
+/// Significant digits up to which a double gives a decimal back (as the shortest text for the same
+/// double); with more, writing it as a double would change it.
+const DOUBLE_DIGITS_MAX: u16 = 17;
+
+/// Decimals behind which a double could become zero.
+const DOUBLE_DECIMALS_MAX: u16 = 300;
+
+/// The type of a column, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inferred {
+    /// As in CREATE TABLE: `bigint`, `numeric(12,2)`.
+    pub type_name: String,
+    /// How the values become what PostgreSQL reads; `None`: they are, as they stand.
+    pub reading: Option<Reading>,
+    /// What in the data says so, without its values.
+    pub evidence: String,
+    /// No further value can change the type: it is text, and not for want of values.
+    pub settled: bool,
+}
+
+/// A type that fits all values, before it is asked whether it may be used.
+struct Candidate {
+    kind: Kinds,
+    type_name: String,
+    reading: Option<Reading>,
+    evidence: String,
+}
+
+impl Candidate {
+    fn new(kind: Kinds, type_name: &str, evidence: &str) -> Candidate {
+        Candidate { kind, type_name: type_name.to_owned(), reading: None, evidence: evidence.to_owned() }
+    }
+}
+
+impl ColumnState {
+    /// The type. `complete`: all values of the column were seen; else only a sample.
+    pub fn finish(&self, complete: bool) -> Inferred {
+        if !self.seen {
+            return Inferred { settled: false, ..text("there is no value") };
+        }
+        match self.candidate() {
+            Err(evidence) => text(&evidence),
+            Ok(Candidate { kind, type_name, .. }) if !complete && self.is_inexact(kind) => {
+                text(&format!("{type_name} so far, in a spelling that it would not give back"))
+            }
+            Ok(Candidate { type_name, reading, evidence, .. }) => {
+                Inferred { type_name, reading, evidence, settled: false }
+            }
+        }
+    }
+
+    /// No value was seen yet.
+    pub fn is_empty(&self) -> bool {
+        !self.seen
+    }
+
+    /// The narrowest type that holds every value; else why it is text.
+    fn candidate(&self) -> Result<Candidate, String> {
+        let can_be = |kind: Kinds| self.possible.meet(kind);
+        if can_be(Kinds::BOOLEAN) {
+            return self.boolean();
+        }
+        if can_be(Kinds::INTEGER) {
+            return Ok(self.integer());
+        }
+        if can_be(Kinds::DECIMAL) {
+            return Ok(self.decimal());
+        }
+        if can_be(Kinds::FLOAT) && self.is_within_double() {
+            return Ok(Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent"));
+        }
+        if can_be(Kinds::DATE) {
+            return self.date();
+        }
+        if can_be(Kinds::NAMED_DATE) {
+            return self.named_date();
+        }
+        for (kind, type_name, evidence) in [
+            (Kinds::TIME, "time", "times of day"),
+            (Kinds::UUID, "uuid", "32 hexadecimal digits in five groups"),
+            (Kinds::JSON, "jsonb", "JSON objects and arrays"),
+            (Kinds::INET, "inet", "addresses of hosts or networks"),
+        ] {
+            if can_be(kind) {
+                return Ok(Candidate::new(kind, type_name, evidence));
+            }
+        }
+        if can_be(Kinds::GROUPED) {
+            return self.number_in_groups();
+        }
+        Err(self.why_text())
+    }
+
+    fn boolean(&self) -> Result<Candidate, String> {
+        if are_booleans(self.booleans) {
+            return Ok(Candidate::new(Kinds::BOOLEAN, "boolean", "words for true and false"));
+        }
+        Err("words that are true or false only with others beside them".to_owned())
+    }
+
+    fn integer(&self) -> Candidate {
+        let small = self.integers.within(i64::from(i32::MIN), i64::from(i32::MAX));
+        let type_name = if small { "int" } else { "bigint" };
+        let evidence = format!("integers of up to {} digits", self.integers.digits());
+        Candidate::new(Kinds::INTEGER, type_name, &evidence)
+    }
+
+    fn decimal(&self) -> Candidate {
+        let before = self.decimals.before_max.max(self.integers.digits()).max(1);
+        let (type_name, decimals) = match self.decimals.same_decimals(&self.integers) {
+            Some(same) => (numeric(before, same), format!("{same}")),
+            None => ("numeric".to_owned(), format!("up to {}", self.decimals.decimals_max)),
+        };
+        let evidence = format!("numbers of up to {before} digits before the point and {decimals} behind it");
+        Candidate::new(Kinds::DECIMAL, &type_name, &evidence)
+    }
+
+    fn is_within_double(&self) -> bool {
+        let digits = self.floats.significant_max.max(self.integers.digits());
+        digits <= DOUBLE_DIGITS_MAX && self.floats.decimals_max <= DOUBLE_DECIMALS_MAX
+    }
+
+    fn date(&self) -> Result<Candidate, String> {
+        let type_name = date_type(&self.dates)?;
+        if !self.dates.ordered {
+            return Ok(Candidate::new(Kinds::DATE, type_name, "dates with the year first"));
+        }
+        let Some(order) = self.dates.proven() else {
+            return Err(format!("dates that may be {}", possible_orders(&self.dates)));
+        };
+        let evidence = format!("dates in the order {}, no other fits all", order_name(order));
+        let reading = Some(Reading::Date(order));
+        Ok(Candidate { reading, ..Candidate::new(Kinds::DATE, type_name, &evidence) })
+    }
+
+    fn named_date(&self) -> Result<Candidate, String> {
+        let type_name = date_type(&self.named_dates)?;
+        let reading = Some(Reading::MonthName);
+        let evidence = "dates with English names of months";
+        Ok(Candidate { reading, ..Candidate::new(Kinds::NAMED_DATE, type_name, evidence) })
+    }
+
+    /// Numbers in other people's spelling, if the values prove which.
+    fn number_in_groups(&self) -> Result<Candidate, String> {
+        let facts = &self.grouped;
+        let has = |flag: u8| facts.dressed & flag != 0;
+        let decimal = match facts.groups() {
+            (0, _) => ',',
+            (_, 0) => '.',
+            _ if !has(dressed::POINT_OR_COMMA) => '.',
+            _ => {
+                let why = "numbers whose comma or point may stand before a fraction or between groups";
+                return Err(why.to_owned());
+            }
+        };
+        let reading = self.number_reading(decimal)?;
+        let side = self.side(decimal);
+        let is_amount = has(dressed::PERCENT | dressed::AMOUNT) || side.extent.decimals_max > 0;
+        if matches!(reading, Reading::Number { group: Some(_), .. }) && !is_amount {
+            return Err("digits in groups of three, which need not be numbers".to_owned());
+        }
+        let all_in_parentheses = has(dressed::PARENTHESES) && !self.some(dressed::NO_PARENTHESES);
+        if all_in_parentheses && !is_amount {
+            return Err("digits in parentheses, which need not be numbers".to_owned());
+        }
+        let evidence = format!("numbers written like {}", super::spelling(&reading));
+        let type_name = self.grouped_type(side);
+        Ok(Candidate { kind: Kinds::GROUPED, type_name, reading: Some(reading), evidence })
+    }
+
+    /// The reading of all numbers with this decimal sign, which must be one that they can have.
+    pub(super) fn number_reading(&self, decimal: char) -> Result<Reading, String> {
+        let facts = &self.grouped;
+        if facts.currency == Currency::Several {
+            return Err("amounts in several currencies".to_owned());
+        }
+        let percent = facts.dressed & dressed::PERCENT != 0;
+        if percent && self.some(dressed::NO_PERCENT) {
+            return Err("numbers with a sign of percent and without".to_owned());
+        }
+        let (beside_dot, beside_comma) = facts.groups();
+        Ok(Reading::Number {
+            group: only_group(if decimal == '.' { beside_dot } else { beside_comma }),
+            decimal,
+            currency: facts.currency != Currency::None,
+            parentheses: facts.dressed & dressed::PARENTHESES != 0,
+            percent,
+        })
+    }
+
+    /// Some number lacks a dress: this flag is there, or integers are, which have none.
+    fn some(&self, undressed: u8) -> bool {
+        self.grouped.dressed & undressed != 0 || self.integers.were_seen()
+    }
+
+    /// Numbers in other people's spelling, as seen with this decimal sign.
+    pub(super) fn side(&self, decimal: char) -> &SideFacts {
+        if decimal == '.' { &self.grouped.dot } else { &self.grouped.comma }
+    }
+
+    fn grouped_type(&self, side: &SideFacts) -> String {
+        let before = side.extent.before_max.max(self.integers.digits()).max(1);
+        match (side.extent.same_decimals(&self.integers), before) {
+            (Some(0), ..=9) => "int".to_owned(),
+            (Some(0), ..=18) => "bigint".to_owned(),
+            (Some(decimals), _) => numeric(before, decimals),
+            (None, _) => "numeric".to_owned(),
+        }
+    }
+
+    /// Some value would not come back from the type as it was written.
+    fn is_inexact(&self, kind: Kinds) -> bool {
+        // A date in a column of timestamps comes back with a time of day.
+        let mixed = kind.meet(Kinds::DATE) && self.dates.timed.count_ones() > 1;
+        mixed || self.inexact.meet(kind)
+    }
+
+    fn why_text(&self) -> String {
+        if !self.possible.meet(Kinds::DIGITS) {
+            let why = if self.possible.meet(Kinds::FLOAT) {
+                "numbers with more digits than double precision keeps"
+            } else {
+                "no narrower type holds every value"
+            };
+            return why.to_owned();
+        }
+        let reasons = [
+            (odd::LEADING_ZERO, "leading zeros"),
+            (odd::PLUS, "signs of plus"),
+            (odd::MINUS_ZERO, "a zero with a minus"),
+            (odd::LONG, "more digits than bigint holds"),
+        ];
+        let found: Vec<&str> =
+            reasons.iter().filter(|(flag, _)| self.odd & flag != 0).map(|(_, reason)| *reason).collect();
+        format!("digits with {}, which a number would lose", found.join(", "))
+    }
+}
+
+fn text(evidence: &str) -> Inferred {
+    Inferred { type_name: "text".to_owned(), reading: None, evidence: evidence.to_owned(), settled: true }
+}
+
+/// `numeric` of so many digits, as narrow as it can be declared.
+fn numeric(before: u16, decimals: u16) -> String {
+    match before.saturating_add(decimals) {
+        digits @ ..=1000 => format!("numeric({digits},{decimals})"),
+        _ => "numeric".to_owned(),
+    }
+}
+
+/// A date without a time of day is midnight among times without an offset; among those with one it would
+/// depend on the session's time zone, as would a time without.
+fn date_type(facts: &DateFacts) -> Result<&'static str, String> {
+    match facts.timed {
+        timed::BARE => Ok("date"),
+        timed::ZONED => Ok("timestamptz"),
+        flags if flags & timed::ZONED == 0 => Ok("timestamp"),
+        _ => Err("times with an offset from UTC and without".to_owned()),
+    }
+}
+
+fn possible_orders(facts: &DateFacts) -> String {
+    let left = super::date::ORDERS.iter().filter(|(_, flag)| facts.refused & flag == 0);
+    let names: Vec<&str> = left.map(|(order, _)| order_name(*order)).collect();
+    names.join(" or ")
+}
+
+pub(super) fn order_name(order: DateOrder) -> &'static str {
+    match order {
+        DateOrder::Ymd => "y/m/d",
+        DateOrder::Dmy => "d/m/y",
+        DateOrder::Mdy => "m/d/y",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(values: &[&str]) -> ColumnState {
+        let mut state = ColumnState::default();
+        values.iter().for_each(|value| state.observe(value.as_bytes()));
+        state
+    }
+
+    /// The type with all values seen, the spelling of its reading behind a colon.
+    fn of(values: &[&str]) -> String {
+        let inferred = state(values).finish(true);
+        let spelled = inferred.reading.map(|reading| format!(":{}", super::super::spelling(&reading)));
+        inferred.type_name + &spelled.unwrap_or_default()
+    }
+
+    fn of_sample(values: &[&str]) -> String {
+        let inferred = state(values).finish(false);
+        assert_eq!(inferred.reading, None);
+        inferred.type_name
+    }
+
+    #[test]
+    fn a_column_has_the_narrowest_type_that_holds_every_value() {
+        for (values, expected) in [
+            (&["1", "-2", "0"][..], "int"),
+            (&["1", "2147483647", "-2147483648"], "int"),
+            (&["2147483648"], "bigint"),
+            (&["-9223372036854775808", "1"], "bigint"),
+            (&["1.50", "12.25"], "numeric(4,2)"),
+            (&["1.50", "12.2"], "numeric"),
+            (&["1.50", "1000"], "numeric"),
+            (&[".5", "1.5"], "numeric(2,1)"),
+            (&["0.30000000000000004", "1e-05"], "double precision"),
+            (&["1.5", "-0.0"], "double precision"),
+            (&["1234567890.123456789", "1e5"], "text"),
+            (&["true", "FALSE"], "boolean"),
+            (&["Y", "n", "yes"], "boolean"),
+            (&["0", "1"], "int"),
+            (&["N"], "text"),
+            (&["t", "no"], "text"),
+            (&["2024-01-31"], "date"),
+            (&["2024/1/31"], "date"),
+            (&["2024-01-31", "2024-01-31 10:00"], "timestamp"),
+            (&["2024-01-31T10:00:00.123"], "timestamp"),
+            (&["2024-01-31T10:00:00Z", "2024-01-31 10:00:00+02"], "timestamptz"),
+            (&["2024-01-31T10:00:00Z", "2024-01-31 10:00:00"], "text"),
+            (&["2024-01-31T10:00:00Z", "2024-01-31"], "text"),
+            (&["10:00", "23:59:59.5"], "time"),
+            (&["9:05", "10:15"], "text"),
+            (&["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "uuid"),
+            (&["{\"a\": 1}", "[]"], "jsonb"),
+            (&["{1,2}"], "text"),
+            (&["10.0.0.1", "::1", "10.0.0.0/8"], "inet"),
+            (&["1.2.3"], "text"),
+            (&["20240131"], "int"),
+            (&["1706695445"], "int"),
+            (&[" 12", "13 "], "int"),
+            (&["x", "12"], "text"),
+            (&["NaN", "1.5"], "text"),
+            (&[""], "text"),
+            (&["12", ""], "text"),
+            (&[], "text"),
+        ] {
+            assert_eq!(of(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn digits_that_are_names_stay_text() {
+        for values in [
+            &["007", "123"][..],
+            &["+4930123456"],
+            &["-0", "1"],
+            &["9223372036854775808"],
+            &["12345678901234567890", "1.5"],
+            &["555 123 456", "555 987 654"],
+            &["123.456.789"],
+            &["(1)", "(2)"],
+            &["1.10.2", "1.2.10"],
+        ] {
+            assert_eq!(of(values), "text", "{values:?}");
+        }
+        let evidence = state(&["007", "+5"]).finish(true).evidence;
+        assert_eq!(evidence, "digits with leading zeros, signs of plus, which a number would lose");
+    }
+
+    #[test]
+    fn the_data_proves_a_reading_or_the_column_is_text() {
+        for (values, expected) in [
+            (&["31/01/2024", "01/02/2024"][..], "date:d/m/y"),
+            (&["01/31/2024", "01/02/2024"], "date:m/d/y"),
+            (&["01/02/2024", "03/04/2024"], "text"),
+            (&["31/01/2024", "01/31/2024"], "text"),
+            (&["01/01/2024", "02/02/2024"], "date:m/d/y"),
+            (&["31.01.2024 10:00"], "timestamp:d/m/y"),
+            (&["31/12/24"], "text"),
+            (&["31/12/24", "1/1/24"], "date:d/m/y"),
+            (&["12/31/24"], "date:m/d/y"),
+            (&["31/01/2024", "2024-02-01"], "date:d/m/y"),
+            (&["Jan 31, 2024", "1 February 2024 10:00"], "timestamp:month"),
+            (&["1,234"], "text"),
+            (&["1,234", "12,345,678"], "int:1,234.56"),
+            (&["1,234", "12,34"], "numeric:1234,56"),
+            (&["1.234,56", "12,50"], "numeric(6,2):1.234,56"),
+            (&["1.234", "1.234.567"], "int:1.234,56"),
+            (&["1.234", "2.345"], "numeric(4,3)"),
+            (&["$1,234", "$5"], "int:$1,234.56"),
+            (&["$74.69"], "numeric(4,2):$1234.56"),
+            (&["$1", "€1"], "text"),
+            (&["1 234", "56"], "int:1 234.56"),
+            (&["(12)", "12.5"], "numeric:(1234.56)"),
+            (&["12%", "3.5 %"], "numeric:1234.56%"),
+            (&["12%", "3.5"], "text"),
+            (&["1,234,567,890,123"], "bigint:1,234.56"),
+            (&["1,234,567,890,123,456,789"], "numeric(19,0):1,234.56"),
+        ] {
+            assert_eq!(of(values), expected, "{values:?}");
+        }
+        let evidence = state(&["01/02/2024"]).finish(true).evidence;
+        assert_eq!(evidence, "dates that may be d/m/y or m/d/y");
+    }
+
+    #[test]
+    fn after_a_sample_only_types_that_give_every_value_back_are_used() {
+        for (values, expected) in [
+            (&["1", "2"][..], "int"),
+            (&["1.50", "2.25"], "numeric(3,2)"),
+            (&["1.5", "2"], "numeric"),
+            (&["true", "false"], "boolean"),
+            (&["True"], "text"),
+            (&["t", "f"], "text"),
+            (&["2024-01-31"], "date"),
+            (&["2024-1-31"], "text"),
+            (&["2024-01-31 10:00:00", "2024-01-31 10:00:00.5"], "timestamp"),
+            (&["2024-01-31 10:00:00", "2024-01-31"], "text"),
+            (&["2024-01-31T10:00:00"], "text"),
+            (&["2024-01-31 10:00:00+00"], "timestamptz"),
+            (&["10:00:00"], "time"),
+            (&["10:00"], "text"),
+            (&["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "uuid"),
+            (&["A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11"], "text"),
+            (&["10.0.0.0/8"], "inet"),
+            (&["10.0.0.1"], "text"),
+            (&["{}"], "text"),
+            (&["1e5"], "text"),
+            (&[" 1"], "text"),
+            (&["31/01/2024"], "text"),
+            (&["$1.50"], "text"),
+        ] {
+            assert_eq!(of_sample(values), expected, "{values:?}");
+        }
+        assert!(!state(&[]).finish(false).settled && state(&["x"]).finish(false).settled);
+    }
+}
