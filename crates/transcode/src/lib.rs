@@ -4,9 +4,10 @@
 //! In the order of the flow:
 //! 1. [`decompress`]: stored bytes to plain bytes;
 //! 2. [`split`]: where records end, exactly as the server's COPY would say;
-//! 3. [`header`]: the names in a header record;
-//! 4. [`infer`]: types, names and readings of columns, from their values and headers;
-//! 5. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
+//! 3. [`dialect`]: how records and fields are written, found from a sample;
+//! 4. [`header`]: the names in a header record;
+//! 5. [`infer`]: types, names and readings of columns, from their values and headers;
+//! 6. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
 //! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
@@ -17,6 +18,7 @@ pub mod decompress;
 pub mod split;
 
 pub mod cells;
+pub mod dialect;
 mod fault;
 pub mod inspect;
 pub mod mend;

@@ -201,7 +201,7 @@ fn normalised(encoding: &str) -> String {
 }
 
 /// PostgreSQL's names that the WHATWG spells otherwise.
-fn whatwg(encoding: &str) -> Option<&'static Encoding> {
+pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
     let name = normalised(encoding);
     let label = match name.as_str() {
         "utf16" | "utf16le" => return Some(UTF_16LE),

@@ -8,8 +8,8 @@ pub(crate) mod attributes;
 mod charset;
 mod rewrite;
 
-pub(crate) use charset::decode;
 use charset::is_text;
+pub(crate) use charset::{decode, whatwg};
 pub use charset::{needs_utf8, to_utf8};
 pub(crate) use rewrite::escape;
 pub use rewrite::{FieldTarget, RecordError, Rewriter};

@@ -1,0 +1,260 @@
+//! The dialects worth scoring: combinations of the delimiters, quotes and escapes that the sample holds.
+
+use super::Given;
+use super::windows::Window;
+use howdah_model::{Dialect, Eol, Escape};
+
+/// A dialect, and how much must speak for it before it is believed.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) dialect: Dialect,
+    /// Halvings of its odds before any data is seen: commas are common, colons mostly belong to times.
+    pub(super) doubt: f64,
+    /// Text is full of it: believed only together with typed cells or in wide records.
+    pub(super) weak: bool,
+}
+
+/// Delimiters of one character, with their doubts.
+const SINGLE: [(&str, f64); 26] = [
+    (",", 0.0),
+    ("\t", 0.0),
+    (";", 0.0),
+    ("|", 0.0),
+    ("\x1f", 0.0),
+    ("\x1e", 0.0),
+    ("\x1c", 0.0),
+    ("\x1d", 0.0),
+    ("\x01", 0.0),
+    ("\x02", 0.0),
+    ("^", 0.5),
+    ("~", 0.5),
+    ("¦", 0.5),
+    ("§", 0.5),
+    ("¬", 0.5),
+    ("│", 0.5),
+    (":", 2.0),
+    (" ", 2.0),
+    ("#", 4.0),
+    ("$", 4.0),
+    ("&", 4.0),
+    ("*", 4.0),
+    ("!", 4.0),
+    ("@", 4.0),
+    ("=", 4.0),
+    ("%", 4.0),
+];
+
+/// What may stand in a delimiter of several characters.
+const PUNCTUATION: &[u8] = b"|:;~^#$&*!@%=<>+-_,\x01\x02\x1c\x1d\x1e\x1f";
+
+/// Delimiters of several characters that are looked at, the most frequent ones.
+const LONG_DELIMITERS_MAX: usize = 3;
+
+/// What the sample holds, counted once for all candidates.
+struct Contents {
+    lines: usize,
+    counts: [usize; 256],
+    /// Quotes that open fields, perhaps.
+    quotes: Vec<u8>,
+    any_quote: bool,
+    long: Vec<String>,
+}
+
+/// All candidates, the plainest first: of equals the first one wins.
+pub(super) fn candidates(windows: &[Window], given: &Given, eol: Option<Eol>) -> Vec<Candidate> {
+    let contents = Contents::new(windows);
+    let mut all = Vec::new();
+    for (delimiter, doubt, weak) in delimiters(windows, &contents, given) {
+        for (quote, escape, further) in quotes(windows, &contents, given, &delimiter) {
+            let dialect = Dialect {
+                delimiter: delimiter.clone(),
+                quote,
+                escape,
+                eol,
+                nulls: Vec::new(),
+                ..Dialect::csv()
+            };
+            let plain = Candidate { dialect, doubt: doubt + further, weak };
+            let variants = with_blanks(windows, &plain);
+            all.push(plain);
+            all.extend(variants);
+        }
+    }
+    all.sort_by(|a, b| a.doubt.total_cmp(&b.doubt));
+    all
+}
+
+fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(String, f64, bool)> {
+    if let Some(delimiter) = &given.delimiter {
+        return vec![(delimiter.clone(), 0.0, false)];
+    }
+    let frequent = |delimiter: &str| match delimiter.as_bytes() {
+        [byte] => contents.counts[usize::from(*byte)],
+        bytes => windows.iter().map(|window| memchr::memmem::find_iter(&window.text, bytes).count()).sum(),
+    };
+    // Records may hold many lines, but few hold more than twenty.
+    let found = |delimiter: &str| frequent(delimiter) > 0 && frequent(delimiter) * 20 >= contents.lines;
+    // Few files have one column.
+    let mut all = vec![(String::new(), 1.5, false)];
+    for (delimiter, doubt) in SINGLE {
+        if found(delimiter) {
+            all.push((delimiter.to_owned(), doubt, doubt >= 2.0));
+        }
+    }
+    for delimiter in &contents.long {
+        all.push((delimiter.clone(), 0.5, false));
+    }
+    for pair in [", ", "; ", "| ", ": "] {
+        let (alone, with_blank) = (frequent(&pair[..1]), frequent(pair));
+        if with_blank * 20 >= contents.lines && with_blank * 10 >= alone * 7 && with_blank > 0 {
+            all.push((pair.to_owned(), if pair == ": " { 2.5 } else { 0.5 }, pair == ": "));
+        }
+    }
+    all
+}
+
+/// The same dialect where blanks around delimiters mean nothing, if there are many.
+fn with_blanks(windows: &[Window], plain: &Candidate) -> Vec<Candidate> {
+    let delimiter = plain.dialect.delimiter.as_bytes();
+    let variant = |doubt, change: fn(&mut Dialect)| {
+        let mut dialect = plain.dialect.clone();
+        change(&mut dialect);
+        Candidate { dialect, doubt: plain.doubt + doubt, weak: plain.weak }
+    };
+    match delimiter {
+        b" " => {
+            let wide = variant(-0.5, |dialect| {
+                dialect.delimiter = "  ".to_owned();
+                (dialect.repeats, dialect.trim) = (true, true);
+            });
+            let wide = Candidate { weak: false, ..wide };
+            let runs = windows.iter().any(|window| memchr::memmem::find(&window.text, b"  ").is_some());
+            if runs { vec![variant(0.0, |dialect| dialect.repeats = true), wide] } else { Vec::new() }
+        }
+        b"\t" if windows.iter().any(|window| memchr::memmem::find(&window.text, b"\t\t").is_some()) => {
+            vec![variant(1.0, |dialect| dialect.repeats = true)]
+        }
+        [byte] if blanks_around(windows, *byte) => vec![variant(1.0, |dialect| dialect.trim = true)],
+        _ => Vec::new(),
+    }
+}
+
+/// A fourth of all delimiters has a blank beside it.
+fn blanks_around(windows: &[Window], delimiter: u8) -> bool {
+    let (mut all, mut beside) = (0usize, 0usize);
+    for window in windows {
+        for at in memchr::memchr_iter(delimiter, &window.text) {
+            let blank = |at: Option<usize>| {
+                at.and_then(|at| window.text.get(at)).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+            };
+            all += 1;
+            beside += usize::from(blank(at.checked_sub(1)) || blank(Some(at + 1)));
+        }
+    }
+    all > 0 && beside * 4 >= all
+}
+
+/// Quote, escape, and the doubt they add.
+fn quotes(
+    windows: &[Window],
+    contents: &Contents,
+    given: &Given,
+    delimiter: &str,
+) -> Vec<(Option<u8>, Escape, f64)> {
+    let quotes: Vec<Option<u8>> = match given.quote {
+        Some(quote) => vec![quote],
+        None if !contents.any_quote => vec![Some(b'"')],
+        None => contents.quotes.iter().copied().map(Some).chain([None]).collect(),
+    };
+    let holds =
+        |sequence: &[u8]| windows.iter().any(|window| memchr::memmem::find(&window.text, sequence).is_some());
+    let mut all = Vec::new();
+    for quote in quotes {
+        let rare = if quote == Some(b'\'') { 1.0 } else { 0.0 };
+        if let Some(escape) = given.escape {
+            all.push((quote, escape, rare));
+            continue;
+        }
+        match quote {
+            Some(byte) => {
+                all.push((quote, Escape::Doubled, rare));
+                if holds(&[b'\\', byte]) {
+                    all.push((quote, Escape::Backslash, rare + 0.5));
+                }
+            }
+            None => all.push((None, Escape::None, 0.5)),
+        }
+    }
+    let escaped: Vec<u8> = std::iter::once(b'\\').chain(delimiter.bytes()).collect();
+    let free = given.quote.is_none_or(|quote| quote.is_none()) && given.escape.is_none();
+    if free && !delimiter.is_empty() && holds(&escaped) {
+        all.push((None, Escape::Backslash, 1.0));
+    }
+    all
+}
+
+impl Contents {
+    fn new(windows: &[Window]) -> Contents {
+        let mut contents =
+            Contents { lines: 1, counts: [0; 256], quotes: Vec::new(), any_quote: false, long: Vec::new() };
+        for window in windows {
+            for byte in window.text.iter() {
+                contents.counts[usize::from(*byte)] += 1;
+            }
+        }
+        let count = |byte: u8| contents.counts[usize::from(byte)];
+        contents.lines = count(b'\n').max(count(b'\r')).max(1);
+        for quote in [b'"', b'\''] {
+            if windows.iter().any(|window| opens_fields(&window.text, quote)) {
+                contents.quotes.push(quote);
+            }
+        }
+        contents.any_quote = contents.quotes.contains(&b'\'') || count(b'"') > 0;
+        if contents.any_quote && !contents.quotes.contains(&b'"') {
+            contents.quotes.insert(0, b'"');
+        }
+        contents.long = long_delimiters(windows);
+        contents
+    }
+}
+
+/// A quote stands where a field may begin: behind something that is neither a letter nor a digit, and
+/// before something that is no blank.
+fn opens_fields(text: &[u8], quote: u8) -> bool {
+    memchr::memchr_iter(quote, text).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at));
+        before.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != quote)
+    })
+}
+
+/// Runs of punctuation that half the lines have.
+fn long_delimiters(windows: &[Window]) -> Vec<String> {
+    let mut found: std::collections::BTreeMap<&[u8], usize> = std::collections::BTreeMap::new();
+    let mut lines = 0;
+    for window in windows {
+        let later = &window.text[window.from..];
+        for line in later.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()).take(60)
+        {
+            lines += 1;
+            let mut runs: Vec<&[u8]> = line
+                .split(|byte| !PUNCTUATION.contains(byte))
+                .filter(|run| (2..=5).contains(&run.len()))
+                .flat_map(|run| {
+                    // An empty field doubles the delimiter.
+                    let half = &run[..run.len() / 2];
+                    [run, if run.len() == 4 && *half == run[2..] { half } else { run }]
+                })
+                .collect();
+            runs.sort_unstable();
+            runs.dedup();
+            for run in runs {
+                *found.entry(run).or_default() += 1;
+            }
+        }
+    }
+    let mut found: Vec<(&[u8], usize)> =
+        found.into_iter().filter(|(run, count)| count * 2 >= lines && run.len() > 1).collect();
+    found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let text = |(run, _): (&[u8], usize)| String::from_utf8_lossy(run).into_owned();
+    found.into_iter().take(LONG_DELIMITERS_MAX).map(text).collect()
+}

@@ -1,0 +1,122 @@
+//! What was found, in words: one line for the load, several for the plan.
+
+use super::{Finding, Unsure};
+use howdah_model::{Dialect, Eol, Escape};
+
+impl Finding {
+    /// The one line that is printed, for example
+    /// `csv, delimiter ';', quote '"', CRLF, WIN1252, header in record 3 after 2 title lines (97 %)`.
+    pub fn describe(&self) -> String {
+        if self.width == 0 {
+            return "no records".to_owned();
+        }
+        let mut parts = vec![dialect(&self.dialect, self.width), self.encoding.name.clone()];
+        parts.push(match (self.header_rows, self.preamble_records) {
+            (0, 0) => "no header".to_owned(),
+            (0, before) => format!("no header, data from record {}", before + 1),
+            (1, before) => format!("header in record {}", before + 1),
+            (rows, before) => format!("header in records {} to {}", before + 1, before + u64::from(rows)),
+        });
+        if self.preamble_records > 0 {
+            let lines = if self.preamble_records == 1 { "line" } else { "lines" };
+            if let Some(last) = parts.last_mut() {
+                last.push_str(&format!(" after {} title {lines}", grouped(self.preamble_records)));
+            }
+        }
+        if self.footer_records > 0 {
+            let records = if self.footer_records == 1 { "record" } else { "records" };
+            parts.push(format!("without the last {} {records}", grouped(self.footer_records)));
+        }
+        if self.second_table.is_some() {
+            parts.push("the first of several tables".to_owned());
+        }
+        let percent = (self.probability * 100.0).floor().clamp(1.0, 99.0);
+        format!("{} ({percent} %)", parts.join(", "))
+    }
+}
+
+/// A dialect in words, without the encoding.
+pub(super) fn dialect(dialect: &Dialect, width: usize) -> String {
+    let text = dialect.quote.is_none() && dialect.escape == Escape::Backslash;
+    let mut parts = vec![if text { "text" } else { "csv" }.to_owned()];
+    parts.push(match dialect.delimiter.as_str() {
+        _ if width == 1 => "one column".to_owned(),
+        delimiter if dialect.repeats => format!("delimiter {} repeated", visible(delimiter)),
+        delimiter => format!("delimiter {}", visible(delimiter)),
+    });
+    if dialect.trim {
+        parts.push("blanks around fields dropped".to_owned());
+    }
+    match (dialect.quote, dialect.escape) {
+        (None, Escape::Backslash) => {}
+        (None, _) => parts.push("no quotes".to_owned()),
+        (Some(quote), escape) => {
+            let escape = match escape {
+                Escape::Doubled => "",
+                Escape::Backslash => " escaped by backslash",
+                Escape::None => " never escaped",
+            };
+            parts.push(format!("quote {}{escape}", visible(&char::from(quote).to_string())));
+        }
+    }
+    parts.push(eol(dialect.eol).to_owned());
+    if dialect.nulls != [""] {
+        let nulls: Vec<String> = dialect.nulls.iter().map(|null| format!("\"{null}\"")).collect();
+        parts.push(format!("NULL {}", nulls.join(" or ")));
+    }
+    if let Some(comment) = &dialect.comment {
+        parts.push(format!("comments {}", visible(comment)));
+    }
+    parts.join(", ")
+}
+
+fn eol(eol: Option<Eol>) -> &'static str {
+    match eol {
+        Some(Eol::Lf) => "LF",
+        Some(Eol::CrLf) => "CRLF",
+        Some(Eol::Cr) => "CR",
+        None => "mixed line endings",
+    }
+}
+
+/// As it would be typed, control characters as `\x1f`.
+fn visible(text: &str) -> String {
+    let mut out = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// `1,234,567`
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// What speaks against the choice between two dialects, and the option that settles it.
+pub(super) fn unsure(chosen: &Dialect, other: &Dialect) -> Unsure {
+    let (what, option) = if other.delimiter.is_empty() {
+        ("a record may be one field as well".to_owned(), "--delimiter")
+    } else if chosen.delimiter != other.delimiter {
+        (format!("{} may be the delimiter as well", visible(&other.delimiter)), "--delimiter")
+    } else if chosen.quote != other.quote {
+        let quote = other.quote.map_or("none".to_owned(), |quote| visible(&char::from(quote).to_string()));
+        (format!("the quote may be {quote} as well"), "--quote")
+    } else {
+        ("another escape explains the quotes almost as well".to_owned(), "--escape")
+    };
+    Unsure { what, option }
+}

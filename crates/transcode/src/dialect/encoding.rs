@@ -1,0 +1,275 @@
+//! Which encoding a file is in: from its byte order mark, its NULs, its being valid UTF-8, and for what
+//! came before Unicode from the detector that Firefox uses (`chardetng`).
+//!
+//! A mark is believed. NULs in every other byte are UTF-16. What is UTF-8 but for a few bytes is broken
+//! UTF-8, not another encoding. Whatever else is told apart by how often letters follow one another, which
+//! is a guess when few of them are beyond ASCII: then [`Finding::unsure`](super::Finding::unsure) says so.
+
+use super::{Sample, Unsure};
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{UTF_16BE, UTF_16LE};
+use howdah_model::{Error, ErrorKind, Result};
+
+/// How the characters of a file are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoding {
+    /// PostgreSQL's name where it has one (`UTF8`, `WIN1252`, `SJIS`), else one that
+    /// [`to_utf8`](crate::encode::to_utf8) knows (`UTF-16LE`).
+    pub name: String,
+    /// The length of the byte order mark; 0 without one.
+    pub bom_bytes: usize,
+    /// The server has no name for it: the file is recoded before anything else reads it.
+    pub recoded: bool,
+}
+
+/// What was found, and what speaks for it.
+pub(super) struct Found {
+    pub(super) encoding: Encoding,
+    pub(super) evidence: Option<String>,
+    pub(super) unsure: Option<Unsure>,
+}
+
+const MARKS: [(&[u8], &str); 3] =
+    [(b"\xef\xbb\xbf", "UTF8"), (b"\xff\xfe", "UTF-16LE"), (b"\xfe\xff", "UTF-16BE")];
+
+/// Below so many characters beyond ASCII a legacy encoding is not sure.
+const SURE_CHARACTERS: usize = 40;
+
+/// Finds the encoding, or looks at what is left to find where `given` names it.
+///
+/// # Errors
+/// `Usage` if nobody knows the encoding given; `Unsupported` for UTF-32.
+pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
+    let mark = MARKS.iter().find(|(mark, _)| sample.head.starts_with(mark));
+    let bom_bytes = mark.map_or(0, |(mark, _)| mark.len());
+    if let Some(name) = given {
+        let recoded = crate::encode::needs_utf8(name)?;
+        let encoding = Encoding { name: name.to_owned(), bom_bytes, recoded };
+        return Ok(Found { encoding, evidence: None, unsure: None });
+    }
+    if sample.head.starts_with(b"\xff\xfe\0\0") || sample.head.starts_with(b"\0\0\xfe\xff") {
+        return Err(Error::new(ErrorKind::Unsupported, "the file is in UTF-32, which is not read")
+            .with_hint("recode it to UTF-8, for example with iconv"));
+    }
+    if let Some((_, name)) = mark {
+        return Ok(sure(name, bom_bytes, format!("the file begins with the byte order mark of {name}")));
+    }
+    if let Some(name) = utf16(sample.head) {
+        return Ok(sure(name, 0, format!("every other byte is NUL as in {name}")));
+    }
+    let (characters, broken) = utf8(sample);
+    if broken == 0 {
+        let evidence = match characters {
+            0 => "all bytes are ASCII".to_owned(),
+            _ => format!("all {characters} characters beyond ASCII are valid UTF-8"),
+        };
+        return Ok(sure("UTF8", 0, evidence));
+    }
+    if characters > broken.saturating_mul(4) {
+        let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} are broken");
+        return Ok(sure("UTF8", 0, evidence));
+    }
+    Ok(legacy(sample, characters + broken))
+}
+
+fn sure(name: &str, bom_bytes: usize, evidence: String) -> Found {
+    let recoded = name.starts_with("UTF-16");
+    let encoding = Encoding { name: name.to_owned(), bom_bytes, recoded };
+    Found { encoding, evidence: Some(evidence), unsure: None }
+}
+
+/// UTF-16 without a mark: text of any language has ASCII digits, separators and line endings, and their
+/// NULs stand all on one side.
+fn utf16(head: &[u8]) -> Option<&'static str> {
+    let (even, odd) = nuls(head);
+    let units = head.len() / 2;
+    let (name, encoding) = match (even, odd) {
+        _ if units < 2 => return None,
+        _ if odd * 20 >= units && even * 10 <= odd => ("UTF-16LE", UTF_16LE),
+        _ if even * 20 >= units && odd * 10 <= even => ("UTF-16BE", UTF_16BE),
+        _ => return None,
+    };
+    // A few NULs astray do not stand beside line endings.
+    let (text, _) = encoding.decode_without_bom_handling(&head[..units * 2]);
+    let endings = memchr::memchr2_iter(b'\n', b'\r', head).count();
+    let real = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+    if real * 2 < endings {
+        return None;
+    }
+    let broken = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER || *c == '\0').count();
+    (broken * 20 <= units).then_some(name)
+}
+
+/// NULs at even and at odd offsets.
+pub(super) fn nuls(bytes: &[u8]) -> (usize, usize) {
+    let mut counts = [0, 0];
+    for at in memchr::memchr_iter(0, bytes) {
+        counts[at % 2] += 1;
+    }
+    (counts[0], counts[1])
+}
+
+/// Valid characters beyond ASCII and broken sequences, those aside that the borders of a window cut.
+fn utf8(sample: &Sample) -> (usize, usize) {
+    let (mut characters, mut broken) = (0, 0);
+    for (window, begins, ends) in
+        [(sample.head, true, sample.whole), (sample.middle, false, false), (sample.tail, false, true)]
+    {
+        let lead = window.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+        let mut chunks = window[if begins { 0 } else { lead }..].utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            characters += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
+            let cut = chunks.peek().is_none() && !ends;
+            broken += usize::from(!chunk.invalid().is_empty() && !cut);
+        }
+    }
+    (characters, broken)
+}
+
+fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    for window in [sample.head, sample.middle, sample.tail] {
+        // Between two line endings no character is cut in half.
+        let from = memchr::memchr(b'\n', window).unwrap_or(0);
+        let from = if std::ptr::eq(window, sample.head) { 0 } else { from };
+        let to = if sample.whole { None } else { memchr::memrchr(b'\n', window) };
+        detector.feed(&window[from..to.unwrap_or(window.len()).max(from)], false);
+    }
+    detector.feed(b"", true);
+    let guess = detector.guess(None, Utf8Detection::Deny);
+    let broken = broken_in(guess, sample.head, sample.whole);
+    let guess = if broken > 0 && !guess.is_single_byte() { encoding_rs::WINDOWS_1252 } else { guess };
+    let name = match server_name(guess.name()) {
+        "WIN1252" if has_unassigned(sample) => "LATIN1",
+        name => name,
+    };
+    let evidence = format!("the bytes are not UTF-8; their frequencies are those of text in {name}");
+    let few = odd_bytes < SURE_CHARACTERS;
+    let unsure = (few && guess.is_single_byte()).then(|| Unsure {
+        what: format!("{odd_bytes} bytes beyond ASCII are few to tell {name} from its relatives"),
+        option: "--encoding",
+    });
+    let encoding = Encoding {
+        name: name.to_owned(),
+        bom_bytes: 0,
+        recoded: crate::encode::needs_utf8(name).unwrap_or(true),
+    };
+    Found { encoding, evidence: Some(evidence), unsure }
+}
+
+/// Sequences that mean nothing in an encoding of several bytes a character.
+fn broken_in(encoding: &'static encoding_rs::Encoding, head: &[u8], whole: bool) -> usize {
+    let (text, _) = encoding.decode_without_bom_handling(head);
+    let broken = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+    broken.saturating_sub(usize::from(!whole))
+}
+
+/// Bytes that Windows-1252 has no character for, but ISO 8859-1 has.
+fn has_unassigned(sample: &Sample) -> bool {
+    let unassigned = |byte: &u8| matches!(byte, 0x81 | 0x8D | 0x8F | 0x90 | 0x9D);
+    [sample.head, sample.middle, sample.tail].iter().any(|window| window.iter().any(unassigned))
+}
+
+/// PostgreSQL's name for an encoding of the WHATWG; the same name where it has none. GB18030 holds GBK, and
+/// is what the server reads.
+fn server_name(whatwg: &'static str) -> &'static str {
+    const NAMES: [(&str, &str); 27] = [
+        ("UTF-8", "UTF8"),
+        ("windows-1250", "WIN1250"),
+        ("windows-1251", "WIN1251"),
+        ("windows-1252", "WIN1252"),
+        ("windows-1253", "WIN1253"),
+        ("windows-1254", "WIN1254"),
+        ("windows-1255", "WIN1255"),
+        ("windows-1256", "WIN1256"),
+        ("windows-1257", "WIN1257"),
+        ("windows-1258", "WIN1258"),
+        ("windows-874", "WIN874"),
+        ("ISO-8859-2", "LATIN2"),
+        ("ISO-8859-4", "LATIN4"),
+        ("ISO-8859-5", "ISO_8859_5"),
+        ("ISO-8859-6", "ISO_8859_6"),
+        ("ISO-8859-7", "ISO_8859_7"),
+        ("ISO-8859-8", "ISO_8859_8"),
+        ("ISO-8859-13", "LATIN7"),
+        ("KOI8-R", "KOI8R"),
+        ("KOI8-U", "KOI8U"),
+        ("IBM866", "WIN866"),
+        ("Shift_JIS", "SJIS"),
+        ("EUC-JP", "EUC_JP"),
+        ("EUC-KR", "UHC"),
+        ("Big5", "BIG5"),
+        ("GBK", "GB18030"),
+        ("gb18030", "GB18030"),
+    ];
+    NAMES.iter().find(|(name, _)| *name == whatwg).map_or(whatwg, |(_, server)| server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(bytes: &[u8]) -> String {
+        find(&Sample::of_whole(bytes), None).unwrap().encoding.name
+    }
+
+    fn encoded(label: &str, text: &str) -> Vec<u8> {
+        encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(text).0.into_owned()
+    }
+
+    fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn marks_and_nuls_tell_unicode() {
+        let text = "id,name\r\n1,zoë\r\n2,🐘\r\n";
+        assert_eq!(name(text.as_bytes()), "UTF8");
+        assert_eq!(name(format!("\u{feff}{text}").as_bytes()), "UTF8");
+        assert_eq!(name(&utf16(text, u16::to_le_bytes)), "UTF-16LE");
+        assert_eq!(name(&utf16(text, u16::to_be_bytes)), "UTF-16BE");
+        assert_eq!(name(&utf16(&format!("\u{feff}{text}"), u16::to_be_bytes)), "UTF-16BE");
+        let japanese = "番号,名前\n1,日本語のテキスト\n2,別の行\n";
+        assert_eq!(name(&utf16(japanese, u16::to_le_bytes)), "UTF-16LE");
+        assert_eq!(name(b""), "UTF8");
+        assert_eq!(name(b"id,name\n1,a\0b\n"), "UTF8");
+    }
+
+    #[test]
+    fn what_came_before_unicode_is_guessed() {
+        let german = "Straße;Größe;Übung\nMünchen;schön;zwölf\nKöln;Äpfel;für\n";
+        assert_eq!(name(&encoded("windows-1252", german)), "WIN1252");
+        let japanese = "番号,名前,住所\n1,山田太郎,東京都千代田区\n2,鈴木花子,大阪府大阪市\n";
+        assert_eq!(name(&encoded("shift_jis", japanese)), "SJIS");
+        let chinese = "编号,姓名,城市\n1,张三,北京市朝阳区\n2,李四,上海市浦东新区\n3,王五,广州市天河区\n";
+        assert_eq!(name(&encoded("gb18030", chinese)), "GB18030");
+        let russian = "номер,имя,город\n1,Иван,Москва\n2,Мария,Новосибирск\n";
+        assert_eq!(name(&encoded("windows-1251", russian)), "WIN1251");
+        // The detector knows the Ukrainian variant alone; their letters are the same.
+        assert_eq!(name(&encoded("koi8-r", russian)), "KOI8U");
+        let polish = "miasto;żółć\nŁódź;źdźbło\nKraków;święto\nGdańsk;ćma\nPoznań;ślad\n";
+        assert_eq!(name(&encoded("iso-8859-2", polish)), "LATIN2");
+    }
+
+    #[test]
+    fn one_broken_byte_does_not_change_the_encoding() {
+        let mut bytes = "id,name\n1,zoë\n2,für\n3,ça\n4,né\n5,où\n".as_bytes().to_vec();
+        bytes.extend(b"6,\xff\n");
+        assert_eq!(name(&bytes), "UTF8");
+    }
+
+    #[test]
+    fn characters_cut_by_a_window_are_whole() {
+        let text = "x,ж\n".repeat(100);
+        let bytes = text.as_bytes();
+        let sample =
+            Sample { head: &bytes[..3], middle: &bytes[8..13], tail: &bytes[18..], ..Sample::default() };
+        assert_eq!(find(&sample, None).unwrap().encoding.name, "UTF8");
+    }
+
+    #[test]
+    fn utf32_is_refused() {
+        let sample = Sample::of_whole(b"\xff\xfe\0\0a\0\0\0");
+        assert_eq!(find(&sample, None).err().unwrap().kind(), ErrorKind::Unsupported);
+    }
+}

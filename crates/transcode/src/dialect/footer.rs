@@ -1,0 +1,204 @@
+//! Lines at the very end that are no data: blank ones, totals, notes.
+//!
+//! Only what surely is none is cut off: a short last record stays, and so does a category that is called
+//! "Total" more than once.
+
+use super::header;
+use super::rows::Reader;
+use super::table::{Line, Lines, Profile, agreement};
+use super::types::Kind;
+use super::windows::Window;
+use std::ops::Range;
+
+/// Longer footers are taken for data.
+const FOOTER_LINES_MAX: usize = 40;
+
+/// What a note begins with.
+const NOTES: &[&str] = &[
+    "note",
+    "notes",
+    "source",
+    "sources",
+    "total",
+    "totals",
+    "footnote",
+    "disclaimer",
+    "copyright",
+    "generated",
+    "created",
+    "exported",
+    "prepared",
+    "last updated",
+    "updated",
+    "end of",
+    "eof",
+    "data from",
+    "data source",
+    "quelle",
+    "hinweis",
+    "stand",
+    "fuente",
+    "nota",
+    "remark",
+    "remarks",
+    "legend",
+    "contact",
+    "see ",
+    "page ",
+    "*",
+    "†",
+    "‡",
+    "#",
+    "(",
+    "[",
+    "--",
+    "==",
+    "©",
+    "//",
+];
+
+/// What a line of totals is called.
+const TOTALS: &[&str] = &[
+    "total",
+    "totals",
+    "grand total",
+    "sub-total",
+    "subtotal",
+    "sum",
+    "sums",
+    "overall total",
+    "summe",
+    "gesamt",
+    "gesamtsumme",
+    "insgesamt",
+    "totale",
+    "totaal",
+    "suma",
+    "average",
+    "mean",
+    "avg",
+];
+
+struct Footer<'a, 'w> {
+    lines: &'a Lines,
+    profile: &'a Profile,
+    reader: &'a mut Reader,
+    window: &'a Window<'w>,
+}
+
+/// The line behind the last one of `range` that is data.
+pub(super) fn find(
+    lines: &Lines,
+    range: Range<usize>,
+    profile: &Profile,
+    reader: &mut Reader,
+    window: &Window,
+) -> usize {
+    let mut footer = Footer { lines, profile, reader, window };
+    let first_blank = range.clone().find(|no| lines.lines[*no].is_blank());
+    let last_filled = range.clone().rev().find(|no| !lines.lines[*no].is_blank());
+    let blank_inside = first_blank.zip(last_filled).is_some_and(|(blank, filled)| blank < filled);
+    // In a file of one column a blank line may be a record.
+    let blanks_are_data = profile.width() == 1 && blank_inside;
+    let mut end = range.end;
+    let lowest = range.start.max(range.end.saturating_sub(FOOTER_LINES_MAX));
+    while end > lowest {
+        let no = end - 1;
+        if lines.lines[no].is_blank() {
+            if blanks_are_data {
+                break;
+            }
+            end = no;
+            continue;
+        }
+        // Everything below a blank line, if none of it is data.
+        let block = (lowest..no).rev().find(|above| lines.lines[*above].is_blank());
+        let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(|no| footer.is_no_record(no)));
+        if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
+            end = blank;
+        } else if no > range.start && (footer.is_note(no) || footer.is_total(no, range.start)) {
+            end = no;
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+impl Footer<'_, '_> {
+    /// Far from the shape of a record. For lines behind a blank one.
+    fn is_no_record(&mut self, no: usize) -> bool {
+        let (line, width) = (&self.lines.lines[no], self.profile.width());
+        if width == 1 {
+            return self.is_note(no);
+        }
+        let (same, _) = agreement(self.lines.kinds(no), &self.profile.classes());
+        let short = line.width * 2 <= width || (line.filled * 2 <= width && line.left);
+        line.is_blank() || (same == 0 && short) || (short && self.first_is_note(no)) || self.is_total(no, 0)
+    }
+
+    /// A note without a blank line above it.
+    fn is_note(&mut self, no: usize) -> bool {
+        let (line, width): (&Line, usize) = (&self.lines.lines[no], self.profile.width());
+        let first = self.lines.kinds(no).first().copied().unwrap_or(Kind::Empty);
+        let alone = !self.is_record_otherwise(no) && line.filled == 1 && line.left && first == Kind::Text;
+        match width {
+            // Of text alone, notes are not told from values.
+            1 => alone && self.profile.class(0).is_some() && self.first_is_note(no),
+            2 => alone && line.width == 1 && self.first_is_note(no),
+            _ => alone && (line.width == 1 || !self.others_are_alone(no)) && self.first_is_note(no),
+        }
+    }
+
+    /// Another delimiter makes a record of it.
+    fn is_record_otherwise(&self, no: usize) -> bool {
+        let cut = header::cut_otherwise(self.lines, no, self.profile.width(), self.reader, self.window);
+        cut.is_some_and(|(_, kinds)| {
+            let classes = self.profile.classes();
+            agreement(&kinds, &classes).0 * 2 >= classes.iter().flatten().count().max(1)
+        })
+    }
+
+    /// Records with one field filled are usual here.
+    fn others_are_alone(&self, no: usize) -> bool {
+        let alone = |line: &&Line| line.filled == 1 && line.width > 1;
+        let others = self.lines.lines[..no].iter().filter(alone).count();
+        others * 50 >= no.max(1)
+    }
+
+    fn first_is_note(&mut self, no: usize) -> bool {
+        let values = self.lines.values(no, self.reader, self.window);
+        let Some(first) = values.iter().find(|value| !value.is_empty()) else { return false };
+        let text = first.to_lowercase();
+        let sentence = text.split_whitespace().count() >= 4;
+        sentence || NOTES.iter().any(|note| starts_with_word(&text, note))
+    }
+
+    fn is_total(&mut self, no: usize, from: usize) -> bool {
+        let Some(name) = self.total_name(no) else { return false };
+        let earlier = (from..no).rev().take(500);
+        let kinds = self.lines.kinds(no);
+        let typed = kinds.iter().filter(|kind| kind.is_value() && **kind != Kind::Text).count();
+        self.profile.width() > 1
+            && typed > 0
+            && !earlier.into_iter().any(|no| self.total_name(no).as_ref() == Some(&name))
+    }
+
+    /// The line's name if it is one of totals.
+    fn total_name(&mut self, no: usize) -> Option<String> {
+        let text = *self.lines.kinds(no).iter().find(|kind| **kind != Kind::Empty)? == Kind::Text;
+        if !text {
+            return None;
+        }
+        let values = self.lines.values(no, self.reader, self.window);
+        let name = values.into_iter().find(|value| !value.is_empty())?.to_lowercase();
+        let name = name.trim_end_matches([':', ' ']).to_owned();
+        TOTALS.contains(&name.as_str()).then_some(name)
+    }
+}
+
+fn starts_with_word(text: &str, word: &str) -> bool {
+    let open = word.ends_with(|c: char| !c.is_alphanumeric());
+    text.strip_prefix(word)
+        .is_some_and(|rest| open || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}

@@ -1,0 +1,315 @@
+//! Is a line the columns' names? Told from the lines below it: names are text where the columns hold
+//! numbers, days or addresses. Where all columns hold text, words, lengths and repetition must tell, and the
+//! answer may be unsure.
+
+use super::rows::Reader;
+use super::table::{Lines, Profile, agreement};
+use super::types::{Class, Kind, kind};
+use super::windows::Window;
+use crate::cells::{Cells, Next, Record};
+use howdah_model::Dialect;
+
+/// What speaks for a header; positive for, negative against. Below 1 either way it is unsure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) weight: f64,
+    /// Typed columns told, not words.
+    pub(super) by_types: bool,
+}
+
+impl Verdict {
+    pub(super) fn is_header(self) -> bool {
+        self.weight > 0.0
+    }
+}
+
+/// More header lines than this are not looked for.
+pub(super) const HEADER_LINES_MAX: usize = 6;
+
+/// Lines below a header that its words are compared with.
+const COMPARED_LINES: usize = 200;
+
+/// Words that name columns in many a file; part of a name split at anything but letters.
+const WORDS: &[&str] = &[
+    "id",
+    "name",
+    "date",
+    "time",
+    "year",
+    "month",
+    "day",
+    "type",
+    "code",
+    "value",
+    "city",
+    "country",
+    "state",
+    "address",
+    "email",
+    "phone",
+    "title",
+    "description",
+    "status",
+    "category",
+    "count",
+    "amount",
+    "price",
+    "total",
+    "first",
+    "last",
+    "age",
+    "sex",
+    "gender",
+    "lat",
+    "lon",
+    "latitude",
+    "longitude",
+    "number",
+    "no",
+    "key",
+    "url",
+    "comment",
+    "comments",
+    "notes",
+    "note",
+    "region",
+    "zip",
+    "postcode",
+    "street",
+    "class",
+    "group",
+    "color",
+    "colour",
+    "size",
+    "user",
+    "username",
+    "lang",
+    "language",
+    "label",
+    "text",
+    "nom",
+    "datum",
+    "fecha",
+    "nombre",
+    "nummer",
+    "ort",
+    "stadt",
+    "land",
+    "preis",
+    "menge",
+    "qty",
+    "quantity",
+    "product",
+    "company",
+    "department",
+    "author",
+    "kind",
+    "level",
+    "rank",
+    "score",
+    "source",
+    "target",
+    "parent",
+    "index",
+    "uuid",
+    "column",
+    "field",
+];
+
+/// Weighs line `no` against the profile of what is below it.
+pub(super) fn verdict(
+    lines: &Lines,
+    no: usize,
+    profile: &Profile,
+    reader: &mut Reader,
+    window: &Window,
+) -> Verdict {
+    let (kinds, classes) = (lines.kinds(no), profile.classes());
+    let (same, text) = agreement(kinds, &classes);
+    let typed = classes.iter().flatten().count();
+    if typed > 0 && same + text > 0 {
+        let values = lines.values(no, reader, window);
+        let years = are_years(&values, kinds, &classes);
+        let (same, text) = (same.saturating_sub(years), text + years);
+        let weight = if text >= same * 2 && text > 0 { 1.0 + text as f64 } else { -1.0 - same as f64 };
+        return Verdict { weight, by_types: true };
+    }
+    Verdict { weight: by_words(lines, no, &classes, reader, window), by_types: false }
+}
+
+/// Numbers that name columns: each the one before it and one more, from a year on.
+fn are_years(values: &[String], kinds: &[Kind], classes: &[Option<Class>]) -> usize {
+    let numbers: Vec<u32> = (values.iter().zip(kinds).zip(classes))
+        .filter(|((_, kind), class)| **kind == Kind::Integer && **class == Some(Class::Number))
+        .filter_map(|((value, _), _)| value.parse().ok())
+        .collect();
+    let in_row = numbers.windows(2).all(|pair| pair[0].abs_diff(pair[1]) == 1);
+    let years = numbers.len() >= 2 && in_row && numbers.iter().all(|year| (1800..2200).contains(year));
+    if years { numbers.len() } else { 0 }
+}
+
+/// Without a typed column that could tell.
+fn by_words(
+    lines: &Lines,
+    no: usize,
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> f64 {
+    let names = lines.values(no, reader, window);
+    let kinds = lines.kinds(no);
+    let filled = names.iter().filter(|name| !name.is_empty()).count();
+    if filled == 0 || kinds.iter().any(|kind| kind.class().is_some() && *kind != Kind::Boolean) {
+        return -3.0;
+    }
+    // A header without a line below it has words alone to speak for it.
+    let mut weight: f64 = 0.5;
+    weight += if filled == names.len() { 0.5 } else { -0.5 };
+    let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        weight -= 1.5;
+    }
+    if names.iter().any(|name| name.len() > 60) {
+        weight -= 2.0;
+    }
+    let words = names.iter().filter(|name| has_word(name)).count();
+    weight += 1.5 * words.min(2) as f64;
+    weight += names.iter().filter(|name| is_identifier(name)).count().min(2) as f64 * 0.5;
+    weight + against_body(lines, no, &names, classes, reader, window)
+}
+
+fn has_word(name: &str) -> bool {
+    let mut parts = name.split(|c: char| !c.is_alphabetic()).filter(|part| !part.is_empty());
+    name.len() <= 40 && parts.any(|part| WORDS.iter().any(|word| part.eq_ignore_ascii_case(word)))
+}
+
+/// `first_name`, `FirstName`: words that are joined.
+fn is_identifier(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let camel =
+        name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    plain && (name.contains('_') || camel)
+}
+
+/// Names compared with the columns below: a name does not come again as a value, and does not look like one.
+fn against_body(
+    lines: &Lines,
+    no: usize,
+    names: &[String],
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> f64 {
+    let mut bodies: Vec<Vec<String>> = vec![Vec::new(); names.len()];
+    for below in (no + 1..lines.len()).take(COMPARED_LINES) {
+        let values = lines.values(below, reader, window);
+        if values.len() == names.len() {
+            for (body, value) in bodies.iter_mut().zip(values) {
+                body.push(value);
+            }
+        }
+    }
+    let mut weight = 0.0;
+    for ((name, body), class) in names.iter().zip(&mut bodies).zip(classes) {
+        if name.is_empty() || body.is_empty() || class.is_some() {
+            continue;
+        }
+        let again = body.contains(name);
+        let same_length = body.len() > 2 && body.iter().all(|value| value.len() == body[0].len());
+        let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
+        let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
+        body.sort_unstable();
+        let values = body.len();
+        body.dedup();
+        if again {
+            weight -= 2.0;
+        } else {
+            weight += if body.len() * 2 <= values && values > 3 { 0.7 } else { 0.0 };
+            weight += if same_length && body[0].len() != name.len() { 1.0 } else { 0.0 };
+            weight += if case_differs { 0.7 } else { 0.0 };
+        }
+    }
+    weight
+}
+
+/// The names of the columns from their header lines, `width` of them at least.
+pub(super) fn names(
+    lines: &Lines,
+    header: std::ops::Range<usize>,
+    width: usize,
+    reader: &mut Reader,
+    window: &Window,
+) -> Vec<String> {
+    let mut names: Vec<String> = vec![String::new(); if header.is_empty() { 0 } else { width }];
+    for no in header {
+        let mut values = lines.values(no, reader, window);
+        if let Some(otherwise) = otherwise(lines, no, width, reader, window) {
+            values = otherwise;
+        }
+        if let (true, Some(quote)) = (lines.lines[no].broken, reader.dialect.quote) {
+            values.iter_mut().for_each(|value| *value = value.trim_matches(char::from(quote)).to_owned());
+        }
+        // A delimiter too many leaves a field without a name.
+        while let Some(empty) = values.iter().rposition(String::is_empty).filter(|_| values.len() > width) {
+            values.remove(empty);
+        }
+        if values.len() + 1 == width && numbers_rows(lines, no, reader, window) {
+            values.insert(0, String::new());
+        }
+        names.resize(names.len().max(values.len()), String::new());
+        for (name, value) in names.iter_mut().zip(values) {
+            if !value.is_empty() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(&value);
+        }
+    }
+    names
+}
+
+/// The fields of a line that another delimiter cuts into as many as the table has columns.
+pub(super) fn cut_otherwise(
+    lines: &Lines,
+    no: usize,
+    width: usize,
+    reader: &Reader,
+    window: &Window,
+) -> Option<(Vec<String>, Vec<Kind>)> {
+    let line = lines.lines.get(no).filter(|line| line.width * 2 <= width.max(3))?;
+    let bytes = window.text.get(line.start..line.start + line.length)?;
+    let own = &reader.dialect.delimiter;
+    [",", ";", "\t", "|", ", ", " "].iter().filter(|delimiter| *delimiter != own).find_map(|delimiter| {
+        let dialect = Dialect { delimiter: (*delimiter).to_owned(), eol: None, ..reader.dialect.clone() };
+        let mut record = Record::default();
+        let Next::Record { .. } = Cells::new(&dialect).ok()?.read(bytes, true, &mut record) else {
+            return None;
+        };
+        let values = record.values().map(|value| String::from_utf8_lossy(value).trim().to_owned());
+        // Titles have blanks too, and now and then as many as the table.
+        let enough = if *delimiter == " " { 4 } else { 2 };
+        let fits = record.len() == width && width >= enough;
+        fits.then(|| (values.collect(), record.values().map(kind).collect()))
+    })
+}
+
+/// The names in a line that another delimiter cuts.
+pub(super) fn otherwise(
+    lines: &Lines,
+    no: usize,
+    width: usize,
+    reader: &Reader,
+    window: &Window,
+) -> Option<Vec<String>> {
+    let (names, kinds) = cut_otherwise(lines, no, width, reader, window)?;
+    kinds.iter().all(|kind| *kind == Kind::Text).then_some(names)
+}
+
+/// The lines below begin with 1, 2, 3: a column that R writes without a name.
+fn numbers_rows(lines: &Lines, header: usize, reader: &mut Reader, window: &Window) -> bool {
+    let below = header + 1..lines.len().min(header + 4);
+    !below.is_empty()
+        && below.enumerate().all(|(at, no)| {
+            lines.values(no, reader, window).first().is_some_and(|value| *value == (at + 1).to_string())
+        })
+}

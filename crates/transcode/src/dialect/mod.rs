@@ -1,0 +1,365 @@
+//! The dialect of a delimited file, found from a sample of its bytes.
+//!
+//! What enters is up to three windows of the file (head, middle, tail) and what options have fixed; what
+//! leaves is a [`Finding`]: encoding, dialect, where the table begins and ends, its header, and what speaks
+//! for all this. Any bytes have a finding; refused is UTF-32 alone. Values are never shown in evidence.
+//!
+//! In the order of the flow: [`encoding`](self) from the bytes; line endings; every candidate dialect scored
+//! by the bits it takes to write the sample down under it (row patterns and cell types together, after van
+//! den Burg, Nazábal and Sutton, 2019); what the score leaves open settled by rules; the table's place in
+//! the file; NULL spellings. `docs/decisions/2026-11-21-dialect.md` has the reasons.
+
+mod candidates;
+mod describe;
+mod encoding;
+mod eol;
+mod footer;
+mod header;
+mod nulls;
+mod rank;
+mod regions;
+mod rows;
+mod score;
+mod settle;
+mod table;
+mod types;
+mod windows;
+
+pub use encoding::Encoding;
+
+use describe::grouped;
+use eol::Endings;
+use howdah_model::{Dialect, Eol, Escape, Result};
+use nulls::Spellings;
+use regions::{Cut, Regions};
+use rows::Reader;
+use windows::Windows;
+
+/// How much to read at the head, in the middle and at the tail of a file. A file of up to three times as much
+/// is better given whole.
+pub const WINDOW_BYTES: usize = 128 << 10;
+
+/// Windows of a file's plain bytes (decompressed, not recoded).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample<'a> {
+    /// From byte 0 on.
+    pub head: &'a [u8],
+    /// From anywhere behind the head; may be empty.
+    pub middle: &'a [u8],
+    /// The last bytes, not overlapping the head; may be empty.
+    pub tail: &'a [u8],
+    /// The head is all of the file; the other windows are not looked at.
+    pub whole: bool,
+    /// The file's length, if known. Without it nothing is cut off at the end of a file that is not whole.
+    pub size_bytes: Option<u64>,
+}
+
+impl<'a> Sample<'a> {
+    /// A file that is all there.
+    pub fn of_whole(bytes: &'a [u8]) -> Sample<'a> {
+        Sample { head: bytes, whole: true, size_bytes: Some(bytes.len() as u64), ..Sample::default() }
+    }
+}
+
+/// What options have fixed; the rest is found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Between fields.
+    pub delimiter: Option<String>,
+    /// `Some(None)`: there are no quotes.
+    pub quote: Option<Option<u8>>,
+    /// How a quote becomes a datum.
+    pub escape: Option<Escape>,
+    /// What ends records.
+    pub eol: Option<Eol>,
+    /// Spellings of NULL.
+    pub nulls: Option<Vec<String>>,
+    /// There is a header, or none.
+    pub header: Option<bool>,
+    /// A name that PostgreSQL or the WHATWG knows.
+    pub encoding: Option<String>,
+}
+
+/// What the data cannot tell, and the option that does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsure {
+    /// In words, lower case, no full stop.
+    pub what: String,
+    /// The option's name.
+    pub option: &'static str,
+}
+
+/// The table's place in a file, in bytes from its beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte of the first data record.
+    pub start_byte: u64,
+    /// One past the last data record, where something follows that is no data; `None`: the end of the file.
+    pub end_byte: Option<u64>,
+    /// The first byte of a second table, its title included.
+    pub second_table_byte: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// How characters are written.
+    pub encoding: Encoding,
+    /// How records and fields are written.
+    pub dialect: Dialect,
+    /// The chance that the dialect is right, above 0 and at most 1.
+    pub probability: f64,
+    /// What speaks for it, a line each.
+    pub evidence: Vec<String>,
+    /// The next best dialect that cuts the data otherwise, and its chance.
+    pub runner_up: Option<(Dialect, f64)>,
+    /// What cannot be told.
+    pub unsure: Vec<Unsure>,
+    /// Records of the header; 0 without one.
+    pub header_rows: u32,
+    /// The names in the header, those of several records joined by a space; empty without a header.
+    pub names: Vec<String>,
+    /// Fields of a record; 0 if there are no records.
+    pub width: usize,
+    /// Records before the header (or before the data), blank ones included.
+    pub preamble_records: u64,
+    /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
+    pub footer_records: u64,
+    /// Where the table is, in the file's plain bytes.
+    pub plain: Span,
+    /// Where the table is in what [`to_utf8`](crate::encode::to_utf8) makes of the file; the same as `plain`
+    /// if the file is UTF-8. Of a file that is not UTF-8 and was not seen whole, `end_byte` is `None`: cut the
+    /// plain bytes there, and recode what is left.
+    pub utf8: Span,
+    /// A second table begins here: the byte of `utf8` for a recoded file, else of `plain`.
+    pub second_table: Option<u64>,
+}
+
+impl Finding {
+    /// Where the engine finds the table: in UTF-8 if the file is recoded before it is split, else in its
+    /// plain bytes.
+    pub fn span(&self) -> Span {
+        if self.encoding.recoded { self.utf8 } else { self.plain }
+    }
+}
+
+/// Finds the dialect. The same bytes give the same finding.
+///
+/// # Errors
+/// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32.
+pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
+    let encoding = encoding::find(sample, given.encoding.as_deref())?;
+    let windows = Windows::new(sample, &encoding.encoding);
+    let mut finding = Finding {
+        encoding: encoding.encoding,
+        dialect: chosen(given),
+        probability: 1.0,
+        evidence: encoding.evidence.into_iter().collect(),
+        runner_up: None,
+        unsure: encoding.unsure.into_iter().collect(),
+        header_rows: 0,
+        names: Vec::new(),
+        width: 0,
+        preamble_records: 0,
+        footer_records: 0,
+        plain: Span::default(),
+        utf8: Span::default(),
+        second_table: None,
+    };
+    // What is given must make a dialect, whatever the data.
+    Reader::new(&finding.dialect)?;
+    if windows.all().all(|window| window.text.trim_ascii().is_empty()) {
+        finding.place_nothing(&windows);
+        return Ok(finding);
+    }
+    finding.find_dialect(&windows, given);
+    finding.find_table(&windows, given)?;
+    Ok(finding)
+}
+
+/// The dialect of RFC 4180 but for what is given.
+fn chosen(given: &Given) -> Dialect {
+    let csv = Dialect::csv();
+    Dialect {
+        delimiter: given.delimiter.clone().unwrap_or(csv.delimiter),
+        quote: given.quote.unwrap_or(csv.quote),
+        escape: given.escape.unwrap_or(csv.escape),
+        eol: given.eol.or(csv.eol),
+        nulls: given.nulls.clone().unwrap_or(csv.nulls),
+        ..csv
+    }
+}
+
+impl Finding {
+    fn place_nothing(&mut self, windows: &Windows) {
+        let end = windows.head.plain_byte(windows.head.text.len()).unwrap_or(0);
+        self.plain = Span { start_byte: end, ..Span::default() };
+        self.utf8 = Span { start_byte: windows.head.text.len() as u64, ..Span::default() };
+        self.evidence.push("the file holds no records".to_owned());
+    }
+
+    fn find_dialect(&mut self, windows: &Windows, given: &Given) {
+        let endings = Endings::of_text(windows.all());
+        let eol = given.eol.or(endings.only());
+        let mut given = given.clone();
+        if given.delimiter.is_none() {
+            given.delimiter = declared_delimiter(&windows.head.text);
+        }
+        let ranked = rank::rank(windows, &given, eol);
+        let (probability, runner_up) = rank::chance(&ranked);
+        self.probability = probability;
+        if let Some(best) = ranked.first() {
+            self.dialect = best.dialect.clone();
+            let (regular, records) = (best.score.regular as u64, best.score.records as u64);
+            self.evidence.push(format!(
+                "{} of {} records in the sample have {} fields; {} of the columns hold numbers, days or the like",
+                grouped(regular),
+                grouped(records),
+                best.score.width,
+                best.score.typed_columns
+            ));
+        }
+        settle::settle(&mut self.dialect, windows, &given);
+        if let Some((other, chance)) = &runner_up {
+            self.evidence.push(format!(
+                "next best: {} ({:.0} %)",
+                describe::dialect(&Dialect { nulls: vec![String::new()], ..other.clone() }, 0),
+                chance * 100.0
+            ));
+            if probability < 0.8 {
+                self.unsure.push(describe::unsure(&self.dialect, other));
+            }
+        }
+        self.runner_up = runner_up;
+    }
+
+    fn find_table(&mut self, windows: &Windows, given: &Given) -> Result<()> {
+        let mut reader = Reader::new(&self.dialect)?;
+        let mut cut = Cut::new(&mut reader, windows);
+        if self.dialect.eol.is_none() && given.eol.is_none() {
+            let usual = table::usual_width(cut.all());
+            self.dialect.eol = eol::settle(cut.with_windows(windows), usual);
+            reader = Reader::new(&self.dialect)?;
+            cut = Cut::new(&mut reader, windows);
+        }
+        let mut regions = regions::find(&cut, windows, &mut reader, given.header);
+        let data = regions.start + regions.header_lines;
+        let marked: Vec<_> = cut
+            .with_windows(windows)
+            .zip([data, 0, 0])
+            .map(|((lines, window), from)| (lines, window, from))
+            .collect();
+        self.dialect.comment = settle::comment(&marked, regions.width);
+        self.find_nulls(&cut, &regions, windows, given, &mut reader);
+        self.place(&cut, &mut regions, windows);
+        let header = regions.start..regions.start + regions.header_lines;
+        self.names = header::names(&cut.head, header, regions.width, &mut reader, &windows.head);
+        self.width = regions.width.max(self.names.len());
+        self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
+        self.preamble_records = regions.start as u64;
+        self.footer_records = regions.footer_lines as u64;
+        self.explain(&regions);
+        Ok(())
+    }
+
+    fn find_nulls(
+        &mut self,
+        cut: &Cut,
+        regions: &Regions,
+        windows: &Windows,
+        given: &Given,
+        reader: &mut Reader,
+    ) {
+        if let Some(nulls) = &given.nulls {
+            self.dialect.nulls.clone_from(nulls);
+            return;
+        }
+        let data = regions.start + regions.header_lines;
+        let profile = cut.profile(regions.width, data, regions.end);
+        let mut spellings = Spellings::default();
+        for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
+            let range = match no {
+                0 => data..regions.end.unwrap_or(lines.len()).max(data),
+                _ => 0..lines.len(),
+            };
+            spellings.add(lines, range, &profile, reader, window);
+        }
+        let copy_text = self.dialect.quote.is_none() && self.dialect.escape == Escape::Backslash;
+        let (nulls, unsure) = spellings.settle(copy_text);
+        self.dialect.nulls = nulls;
+        self.unsure.extend(unsure);
+    }
+
+    /// Lines to bytes.
+    fn place(&mut self, cut: &Cut, regions: &mut Regions, windows: &Windows) {
+        let (lines, head) = (&cut.head.lines, &windows.head);
+        let mut data = regions.start + regions.header_lines;
+        // A line drawn below the header and blank ones are no data, except where a record may be blank.
+        while lines.get(data).is_some_and(|line| line.ruled || (line.is_blank() && regions.width > 1)) {
+            data += 1;
+        }
+        regions.end = regions.end.map(|end| end.max(data));
+        let read_bytes = lines.last().map_or(0, |line| line.start + line.length);
+        let start_of = |no: usize| lines.get(no).map_or(read_bytes, |line| line.start);
+        let shift = if self.encoding.recoded { 0 } else { self.encoding.bom_bytes as u64 };
+        let is_utf8 = self.encoding.name == "UTF8";
+        let utf8 = |text_byte: usize| text_byte as u64 + if is_utf8 { shift } else { 0 };
+        let place = |no: usize| (head.plain_byte(start_of(no)).unwrap_or(0), utf8(start_of(no)));
+        (self.plain.start_byte, self.utf8.start_byte) = place(data);
+        if let Some((plain, utf8)) = regions.end.map(place) {
+            (self.plain.end_byte, self.utf8.end_byte) = (Some(plain), Some(utf8));
+        }
+        if let Some((plain, utf8)) = regions.second.map(place) {
+            (self.plain.second_table_byte, self.utf8.second_table_byte) = (Some(plain), Some(utf8));
+        }
+        if let Some((no, window)) = regions.tail_end.zip(windows.tail.as_ref()) {
+            let end = cut.tail.lines.get(no).and_then(|line| window.plain_byte(line.start));
+            self.plain.end_byte = end;
+            self.utf8.end_byte = end.filter(|_| is_utf8);
+        }
+        self.second_table = self.span().second_table_byte;
+    }
+
+    fn explain(&mut self, regions: &Regions) {
+        if regions.start > 0 {
+            self.evidence.push(format!(
+                "{} before the table have another shape than its records",
+                lines(regions.start)
+            ));
+        }
+        if let Some(weight) = regions.header_weight {
+            self.evidence.push(match regions.header_lines {
+                0 => "the first record looks like the others: no header".to_owned(),
+                1 => "the first record differs from those below it: a header".to_owned(),
+                many => format!("the first {many} records differ from those below them: a header"),
+            });
+            if weight.abs() < 1.0 {
+                let what = if regions.header_lines > 0 { "be data" } else { "be a header" };
+                let what = format!("the first record may {what}: all columns hold text");
+                self.unsure.push(Unsure { what, option: "--header" });
+            }
+        }
+        if regions.footer_lines > 0 {
+            self.evidence
+                .push(format!("{} at the end are blank, totals or notes", lines(regions.footer_lines)));
+        }
+        if let Some(byte) = self.plain.second_table_byte {
+            self.evidence.push(format!("a second table begins at byte {byte}"));
+        }
+    }
+}
+
+fn lines(count: usize) -> String {
+    if count == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(count as u64)) }
+}
+
+/// The first line that spreadsheets write and read: `sep=;`.
+fn declared_delimiter(head: &[u8]) -> Option<String> {
+    let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
+    let declared = std::str::from_utf8(line.trim_ascii_end()).ok()?;
+    let declared = declared.strip_prefix("sep=").or_else(|| declared.strip_prefix("SEP="))?;
+    (declared.chars().count() == 1 && !matches!(declared, "\"" | "'")).then(|| declared.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

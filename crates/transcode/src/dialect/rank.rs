@@ -1,0 +1,127 @@
+//! Candidates in the order of their scores, and what the distances between them say about chance.
+
+use super::Given;
+use super::candidates::candidates;
+use super::score::{Score, score, text_bits};
+use super::windows::{Window, Windows};
+use howdah_model::{Dialect, Eol};
+
+/// A dialect with its score.
+#[derive(Debug, Clone)]
+pub(super) struct Ranked {
+    pub(super) dialect: Dialect,
+    pub(super) score: Score,
+    doubt: f64,
+    /// Halvings of the odds: bits and doubt, on one scale.
+    halvings: f64,
+}
+
+/// All candidates are scored on so much of the head, and half as much of each other place: enough for a few
+/// hundred records, and 40 candidates take some 20 ms.
+const EXCERPT_BYTES: usize = 24 << 10;
+
+/// The best ones are scored again on everything.
+const FINALISTS: usize = 5;
+
+/// All candidates, the best first; never empty.
+pub(super) fn rank(windows: &Windows, given: &Given, eol: Option<Eol>) -> Vec<Ranked> {
+    let excerpts = excerpts(windows);
+    let seen_bytes = |windows: &[Window]| -> usize { windows.iter().map(|w| w.text.len() - w.from).sum() };
+    let all_bytes: usize = windows.all().map(|window| window.text.len() - window.from).sum();
+    let candidates = candidates(&excerpts, given, eol);
+    let mut ranked = ranked(candidates.iter().map(|c| (&c.dialect, c.doubt, c.weak)), &excerpts);
+    if seen_bytes(&excerpts) < all_bytes && ranked.len() > 1 {
+        let everything: Vec<Window> = windows.all().map(Window::borrow).collect();
+        ranked.truncate(FINALISTS);
+        let finalists: Vec<(Dialect, f64)> = ranked.into_iter().map(|one| (one.dialect, one.doubt)).collect();
+        // Nothing is weak any more: what was, has been left behind.
+        return self::ranked(finalists.iter().map(|(dialect, doubt)| (dialect, *doubt, false)), &everything);
+    }
+    ranked
+}
+
+fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, windows: &[Window]) -> Vec<Ranked> {
+    let baseline: f64 = windows.iter().map(|window| text_bits(&window.text[window.from..])).sum();
+    let scale = scale(baseline);
+    let mut all: Vec<Ranked> = candidates
+        .filter_map(|(dialect, doubt, weak)| Some((dialect, doubt, weak, score(dialect, windows)?)))
+        .filter(|(_, _, weak, score)| !weak || is_believable(score))
+        // A delimiter that delimits nothing is none.
+        .filter(|(dialect, _, _, score)| score.width > 1 || dialect.delimiter.is_empty())
+        .map(|(dialect, doubt, _, score)| {
+            let halvings = score.bits / scale + doubt;
+            Ranked { dialect: dialect.clone(), score, doubt, halvings }
+        })
+        .collect();
+    all.sort_by(|a, b| a.halvings.total_cmp(&b.halvings));
+    all
+}
+
+/// Bits that halve the odds. Cells are not independent, so the more of them the less does each say: the root
+/// of what the sample takes as text.
+fn scale(baseline_bits: f64) -> f64 {
+    (baseline_bits.max(1.0).sqrt() / 4.0).max(1.0)
+}
+
+/// What text is full of delimits only where the cells are no text, or many.
+fn is_believable(score: &Score) -> bool {
+    let regular = score.regular * 10 >= score.records * 8;
+    score.typed_columns > 0 || (score.width > 2 && regular)
+}
+
+/// The chance that the first one is right, and the first one that is really another.
+pub(super) fn chance(ranked: &[Ranked]) -> (f64, Option<(Dialect, f64)>) {
+    let Some(best) = ranked.first() else { return (1.0, None) };
+    let odds = |one: &Ranked| (best.halvings - one.halvings).exp2();
+    let others = || {
+        ranked[1..].iter().filter(|one| {
+            let same_cut = one.dialect.delimiter.trim_matches(' ')
+                == best.dialect.delimiter.trim_matches(' ')
+                && one.score.width == best.score.width
+                && (one.score.bits - best.score.bits).abs() < best.score.bits / 500.0;
+            !same_cut
+        })
+    };
+    let sum = 1.0 + others().map(odds).sum::<f64>();
+    let second = others().next().map(|one| (one.dialect.clone(), odds(one) / sum));
+    (1.0 / sum, second)
+}
+
+/// Pieces from the head, the middle and the tail.
+fn excerpts<'w>(windows: &'w Windows) -> Vec<Window<'w>> {
+    let mut excerpts = vec![windows.head.begin(EXCERPT_BYTES)];
+    let half = EXCERPT_BYTES / 2;
+    let length = windows.head.text.len();
+    if length > EXCERPT_BYTES && windows.head.at_end {
+        excerpts.extend(windows.head.part(length / 2, half));
+        excerpts.extend(windows.head.part(length.saturating_sub(half), half));
+    }
+    excerpts.extend(windows.middle.as_ref().and_then(|window| window.part(window.from, half)));
+    excerpts.extend(
+        windows
+            .tail
+            .as_ref()
+            .and_then(|window| window.part(window.text.len().saturating_sub(half).max(window.from), half)),
+    );
+    excerpts
+}
+
+impl Window<'_> {
+    fn borrow(&self) -> Window<'_> {
+        self.view(0, self.text.len())
+    }
+
+    fn begin(&self, bytes: usize) -> Window<'_> {
+        self.view(0, bytes.min(self.text.len()))
+    }
+
+    /// From the first line ending behind `from` on; nothing if that is not there, or already seen.
+    fn part(&self, from: usize, bytes: usize) -> Option<Window<'_>> {
+        let from = from.max(self.from);
+        let mut part = self.view(from, (from + bytes).min(self.text.len()));
+        if from > self.from {
+            part.skip_to_record();
+        }
+        (part.from < part.text.len()).then_some(part)
+    }
+}

@@ -1,0 +1,331 @@
+//! Where in a file the table is: behind titles and metadata, below its header, before totals, footnotes and
+//! a second table.
+//!
+//! One record of another shape is pollution, never a border: a border needs lines on its far side that
+//! agree with one another and not with the table, or the end of the file close by.
+
+use super::footer;
+use super::header::{self, HEADER_LINES_MAX};
+use super::rows::Reader;
+use super::table::{Line, Lines, Profile, agreement, usual_width};
+use super::types::{Class, Kind};
+use super::windows::{Window, Windows};
+
+/// What was found. Numbers are those of lines: in the head, and for `tail_end` in the tail.
+#[derive(Debug, Clone)]
+pub(super) struct Regions {
+    pub(super) width: usize,
+    /// The first line of the table: its header, or its first record.
+    pub(super) start: usize,
+    pub(super) header_lines: usize,
+    /// How sure the header is; `None` if it was given.
+    pub(super) header_weight: Option<f64>,
+    /// The first line of the head that is no data any more.
+    pub(super) end: Option<usize>,
+    /// The same for the tail.
+    pub(super) tail_end: Option<usize>,
+    pub(super) second: Option<usize>,
+    pub(super) footer_lines: usize,
+}
+
+/// All windows cut into lines.
+pub(super) struct Cut {
+    pub(super) head: Lines,
+    pub(super) middle: Lines,
+    pub(super) tail: Lines,
+}
+
+impl Cut {
+    pub(super) fn new(reader: &mut Reader, windows: &Windows) -> Cut {
+        let mut read =
+            |window: Option<&Window>| window.map(|window| Lines::read(reader, window)).unwrap_or_default();
+        Cut {
+            head: read(Some(&windows.head)),
+            middle: read(windows.middle.as_ref()),
+            tail: read(windows.tail.as_ref()),
+        }
+    }
+
+    /// The lines of each window together with it.
+    pub(super) fn with_windows<'a, 'w>(
+        &'a self,
+        windows: &'a Windows<'w>,
+    ) -> impl Iterator<Item = (&'a Lines, &'a Window<'w>)> + Clone {
+        let pairs = [
+            Some((&self.head, &windows.head)),
+            windows.middle.as_ref().map(|window| (&self.middle, window)),
+            windows.tail.as_ref().map(|window| (&self.tail, window)),
+        ];
+        pairs.into_iter().flatten()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Line> {
+        self.head.lines.iter().chain(&self.middle.lines).chain(&self.tail.lines)
+    }
+
+    /// The columns' kinds, in the head from line `from` on to `end`, and in the later windows.
+    pub(super) fn profile(&self, width: usize, from: usize, end: Option<usize>) -> Profile {
+        let mut profile = Profile::new(width);
+        profile.add(&self.head, from..end.unwrap_or(self.head.len()));
+        if end.is_none() {
+            profile.add(&self.middle, 0..self.middle.len());
+            profile.add(&self.tail, 0..self.tail.len());
+        }
+        profile
+    }
+}
+
+/// Finds the regions. `given_header` says whether there is a header, if that is known.
+pub(super) fn find(cut: &Cut, windows: &Windows, reader: &mut Reader, given_header: Option<bool>) -> Regions {
+    let usual = usual_width(cut.all());
+    let width = first_width(&cut.head, usual);
+    let start = start(&cut.head, width);
+    let mut regions = Regions {
+        width,
+        start,
+        header_lines: 0,
+        header_weight: None,
+        end: None,
+        tail_end: None,
+        second: None,
+        footer_lines: 0,
+    };
+    regions.find_header(cut, windows, reader, given_header);
+    regions.find_other_header(cut, windows, reader, given_header);
+    let data = regions.start + regions.header_lines;
+    regions.second = second_table(&cut.head, width, data, reader, &windows.head);
+    regions.end = regions.second;
+    if regions.second.is_some() && regions.start == start {
+        // The lines of the second table have spoken about the header of the first one.
+        regions.find_header(cut, windows, reader, given_header);
+        regions.find_other_header(cut, windows, reader, given_header);
+    }
+    let data = regions.start + regions.header_lines;
+    let head_ends = windows.head.at_end || regions.second.is_some();
+    if head_ends {
+        let end = regions.end.unwrap_or(cut.head.len());
+        let profile = cut.profile(width, data, Some(end));
+        let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head);
+        regions.footer_lines = end - found;
+        regions.end = (found < cut.head.len()).then_some(found);
+    } else if let Some(window) = windows.tail.as_ref() {
+        let profile = cut.profile(width, data, None);
+        let found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window);
+        regions.footer_lines = cut.tail.len() - found;
+        regions.tail_end = (found < cut.tail.len()).then_some(found);
+    }
+    regions
+}
+
+impl Regions {
+    fn find_header(&mut self, cut: &Cut, windows: &Windows, reader: &mut Reader, given: Option<bool>) {
+        (self.header_lines, self.header_weight) = (0, None);
+        if given == Some(false) || self.start >= cut.head.len() {
+            return;
+        }
+        let stop = self.end.unwrap_or(cut.head.len()).min(self.start + HEADER_LINES_MAX);
+        let mut no = self.start;
+        while no < stop {
+            let line = &cut.head.lines[no];
+            let profile = cut.profile(self.width, no + 1, self.end);
+            let sparse_first = no == self.start && is_spread(line, self.width);
+            let verdict = header::verdict(&cut.head, no, &profile, reader, &windows.head);
+            let first = no == self.start;
+            if first {
+                self.header_weight = given.is_none().then_some(verdict.weight);
+            }
+            let more = if first {
+                verdict.is_header() || given == Some(true)
+            } else {
+                verdict.by_types && is_full_header(line, self.width, verdict.weight)
+            };
+            let spans = sparse_first && no + 1 < stop && !cut.head.lines[no + 1].is_blank();
+            let names = more || (first && spans && self.names_follow(cut, windows, reader, no + 1));
+            if !names {
+                break;
+            }
+            no += 1;
+            // Names above names: what spans columns stands above what names them.
+            if first && !verdict.by_types && !spans {
+                break;
+            }
+        }
+        self.header_lines = no - self.start;
+    }
+
+    /// A header that another delimiter cuts stands above the first record.
+    fn find_other_header(&mut self, cut: &Cut, windows: &Windows, reader: &Reader, given: Option<bool>) {
+        let Some(above) = self.start.checked_sub(1) else { return };
+        let wanted = self.header_lines == 0 && given != Some(false);
+        if wanted && header::otherwise(&cut.head, above, self.width, reader, &windows.head).is_some() {
+            (self.start, self.header_lines) = (above, 1);
+        }
+    }
+
+    fn names_follow(&self, cut: &Cut, windows: &Windows, reader: &mut Reader, no: usize) -> bool {
+        let profile = cut.profile(self.width, no + 1, self.end);
+        header::verdict(&cut.head, no, &profile, reader, &windows.head).is_header()
+    }
+}
+
+/// A further header line is sure: text where the columns are typed, and little of it missing.
+fn is_full_header(line: &Line, width: usize, weight: f64) -> bool {
+    weight > 0.0 && line.width == width && line.filled * 2 >= width && (weight >= 3.0 || line.filled == width)
+}
+
+/// Filled here and there: a line that spans columns.
+fn is_spread(line: &Line, width: usize) -> bool {
+    line.width == width && !line.left && line.filled < width && line.filled > 0
+}
+
+/// The width of the first table: that of the most lines, or that of a whole table that stands before these.
+fn first_width(lines: &Lines, usual: usize) -> usize {
+    let mut at = 0;
+    while at < lines.len() {
+        let line = &lines.lines[at];
+        let run =
+            lines.lines[at..].iter().take_while(|next| next.width == line.width && !next.is_blank()).count();
+        if line.width == usual && run > 1 && !line.is_blank() {
+            return usual;
+        }
+        let mut profile = Profile::new(line.width);
+        profile.add(lines, at + 1..at + run);
+        let typed = profile.classes().iter().flatten().count();
+        let (_, text) = agreement(lines.kinds(at), &profile.classes());
+        let enough = if line.width > 2 { 3 } else { 8 };
+        if line.width > 1 && run >= enough && typed > 0 && text * 2 >= typed && line.filled > 1 {
+            return line.width;
+        }
+        at += run.max(1);
+    }
+    usual
+}
+
+/// The first line of the table.
+fn start(lines: &Lines, width: usize) -> usize {
+    let body: Vec<usize> =
+        lines.lines.iter().filter(|line| line.width == width).map(|line| line.filled).collect();
+    let usual_filled = median(body);
+    let is_sparse = |line: &Line| line.left && line.filled * 2 <= usual_filled;
+    let near = width.div_ceil(4);
+    for (no, line) in lines.lines.iter().enumerate() {
+        if line.is_blank() {
+            continue;
+        }
+        if line.marked && (line.width != width || is_sparse(line) || width == 1) {
+            continue;
+        }
+        if line.width == width && (width == 1 || !is_sparse(line)) {
+            return no;
+        }
+        let next = lines.lines[no + 1..].iter().find(|next| !next.is_blank());
+        let leads = next.is_some_and(|next| next.width == width && !is_sparse(next));
+        let near = line.width.abs_diff(width) <= near && line.filled * 5 >= width * 3;
+        // Names may be more than the fields of most records, titles hardly ever.
+        let wider = line.width > width && is_all_text(lines.kinds(no));
+        if line.width > 1 && width > 1 && leads && (near || wider) {
+            return no;
+        }
+    }
+    lines.lines.iter().position(|line| !line.is_blank()).unwrap_or(lines.len())
+}
+
+fn median(mut numbers: Vec<usize>) -> usize {
+    numbers.sort_unstable();
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0)
+}
+
+/// So many lines beyond a border are looked at.
+const BEYOND_LINES: usize = 8;
+
+/// The first line of a second table, its title included.
+fn second_table(
+    lines: &Lines,
+    width: usize,
+    data: usize,
+    reader: &mut Reader,
+    window: &Window,
+) -> Option<usize> {
+    let header = data.checked_sub(1).map(|no| lines.values(no, reader, window)).unwrap_or_default();
+    let (mut profile, mut added) = (Profile::new(width), data);
+    for no in data + 1..lines.len() {
+        let (line, before) = (&lines.lines[no], &lines.lines[no - 1]);
+        if line.is_blank() {
+            continue;
+        }
+        // Cheap before thorough: only odd lines are borders.
+        let odd = before.is_blank() || line.width != width || is_all_text(lines.kinds(no));
+        if !odd {
+            continue;
+        }
+        profile.add(lines, added..no);
+        added = no;
+        let classes = profile.classes();
+        let beyond: Vec<usize> =
+            (no..lines.len()).filter(|no| !lines.lines[*no].is_blank()).take(BEYOND_LINES).collect();
+        let border = if line.width == width {
+            let values = lines.values(no, reader, window);
+            names_again(lines, no, &beyond, &classes, before.is_blank()) && values != header
+        } else {
+            is_border(lines, &beyond, width, &classes, before.is_blank())
+        };
+        if border {
+            return Some(no);
+        }
+    }
+    None
+}
+
+fn is_all_text(kinds: &[Kind]) -> bool {
+    kinds.iter().all(|kind| *kind == Kind::Text)
+}
+
+/// A line of the table's width that is text wherever the table and the lines below are not.
+fn names_again(
+    lines: &Lines,
+    no: usize,
+    beyond: &[usize],
+    classes: &[Option<Class>],
+    behind_blank: bool,
+) -> bool {
+    let mut below = Profile::new(classes.len());
+    beyond.iter().skip(1).for_each(|no| below.add(lines, *no..*no + 1));
+    let (same_below, text_below) = agreement(lines.kinds(no), &below.classes());
+    if same_below > 0 || text_below == 0 {
+        return false;
+    }
+    let (same, text) = agreement(lines.kinds(no), classes);
+    let typed = classes.iter().flatten().count();
+    let enough = if behind_blank { 1 } else { 2 };
+    is_all_text(lines.kinds(no)) && same == 0 && text >= enough && text == typed
+}
+
+/// Lines that agree with one another, and not with the table.
+fn is_border(
+    lines: &Lines,
+    beyond: &[usize],
+    width: usize,
+    classes: &[Option<Class>],
+    behind_blank: bool,
+) -> bool {
+    let other = usual_width(beyond.iter().map(|no| &lines.lines[*no]).filter(|line| line.width > 1));
+    let agree = beyond.iter().filter(|no| lines.lines[**no].width == other).count();
+    if other == width || other < 2 {
+        let (fits, names) = fits(lines, beyond, width, classes);
+        // The second table may have the width of the first one, below a title.
+        return behind_blank && names && !fits;
+    }
+    if behind_blank {
+        return agree >= 2 && agree * 10 >= beyond.len() * 6;
+    }
+    let first_is_text = beyond.first().is_some_and(|no| is_all_text(lines.kinds(*no)));
+    agree == beyond.len() && (agree >= 5 || (agree >= 2 && first_is_text))
+}
+
+/// Whether the first full line is a record of the table, and whether it is names.
+fn fits(lines: &Lines, beyond: &[usize], width: usize, classes: &[Option<Class>]) -> (bool, bool) {
+    let Some(full) = beyond.iter().find(|no| lines.lines[**no].width == width) else { return (false, false) };
+    let last = beyond.last() == Some(full);
+    let (same, text) = agreement(lines.kinds(*full), classes);
+    (same > 0 || text == 0, !last && text > 0 && is_all_text(lines.kinds(*full)))
+}

@@ -1,0 +1,219 @@
+//! The records of a window under a dialect, read so that one stray quote cannot swallow the rest.
+//!
+//! [`Cells`] is the strict reading. Where it gives up (a quote that never closes, or that closes in the
+//! middle of a field some lines later), the line alone is taken for a broken record, and reading goes on
+//! behind it. A quoted field whose own quotes are not escaped is mended first, if closing only at quotes that
+//! end a field makes sense of it.
+
+use super::windows::Window;
+use crate::cells::{Cells, Flaw, Next, Record};
+use howdah_model::{Dialect, Eol, Escape, Result};
+
+/// A record is not looked for beyond so many bytes: sixteen times the longest field in the files this was
+/// tried on, and few enough to keep a stray quote cheap.
+const LOOK_BYTES: usize = 64 << 10;
+
+/// A field that is mended holds no more lines than this: further on, a quote that ends a field is another
+/// field's.
+const MENDED_LINES_MAX: usize = 8;
+
+/// So many quotes may swallow lines before the dialect's quote is believed in no more.
+const SWALLOWED_MAX: u32 = 32;
+
+/// One record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Its first byte in the window's text.
+    pub(super) start: usize,
+    /// Its bytes, line ending included.
+    pub(super) length: usize,
+    /// It begins with the dialect's comment.
+    pub(super) comment: bool,
+    /// The reading is not as the dialect says.
+    pub(super) flaw: Option<Flaw>,
+    /// A quote would have swallowed the following lines.
+    pub(super) broken: bool,
+}
+
+/// Cuts windows. Costs no allocation a record.
+pub(super) struct Reader {
+    cells: Cells,
+    line: Cells,
+    doubled: Cells,
+    pub(super) dialect: Dialect,
+    mended: Vec<u8>,
+    pub(super) record: Record,
+    swallowed: u32,
+}
+
+impl Reader {
+    /// # Errors
+    /// As [`Cells::new`].
+    pub(super) fn new(dialect: &Dialect) -> Result<Reader> {
+        let line = Dialect { quote: None, escape: Escape::None, comment: None, ..dialect.clone() };
+        Ok(Reader {
+            cells: Cells::new(dialect)?,
+            line: Cells::new(&line)?,
+            doubled: Cells::new(&Dialect { escape: Escape::Doubled, ..dialect.clone() })?,
+            dialect: dialect.clone(),
+            mended: Vec::new(),
+            record: Record::default(),
+            swallowed: 0,
+        })
+    }
+
+    /// The record that begins at `start`; its fields are in [`Reader::record`]. `None` at the end of what
+    /// is whole.
+    pub(super) fn next(&mut self, window: &Window, start: usize) -> Option<Row> {
+        let rest = window.text.get(start..).filter(|rest| !rest.is_empty())?;
+        let looked = &rest[..rest.len().min(LOOK_BYTES)];
+        let all = looked.len() == rest.len();
+        let at_end = all && window.at_end;
+        let row = |length, flaw| Row { start, length, comment: false, flaw, broken: false };
+        if self.swallowed < SWALLOWED_MAX {
+            match self.cells.read(looked, at_end, &mut self.record) {
+                Next::Comment(length) => return Some(Row { comment: true, ..row(length, None) }),
+                Next::Record { flaw: flaw @ Some(Flaw::TextAfterQuote(_)), length } => {
+                    if let Some(length) = self.mend(looked, at_end) {
+                        return Some(row(length, flaw));
+                    }
+                    self.cells.read(looked, at_end, &mut self.record);
+                    if !swallows(flaw, &looked[..length]) {
+                        return Some(row(length, flaw));
+                    }
+                    self.swallowed += 1;
+                }
+                Next::Record { length, flaw } if !swallows(flaw, &looked[..length]) => {
+                    return Some(row(length, flaw));
+                }
+                Next::End => return None,
+                Next::More if all && !many_lines(looked) => return None,
+                Next::Record { .. } | Next::More => self.swallowed += 1,
+            }
+        }
+        match self.line.read(looked, at_end, &mut self.record) {
+            Next::Record { length, .. } => Some(Row { broken: true, ..row(length, None) }),
+            _ if all => None,
+            // A line longer than what is looked at is cut there.
+            _ => Some(Row { broken: true, ..row(looked.len(), None) }),
+        }
+    }
+
+    /// Reads a record once more, with every quote doubled that does not end a field; how long it is, if that
+    /// reading has no flaw and holds no more lines than a field may.
+    fn mend(&mut self, bytes: &[u8], at_end: bool) -> Option<usize> {
+        let quote = self.dialect.quote.filter(|_| self.dialect.escape != Escape::Backslash)?;
+        self.mended.clear();
+        let (mut at, mut inside, mut field_start, mut endings) = (0, false, true, 0);
+        let length = loop {
+            let Some(&byte) = bytes.get(at) else { break at_end.then_some(at)? };
+            let rest = &bytes[at + 1..];
+            let ends = rest.is_empty() || matches!(rest[0], b'\n' | b'\r') || self.delimits(rest);
+            // What looks like another field's first quote says that this field was never closed.
+            let opens = self.delimits_behind() || matches!(self.mended.last(), Some(b'\n' | b'\r'));
+            self.mended.push(byte);
+            at += 1;
+            if byte == quote && inside {
+                if ends {
+                    inside = false;
+                } else if rest[0] == quote && !self.ends_behind(rest) {
+                    self.mended.push(quote);
+                    at += 1;
+                } else if opens {
+                    return None;
+                } else {
+                    self.mended.push(quote);
+                }
+            } else if byte == quote && field_start {
+                inside = true;
+            } else if matches!(byte, b'\n' | b'\r') {
+                endings += 1;
+                if !inside && self.ends_line(&bytes[..at], rest) {
+                    break at;
+                }
+                if endings > MENDED_LINES_MAX {
+                    return None;
+                }
+            }
+            field_start = !inside && self.delimits_behind();
+        };
+        match self.doubled.read(&self.mended, true, &mut self.record) {
+            Next::Record { length: read, flaw: None } if read == self.mended.len() => Some(length),
+            _ => None,
+        }
+    }
+
+    /// The line ending that was read last ends a record.
+    fn ends_line(&self, read: &[u8], rest: &[u8]) -> bool {
+        let pair = rest.first() == Some(&b'\n');
+        match (read, self.dialect.eol) {
+            ([.., b'\r', b'\n'], Some(Eol::CrLf) | None) => true,
+            ([.., b'\n'], eol) => matches!(eol, Some(Eol::Lf) | None),
+            (_, Some(Eol::Cr)) => true,
+            (_, eol) => eol.is_none() && !pair,
+        }
+    }
+
+    fn delimits(&self, bytes: &[u8]) -> bool {
+        let delimiter = self.dialect.delimiter.as_bytes();
+        !delimiter.is_empty() && bytes.starts_with(delimiter)
+    }
+
+    fn delimits_behind(&self) -> bool {
+        let delimiter = self.dialect.delimiter.as_bytes();
+        !delimiter.is_empty() && self.mended.ends_with(delimiter)
+    }
+
+    /// The quote that `rest` begins with ends the field, so that it is no second half of a doubled one.
+    fn ends_behind(&self, rest: &[u8]) -> bool {
+        let behind = &rest[1..];
+        behind.is_empty() || matches!(behind[0], b'\n' | b'\r') || self.delimits(behind)
+    }
+}
+
+/// A quote that closes nowhere, or in the middle of a field, took lines with it.
+fn swallows(flaw: Option<Flaw>, record: &[u8]) -> bool {
+    let suspicious = matches!(flaw, Some(Flaw::TextAfterQuote(_) | Flaw::Unclosed(_)));
+    suspicious && memchr::memchr2(b'\n', b'\r', without_ending(record)).is_some()
+}
+
+fn without_ending(record: &[u8]) -> &[u8] {
+    let record = record.strip_suffix(b"\n").unwrap_or(record);
+    record.strip_suffix(b"\r").unwrap_or(record)
+}
+
+/// More lines than the last record of a window holds.
+fn many_lines(rest: &[u8]) -> bool {
+    memchr::memchr2_iter(b'\n', b'\r', rest).nth(40).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Sample;
+    use crate::dialect::encoding::Encoding;
+    use crate::dialect::windows::Windows;
+
+    fn widths(bytes: &[u8]) -> Vec<(usize, bool)> {
+        let encoding = Encoding { name: "UTF8".to_owned(), bom_bytes: 0, recoded: false };
+        let sample = Sample::of_whole(bytes);
+        let windows = Windows::new(&sample, &encoding);
+        let mut reader = Reader::new(&Dialect::csv()).unwrap();
+        let (mut at, mut widths) = (0, Vec::new());
+        while let Some(row) = reader.next(&windows.head, at) {
+            widths.push((reader.record.len(), row.broken));
+            at += row.length;
+        }
+        assert_eq!(at, bytes.len());
+        widths
+    }
+
+    #[test]
+    fn a_stray_quote_costs_one_line() {
+        let whole = (2, false);
+        assert_eq!(widths(b"a,b\n1,\"x\n2,\"y\"\n3,z\n"), [whole, (2, true), whole, whole]);
+        assert_eq!(widths(b"a,b\n1,\"x\n2,y\n3,z"), [whole, (2, true), whole, whole]);
+        assert_eq!(widths(b"a,\"b\nc\"\n1,2\n"), [whole, whole]);
+        assert_eq!(widths(b"a,b\"\n1,2\n"), [whole, whole]);
+    }
+}

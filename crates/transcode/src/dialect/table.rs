@@ -1,0 +1,198 @@
+//! A window cut into lines under the dialect that was found, and what its columns hold.
+
+use super::rows::Reader;
+use super::types::{CLASSES, Class, KINDS, Kind, kind};
+use super::windows::Window;
+use std::collections::BTreeMap;
+
+/// One record of a window, by its shape.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    pub(super) start: usize,
+    pub(super) length: usize,
+    /// Fields.
+    pub(super) width: usize,
+    /// Fields that hold something.
+    pub(super) filled: usize,
+    /// What is filled stands together on the left.
+    pub(super) left: bool,
+    /// It begins with a sign of comments.
+    pub(super) marked: bool,
+    /// It was read against the dialect.
+    pub(super) broken: bool,
+    /// A quote is not where the dialect has quotes.
+    pub(super) flawed: bool,
+    /// A line drawn in characters: `---+---`.
+    pub(super) ruled: bool,
+    first_kind: usize,
+}
+
+impl Line {
+    pub(super) fn is_blank(&self) -> bool {
+        self.filled == 0
+    }
+}
+
+/// The lines of one window.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) lines: Vec<Line>,
+    kinds: Vec<Kind>,
+}
+
+impl Lines {
+    pub(super) fn read(reader: &mut Reader, window: &Window) -> Lines {
+        let mut lines = Lines::default();
+        let mut at = window.from;
+        while let Some(row) = reader.next(window, at) {
+            let first_kind = lines.kinds.len();
+            lines.kinds.extend(reader.record.values().map(kind));
+            let kinds = &lines.kinds[first_kind..];
+            let filled = kinds.iter().filter(|kind| **kind != Kind::Empty).count();
+            let bytes = &window.text[at..at + row.length];
+            lines.lines.push(Line {
+                start: at,
+                length: row.length,
+                width: kinds.len(),
+                filled,
+                left: kinds.iter().take(filled).all(|kind| *kind != Kind::Empty),
+                marked: mark(bytes).is_some(),
+                broken: row.broken,
+                flawed: row.broken || row.flaw.is_some(),
+                ruled: is_ruled(bytes),
+                first_kind,
+            });
+            at += row.length;
+        }
+        lines
+    }
+
+    /// The kinds of a line's cells.
+    pub(super) fn kinds(&self, no: usize) -> &[Kind] {
+        self.lines.get(no).map_or(&[], |line| &self.kinds[line.first_kind..line.first_kind + line.width])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Line `no`'s fields, as text.
+    pub(super) fn values(&self, no: usize, reader: &mut Reader, window: &Window) -> Vec<String> {
+        let Some(line) = self.lines.get(no) else { return Vec::new() };
+        if reader.next(window, line.start).is_none() {
+            return Vec::new();
+        }
+        reader.record.values().map(|value| String::from_utf8_lossy(value).trim().to_owned()).collect()
+    }
+}
+
+fn is_ruled(line: &[u8]) -> bool {
+    let drawn = |byte: &u8| matches!(byte, b'-' | b'=' | b'+' | b'|' | b':' | b' ' | b'\n' | b'\r');
+    line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count() > 3 && line.iter().all(drawn)
+}
+
+/// The sign of comments that a line begins with.
+pub(super) fn mark(line: &[u8]) -> Option<&'static str> {
+    ["#", "//"].into_iter().find(|mark| line.starts_with(mark.as_bytes()))
+}
+
+/// The width that most lines have, the greater of equals; at least 1.
+pub(super) fn usual_width<'a>(lines: impl Iterator<Item = &'a Line>) -> usize {
+    let (mut widths, mut marked) = (BTreeMap::<usize, usize>::new(), BTreeMap::<usize, usize>::new());
+    for line in lines.filter(|line| !line.is_blank() && !line.broken) {
+        let widths = if line.marked { &mut marked } else { &mut widths };
+        *widths.entry(line.width).or_default() += 1;
+    }
+    // Comments do not count, unless everything looks like one.
+    if widths.is_empty() {
+        widths = marked;
+    }
+    widths.iter().max_by_key(|(_, count)| **count).map_or(1, |(width, _)| *width)
+}
+
+/// What the columns hold, over lines of one width.
+#[derive(Clone)]
+pub(super) struct Profile {
+    counts: Vec<[u32; KINDS]>,
+}
+
+/// So many of a column's values must agree before it has a class: pollution is rarer.
+const AGREE_PERCENT: u32 = 75;
+
+impl Profile {
+    pub(super) fn new(width: usize) -> Profile {
+        Profile { counts: vec![[0; KINDS]; width] }
+    }
+
+    /// Adds the lines `range` of a window.
+    pub(super) fn add(&mut self, lines: &Lines, range: std::ops::Range<usize>) {
+        for no in range {
+            let kinds = lines.kinds(no);
+            if kinds.len() == self.counts.len() && !lines.lines.get(no).is_none_or(|line| line.broken) {
+                for (column, kind) in self.counts.iter_mut().zip(kinds) {
+                    column[*kind as usize] += 1;
+                }
+            }
+        }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// The class of most values of a column.
+    pub(super) fn class(&self, column: usize) -> Option<Class> {
+        let counts = self.counts.get(column)?;
+        let missing = counts[Kind::Empty as usize] + counts[Kind::Missing as usize];
+        let values = counts.iter().sum::<u32>() - missing;
+        let of = |class: Class| -> u32 {
+            ALL_KINDS
+                .iter()
+                .filter(|kind| kind.class() == Some(class))
+                .map(|kind| counts[*kind as usize])
+                .sum()
+        };
+        CLASSES.into_iter().find(|class| values > 0 && of(*class) * 100 >= values * AGREE_PERCENT)
+    }
+
+    /// All values of a column are whole numbers.
+    pub(super) fn is_whole(&self, column: usize) -> bool {
+        self.counts.get(column).is_some_and(|counts| counts[Kind::Decimal as usize] == 0)
+    }
+
+    /// Columns that have a class.
+    pub(super) fn classes(&self) -> Vec<Option<Class>> {
+        (0..self.counts.len()).map(|column| self.class(column)).collect()
+    }
+}
+
+const ALL_KINDS: [Kind; KINDS] = [
+    Kind::Empty,
+    Kind::Missing,
+    Kind::Integer,
+    Kind::Decimal,
+    Kind::Money,
+    Kind::Percent,
+    Kind::Boolean,
+    Kind::Date,
+    Kind::Time,
+    Kind::Timestamp,
+    Kind::Uuid,
+    Kind::Address,
+    Kind::Email,
+    Kind::Url,
+    Kind::Text,
+];
+
+/// How a line's cells agree with the columns: cells of the column's class, and text where it has a class.
+pub(super) fn agreement(kinds: &[Kind], classes: &[Option<Class>]) -> (usize, usize) {
+    let (mut same, mut text) = (0, 0);
+    for (kind, class) in kinds.iter().zip(classes) {
+        match (kind, class) {
+            (_, None) | (Kind::Empty | Kind::Missing, _) => {}
+            (Kind::Text, Some(_)) => text += 1,
+            (kind, class) => same += usize::from(kind.class() == *class),
+        }
+    }
+    (same, text)
+}

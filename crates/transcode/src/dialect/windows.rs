@@ -1,0 +1,166 @@
+//! The sample as text: each window decoded to UTF-8, with the way back from an offset in the text to one
+//! in the file.
+
+use super::Sample;
+use super::encoding::{Encoding, nuls};
+use std::borrow::Cow;
+
+/// One window of the file.
+pub(super) struct Window<'a> {
+    /// UTF-8, or the file's own bytes where only the server knows the encoding. Sequences that mean nothing
+    /// are as they are in UTF-8, else replaced.
+    pub(super) text: Cow<'a, [u8]>,
+    /// Where the first record that is whole may begin.
+    pub(super) from: usize,
+    /// The file ends with this window.
+    pub(super) at_end: bool,
+    raw: &'a [u8],
+    /// The offset in the file of `raw`, if known.
+    raw_start: Option<u64>,
+    decoder: Option<&'static encoding_rs::Encoding>,
+}
+
+/// All windows. The middle and the tail are missing when the head is all of the file.
+pub(super) struct Windows<'a> {
+    pub(super) head: Window<'a>,
+    pub(super) middle: Option<Window<'a>>,
+    pub(super) tail: Option<Window<'a>>,
+}
+
+impl<'a> Windows<'a> {
+    pub(super) fn new(sample: &Sample<'a>, encoding: &Encoding) -> Windows<'a> {
+        let decoder = crate::encode::whatwg(&encoding.name).filter(|found| *found != encoding_rs::UTF_8);
+        let head = &sample.head[encoding.bom_bytes.min(sample.head.len())..];
+        let head_start = (sample.head.len() - head.len()) as u64;
+        let tail_start = sample.size_bytes.map(|size| size.saturating_sub(sample.tail.len() as u64));
+        let later = |bytes: &'a [u8], at_end, start| {
+            let mut window = Window::new(bytes, at_end, start, decoder);
+            window.skip_to_record();
+            (!sample.whole && window.from < window.text.len()).then_some(window)
+        };
+        Windows {
+            head: Window::new(head, sample.whole, Some(head_start), decoder),
+            middle: later(sample.middle, false, None),
+            tail: later(sample.tail, true, tail_start),
+        }
+    }
+
+    /// Head, middle and tail, as far as they are there.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Window<'a>> {
+        std::iter::once(&self.head).chain(&self.middle).chain(&self.tail)
+    }
+}
+
+impl<'a> Window<'a> {
+    fn new(
+        bytes: &'a [u8],
+        at_end: bool,
+        start: Option<u64>,
+        decoder: Option<&'static encoding_rs::Encoding>,
+    ) -> Window<'a> {
+        let shift = decoder.map_or(0, |decoder| alignment(decoder, bytes, start));
+        let raw = &bytes[shift.min(bytes.len())..];
+        let text = match decoder {
+            Some(decoder) => match decoder.decode_without_bom_handling(raw).0 {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            },
+            None => Cow::Borrowed(raw),
+        };
+        Window { text, from: 0, at_end, raw, raw_start: start.map(|start| start + shift as u64), decoder }
+    }
+
+    /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
+    pub(super) fn view(&self, from: usize, to: usize) -> Window<'_> {
+        Window {
+            text: Cow::Borrowed(&self.text[from..to]),
+            from: self.from.saturating_sub(from),
+            at_end: self.at_end && to == self.text.len(),
+            raw: &[],
+            raw_start: None,
+            decoder: None,
+        }
+    }
+
+    /// A later window begins anywhere: what is before the first line ending is not looked at.
+    pub(super) fn skip_to_record(&mut self) {
+        let Some(at) = memchr::memchr2(b'\n', b'\r', &self.text) else {
+            self.from = self.text.len();
+            return;
+        };
+        let pair = self.text[at] == b'\r' && self.text.get(at + 1) == Some(&b'\n');
+        self.from = at + 1 + usize::from(pair);
+    }
+
+    /// The offset in the file of an offset in the text.
+    pub(super) fn plain_byte(&self, text_byte: usize) -> Option<u64> {
+        Some(self.raw_start? + self.raw_bytes(text_byte) as u64)
+    }
+
+    fn raw_bytes(&self, text_byte: usize) -> usize {
+        let Some(decoder) = self.decoder else { return text_byte };
+        let mut decoder = decoder.new_decoder_without_bom_handling();
+        let (mut written, mut out) = (0, [0u8; 32]);
+        for (at, byte) in self.raw.iter().enumerate() {
+            // A byte at a time: a character is written when its last byte has come.
+            if written >= text_byte {
+                return at;
+            }
+            let (_, _, length, _) = decoder.decode_to_utf8(std::slice::from_ref(byte), &mut out, false);
+            written += length;
+        }
+        self.raw.len()
+    }
+}
+
+/// How many bytes to leave out so that units of two bytes begin at the border of a window.
+fn alignment(decoder: &'static encoding_rs::Encoding, bytes: &[u8], start: Option<u64>) -> usize {
+    let little = decoder == encoding_rs::UTF_16LE;
+    if !little && decoder != encoding_rs::UTF_16BE {
+        return 0;
+    }
+    if let Some(start) = start {
+        return usize::from(start % 2 == 1);
+    }
+    let (even, odd) = nuls(bytes);
+    usize::from(if little { even > odd } else { odd > even })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoding(name: &str) -> Encoding {
+        Encoding { name: name.to_owned(), bom_bytes: 0, recoded: name.starts_with("UTF-16") }
+    }
+
+    #[test]
+    fn offsets_lead_back_to_the_file() {
+        let text = "zoë,日本\n1,2\n";
+        let raw = encoding_rs::SHIFT_JIS.encode(&text.replace('ë', "本")).0.into_owned();
+        let sample = Sample::of_whole(&raw);
+        let windows = Windows::new(&sample, &encoding("SJIS"));
+        let line = windows.head.text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let raw_line = raw.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        assert_eq!(windows.head.plain_byte(line), Some(raw_line as u64));
+        assert_eq!(windows.head.plain_byte(windows.head.text.len()), Some(raw.len() as u64));
+        assert_eq!(windows.head.plain_byte(0), Some(0));
+    }
+
+    #[test]
+    fn later_windows_begin_at_a_line_and_at_a_unit() {
+        let raw: Vec<u8> = "ab\ncd\nef\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let sample = Sample {
+            head: &raw[..4],
+            middle: &raw[3..12],
+            tail: &raw[9..],
+            whole: false,
+            size_bytes: Some(raw.len() as u64),
+        };
+        let windows = Windows::new(&sample, &encoding("UTF-16LE"));
+        let middle = windows.middle.unwrap();
+        assert_eq!(&middle.text[middle.from..], b"cd\n");
+        let tail = windows.tail.unwrap();
+        assert_eq!((&tail.text[tail.from..], tail.plain_byte(tail.from)), (&b"ef\n"[..], Some(12)));
+    }
+}
