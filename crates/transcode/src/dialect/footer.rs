@@ -3,10 +3,10 @@
 //! Only what surely is none is cut off: a short last record stays, and so does a category that is called
 //! "Total" more than once.
 
+use super::cell_types::Kind;
 use super::header;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement};
-use super::types::Kind;
 use super::windows::Window;
 use std::ops::Range;
 

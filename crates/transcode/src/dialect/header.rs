@@ -2,9 +2,9 @@
 //! numbers, days or addresses. Where all columns hold text, words, lengths and repetition must tell, and the
 //! answer may be unsure.
 
+use super::cell_types::{Class, Kind, kind};
 use super::rows::Reader;
 use super::table::{Lines, Profile, agreement};
-use super::types::{Class, Kind, kind};
 use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;

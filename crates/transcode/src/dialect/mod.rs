@@ -10,6 +10,7 @@
 //! the file; NULL spellings. `docs/decisions/2026-11-21-dialect.md` has the reasons.
 
 mod candidates;
+mod cell_types;
 mod describe;
 mod encoding;
 mod eol;
@@ -22,7 +23,7 @@ mod rows;
 mod score;
 mod settle;
 mod table;
-mod types;
+
 mod windows;
 
 pub use encoding::Encoding;

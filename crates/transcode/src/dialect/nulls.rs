@@ -6,9 +6,9 @@
 //! column is NULL in all of them, so a word that is a value in another column stays a value.
 
 use super::Unsure;
+use super::cell_types::{Class, is_missing, kind};
 use super::rows::Reader;
 use super::table::{Lines, Profile};
-use super::types::{Class, is_missing, kind};
 use super::windows::Window;
 use std::collections::BTreeMap;
 

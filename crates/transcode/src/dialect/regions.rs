@@ -4,11 +4,11 @@
 //! One record of another shape is pollution, never a border: a border needs lines on its far side that
 //! agree with one another and not with the table, or the end of the file close by.
 
+use super::cell_types::{Class, Kind};
 use super::footer;
 use super::header::{self, HEADER_LINES_MAX};
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
-use super::types::{Class, Kind};
 use super::windows::{Window, Windows};
 
 /// What was found. Numbers are those of lines: in the head, and for `tail_end` in the tail.

@@ -8,8 +8,8 @@
 //! column whose other cells are of that kind. What is not explained (a quote that opens nothing, a line
 //! that only the wrong quote holds together) costs as text and something on top.
 
+use super::cell_types::{KINDS, Kind, kind};
 use super::rows::Reader;
-use super::types::{KINDS, Kind, kind};
 use super::windows::Window;
 use howdah_model::Dialect;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A window cut into lines under the dialect that was found, and what its columns hold.
 
+use super::cell_types::{CLASSES, Class, KINDS, Kind, kind};
 use super::rows::Reader;
-use super::types::{CLASSES, Class, KINDS, Kind, kind};
 use super::windows::Window;
 use std::collections::BTreeMap;
 

@@ -377,7 +377,7 @@ fn is_address(value: &[u8]) -> bool {
     let card = host.len() == 17
         && host.split([':', '-']).count() == 6
         && host.split([':', '-']).all(|pair| pair.len() == 2 && pair.bytes().all(|b| b.is_ascii_hexdigit()));
-    parts.next().is_none() && (card || host.parse::<std::net::IpAddr>().is_ok())
+    parts.next().is_none() && (card || host.parse::<core::net::IpAddr>().is_ok())
 }
 
 fn is_email(value: &[u8]) -> bool {
