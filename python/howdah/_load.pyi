@@ -12,7 +12,7 @@ def load(
     table: str | None = None,
     *,
     to: str | None = None,
-    format: Literal["csv", "text"] = "csv",
+    format: Literal["csv", "text"] | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
     escape: str | None = None,
@@ -26,6 +26,12 @@ def load(
     columns: Sequence[str] | None = None,
     map: Mapping[str, str] | None = None,
     ignore_extra: bool = False,
+    create: bool | None = None,
+    types: Mapping[str, str] | None = None,
+    names: Literal["keep", "snake"] = "snake",
+    primary_key: str | Sequence[str] | None = None,
+    evolve: Literal["none", "add", "widen"] = "none",
+    lenient: bool = False,
     jobs: int | Literal["auto"] = "auto",
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
@@ -52,13 +58,14 @@ def load(
         table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.
         to: The database, as a URL or conninfo string. libpq's environment, `.pgpass` and service files complete
             it; when nothing names a server, the embedded one is started and used.
-        format: How the files are written.
-        delimiter: One byte between fields. Default: comma for csv, tab for text.
-        quote: One byte around fields; csv only. Default: `"`.
-        escape: One byte before a quote that is data; csv only. Default: the quote.
-        null: The spelling of NULL. Default: nothing unquoted for csv, `\\N` for text.
+        format: Read as COPY would, with COPY's defaults for what is not given. Without it, what is not given is found
+            from the data.
+        delimiter: Between fields. With a format: one byte; comma for csv, tab for text.
+        quote: One byte around fields, or `"none"`; csv only. With a format: `"`.
+        escape: One byte before a quote that is data; csv only. With a format: the quote.
+        null: The spelling of NULL. With a format: nothing unquoted for csv, `\\N` for text.
         header: Whether the first record names the columns; `"match"` demands that it equals them.
-        encoding: The files' encoding by its PostgreSQL name. Default: `PGCLIENTENCODING` or UTF8.
+        encoding: The files' encoding by its PostgreSQL name. With a format: `PGCLIENTENCODING` or UTF8.
         force_null: Columns in which a quoted NULL spelling is NULL too, or `"*"`; csv only.
         force_not_null: Columns in which the NULL spelling is never NULL, or `"*"`; csv only.
         default: The spelling that stands for a column's default; PostgreSQL 16 and newer.
@@ -66,6 +73,12 @@ def load(
         columns: Table columns in the order of the files' fields; a header is then skipped.
         map: Field of the header -> column it fills, where the names differ.
         ignore_extra: Leave out fields of the header that the table has no column for.
+        create: Make the table when there is none. Default: in the embedded server.
+        types: Column (or `"*"`) -> type of a new table, as SQL writes it. Default: found in the data.
+        names: Names of columns of a new table: as in the header, or such that SQL needs no quotes.
+        primary_key: The primary key of a new table.
+        evolve: What may be done to a table that exists so that the data fits.
+        lenient: Mend records that do not fit, count what was mended, and leave out what is beyond mending.
         jobs: Sessions that copy at once; `"auto"` finds out how many help.
         memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).

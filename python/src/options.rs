@@ -5,7 +5,11 @@
 //! dict of sources) is turned into that form here, and nothing else is decided.
 
 use crate::errors::Failure;
-use howdah_cli::options::{FormatName, FormatOptions, LoadOptions, OutputOptions, RunOptions, TargetOptions};
+use clap::ValueEnum;
+use howdah_cli::options::{
+    EvolveName, FormatName, FormatOptions, LoadOptions, NamesName, OutputOptions, RunOptions, ShapingOptions,
+    TargetOptions,
+};
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
 use pyo3::exceptions::PyTypeError;
@@ -38,6 +42,7 @@ impl LoadArguments {
             table,
             job: None,
             format: format(&mut keywords)?,
+            shaping: shaping(&mut keywords)?,
             run: run(&mut keywords)?,
             output: OutputOptions { quiet: true, json: false },
         };
@@ -71,7 +76,7 @@ fn target(keywords: &mut Keywords<'_>) -> PyResult<TargetOptions> {
 
 fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
     Ok(FormatOptions {
-        format: keywords.take::<Word>("format")?.map(|word| word.0),
+        format: keywords.take::<Word<FormatName>>("format")?.map(|word| word.0),
         delimiter: keywords.take("delimiter")?,
         quote: keywords.take("quote")?,
         escape: keywords.take("escape")?,
@@ -85,6 +90,18 @@ fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
         columns: keywords.take("columns")?,
         map: Vec::new(),
         ignore_extra: keywords.take("ignore_extra")?.unwrap_or(false),
+    })
+}
+
+fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
+    let types = keywords.take::<BTreeMap<String, String>>("types")?.unwrap_or_default();
+    Ok(ShapingOptions {
+        create: keywords.take("create")?,
+        types: types.into_iter().map(|(column, name)| format!("{column}={name}")).collect(),
+        names: keywords.take::<Word<NamesName>>("names")?.map(|word| word.0),
+        primary_key: keywords.take::<Names>("primary_key")?.map(|names| names.0).unwrap_or_default(),
+        evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
+        lenient: keywords.take("lenient")?.unwrap_or(false),
     })
 }
 
@@ -161,21 +178,20 @@ fn wrong_type(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)))
 }
 
-/// `"csv"` or `"text"`.
-struct Word(FormatName);
+/// One of the words of an option.
+struct Word<T>(T);
 
-impl<'py> FromPyObject<'_, 'py> for Word {
+impl<'py, T: ValueEnum> FromPyObject<'_, 'py> for Word<T> {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Word> {
-        match value.extract::<String>()?.as_str() {
-            "csv" => Ok(Word(FormatName::Csv)),
-            "text" => Ok(Word(FormatName::Text)),
-            other => {
-                let message = format!("format: expected csv or text, got {other:?}");
-                Err(Failure::from(Error::new(ErrorKind::Usage, message)).into_exception(value.py()))
-            }
-        }
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Word<T>> {
+        let got = value.extract::<String>()?;
+        T::from_str(&got, false).map(Word).map_err(|_| {
+            let words = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+            let message = format!("expected {}, got {got:?}", words.join(" or "));
+            Failure::from(Error::new(ErrorKind::Usage, message)).into_exception(value.py())
+        })
     }
 }
 

@@ -2,9 +2,12 @@
 
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{Stage, Summary};
+use howdah_engine::model::{Mend, Stage, Summary};
+use howdah_engine::spelling;
 use std::fmt::Write;
 
+/// Records left out that are listed with their places.
+const LEFT_OUT_LISTED: usize = 20;
 /// Files listed by name; of more, only those that are not complete.
 const FILES_LISTED: usize = 20;
 
@@ -50,6 +53,7 @@ pub fn text(summary: &Summary) -> String {
     }
     let _ = writeln!(text, "tries  {}", retries(summary.retries));
     list_files(&mut text, summary);
+    list_mends(&mut text, summary);
     let _ = write!(text, "{}", verdict(summary));
     text
 }
@@ -58,6 +62,12 @@ pub fn text(summary: &Summary) -> String {
 fn verdict(summary: &Summary) -> String {
     let (read, stored) = (show_count(summary.rows_read), show_count(summary.rows_stored));
     match summary.status {
+        Status::Done
+            if summary.rows_rejected > 0
+                && summary.rows_read == summary.rows_stored + summary.rows_rejected =>
+        {
+            format!("check  read {read} = stored {stored} + left out {}", show_count(summary.rows_rejected))
+        }
         Status::Done if summary.rows_read == summary.rows_stored + summary.rows_rejected => {
             format!("check  read {read} = stored {stored}")
         }
@@ -173,6 +183,56 @@ pub(crate) fn short(location: &str) -> &str {
     let here = std::env::current_dir().ok();
     let below = here.as_deref().and_then(|here| location.strip_prefix(here.to_str()?)?.strip_prefix('/'));
     below.filter(|below| !below.is_empty()).unwrap_or(location)
+}
+
+/// What was read in another spelling, mended and left out.
+fn list_mends(text: &mut String, summary: &Summary) {
+    for read in &summary.read {
+        let _ = writeln!(
+            text,
+            "read   {}.{}: {} values as {}",
+            read.table,
+            read.column,
+            show_count(read.values),
+            spelling(&read.reading)
+        );
+    }
+    let mended: Vec<String> = summary
+        .mended
+        .iter()
+        .map(|(mend, count)| format!("{} {}", show_count(*count), mend_words(*mend)))
+        .collect();
+    if !mended.is_empty() {
+        let _ = writeln!(text, "mended {}", mended.join(", "));
+    }
+    for out in summary.left_out.iter().take(LEFT_OUT_LISTED) {
+        let _ = writeln!(
+            text,
+            "out    {}, record {}, byte {}: {}",
+            short(&out.file),
+            out.record,
+            out.byte,
+            out.reason
+        );
+    }
+    if summary.left_out.len() > LEFT_OUT_LISTED {
+        let _ = writeln!(text, "out    and more; --json lists the first of each file");
+    }
+}
+
+fn mend_words(mend: Mend) -> &'static str {
+    match mend {
+        Mend::ShortRow => "short records padded with NULL",
+        Mend::SurplusEmpty => "records with surplus empty fields",
+        Mend::StrayQuote => "records with a stray quote",
+        Mend::OtherQuotes => "records in another quote style",
+        Mend::OtherDelimiter => "records with another delimiter",
+        Mend::OtherLineEnding => "records with another line ending",
+        Mend::BrokenBytes => "records with broken bytes",
+        Mend::NulBytes => "records with NUL bytes",
+        Mend::BlankRow => "blank records dropped",
+        Mend::LeftOut => "records left out",
+    }
 }
 
 fn sessions(count: u32) -> String {

@@ -42,6 +42,14 @@ struct JobFile {
     #[serde(default)]
     map: std::collections::BTreeMap<String, String>,
     ignore_extra: Option<bool>,
+    create: Option<bool>,
+    #[serde(default)]
+    types: std::collections::BTreeMap<String, String>,
+    names: Option<String>,
+    #[serde(default)]
+    primary_key: Vec<String>,
+    evolve: Option<String>,
+    lenient: Option<bool>,
     jobs: Option<Number>,
     memory: Option<Number>,
     chunk_size: Option<Number>,
@@ -122,10 +130,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut options.table, file.table);
     let format = &mut options.format;
     if let Some(name) = file.format.filter(|_| !format_given) {
-        let known = FormatName::from_str(&name, true);
-        format.format = Some(known.map_err(|_| {
-            Error::new(ErrorKind::Usage, format!("format: expected csv or text, got {name:?}"))
-        })?);
+        format.format = Some(word::<FormatName>("format", &name)?);
     }
     fill(&mut format.delimiter, file.delimiter);
     fill(&mut format.quote, file.quote);
@@ -144,6 +149,15 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut format.columns, file.columns);
     format.map.extend(file.map.into_iter().map(|(field, column)| format!("{field}={column}")));
     format.ignore_extra |= file.ignore_extra.unwrap_or(false);
+    let shaping = &mut options.shaping;
+    fill(&mut shaping.create, file.create);
+    shaping.types.extend(file.types.into_iter().map(|(column, name)| format!("{column}={name}")));
+    fill(&mut shaping.names, file.names.map(|name| word("names", &name)).transpose()?);
+    if shaping.primary_key.is_empty() {
+        shaping.primary_key = file.primary_key;
+    }
+    fill(&mut shaping.evolve, file.evolve.map(|name| word("evolve", &name)).transpose()?);
+    shaping.lenient |= file.lenient.unwrap_or(false);
     let run = &mut options.run;
     fill(&mut run.jobs, file.jobs.map(Number::into_text));
     fill(&mut run.memory, file.memory.map(Number::into_text));
@@ -155,6 +169,17 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
         .into_iter()
         .map(|source| SourceSpec { location: source.location, table: source.table })
         .collect())
+}
+
+/// One of the words that the option of this name takes.
+fn word<T: ValueEnum>(name: &str, got: &str) -> Result<T> {
+    T::from_str(got, true).map_err(|_| {
+        let words: Vec<String> = T::value_variants()
+            .iter()
+            .filter_map(|value| value.to_possible_value().map(|value| value.get_name().to_owned()))
+            .collect();
+        Error::new(ErrorKind::Usage, format!("{name}: expected {}, got {got:?}", words.join(" or ")))
+    })
 }
 
 fn fill<T>(option: &mut Option<T>, value: Option<T>) {

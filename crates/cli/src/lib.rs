@@ -1,7 +1,7 @@
 //! The `howdah` command: options as typed, settings resolved from them, one file per subcommand, one printer.
 //!
 //! 1. [`options`] declares every option once; help, man page and completions come from there.
-//! 2. [`settings`] turns options and job file into a job; nothing after it sees an option.
+//! 2. [`settings`] and [`shaping`] turn options and job file into a job; nothing after it sees an option.
 //! 3. [`commands`] has one file per subcommand, driving the engine's public verbs.
 //! 4. [`printer`] is the only place that writes to the terminal; [`progress`] draws while a load runs.
 //!
@@ -14,6 +14,7 @@ pub mod options;
 pub mod printer;
 pub mod progress;
 pub mod settings;
+pub mod shaping;
 pub mod units;
 
 use clap::Parser;
@@ -36,6 +37,8 @@ pub enum Exit {
     Failure,
     /// 2: the options make no sense.
     Usage,
+    /// 3: loaded, but for records that were left out.
+    LeftOut,
     /// 130: stopped by the user.
     Interrupted,
 }
@@ -47,6 +50,7 @@ impl Exit {
             Exit::Success => 0,
             Exit::Failure => 1,
             Exit::Usage => 2,
+            Exit::LeftOut => 3,
             Exit::Interrupted => 130,
         }
     }

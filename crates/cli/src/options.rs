@@ -59,6 +59,9 @@ pub struct LoadOptions {
     pub format: FormatOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub shaping: ShapingOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub run: RunOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -77,29 +80,30 @@ pub struct TargetOptions {
     pub ledger: Option<String>,
 }
 
-/// COPY's options, under COPY's names.
+/// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is named.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Format options (those of COPY)")]
+#[command(next_help_heading = "Format options (those of COPY; found from the data where not given)")]
 pub struct FormatOptions {
-    /// How the files are written [default: csv]
+    /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
-    /// One byte between fields; `\t` is a tab [default: comma for csv, tab for text]
-    #[arg(long, value_name = "BYTE")]
+    /// Between fields; `\t` is a tab; more than one character only without --format [with --format: comma for csv, tab
+    /// for text]
+    #[arg(long, value_name = "TEXT")]
     pub delimiter: Option<String>,
-    /// One byte around fields; csv only [default: "]
+    /// One byte around fields, or `none`; csv only [with --format: "]
     #[arg(long, value_name = "BYTE")]
     pub quote: Option<String>,
-    /// One byte before a quote that is data; csv only [default: the quote]
+    /// One byte before a quote that is data; csv only [with --format: the quote]
     #[arg(long, value_name = "BYTE")]
     pub escape: Option<String>,
-    /// The spelling of NULL [default: nothing unquoted for csv, \N for text]
+    /// The spelling of NULL [with --format: nothing unquoted for csv, \N for text]
     #[arg(long, value_name = "TEXT")]
     pub null: Option<String>,
     /// The first record names the columns; `--header=match` demands that it equals them
     #[arg(long, value_name = "BOOL|match", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub header: Option<String>,
-    /// The files' encoding [default: $PGCLIENTENCODING or UTF8]
+    /// The files' encoding [with --format: $PGCLIENTENCODING or UTF8]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only
@@ -127,6 +131,50 @@ pub struct FormatOptions {
     /// Leave out fields of the header that the table has no column for
     #[arg(long)]
     pub ignore_extra: bool,
+}
+
+/// How tables and records are made to fit each other.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Table and mending options")]
+pub struct ShapingOptions {
+    /// Make the table when there is none, with types found in the data [default: in the embedded server]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub create: Option<bool>,
+    /// Types of columns of a new table, as SQL writes them; `*` stands for all that are not named
+    #[arg(long, value_name = "COLUMN=TYPE,...")]
+    pub types: Vec<String>,
+    /// Names of columns of a new table: as in the header, or such that SQL needs no quotes [default: snake]
+    #[arg(long, value_enum)]
+    pub names: Option<NamesName>,
+    /// The primary key of a new table
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub primary_key: Vec<String>,
+    /// What may be done to a table that exists so that the data fits [default: none]
+    #[arg(long, value_enum)]
+    pub evolve: Option<EvolveName>,
+    /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+/// How names of a header become names of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NamesName {
+    /// As they are
+    Keep,
+    /// In lower case, with underscores
+    Snake,
+}
+
+/// What may be done to a table that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EvolveName {
+    /// Nothing
+    None,
+    /// Columns that the file has and the table has not are added
+    Add,
+    /// That, and columns that cannot hold the values get a wider type
+    Widen,
 }
 
 /// The formats of COPY that consist of lines.

@@ -4,6 +4,7 @@
 
 use crate::account;
 use crate::printer::Printer;
+use crate::shaping;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::{Event, Listener, Plan};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -71,7 +72,12 @@ impl Listener for Progress {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::Planned { plan } => state.begin(plan),
+            Event::Planned { plan } => {
+                for line in shaping::found(plan) {
+                    self.line(&state, &line);
+                }
+                state.begin(plan);
+            }
             Event::Read { file_no, bytes } => state.read(*file_no, *bytes),
             Event::Stored { file_no, rows, bytes, .. } => state.stored(*file_no, *rows, *bytes),
             Event::FileDone { file_no } => {

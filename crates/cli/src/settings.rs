@@ -1,7 +1,7 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
-use crate::{job_file, units};
+use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     ColumnChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result, SourceSpec,
 };
@@ -39,7 +39,8 @@ impl Settings {
             let spec = |location: String| SourceSpec { location, table: None };
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
-        let format = format(&options.format)?;
+        let shaping = shaping::resolve(&options.format, &options.shaping)?;
+        let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
         let job = Job {
             id: options.run.job_id.clone(),
             sources,
@@ -48,6 +49,7 @@ impl Settings {
             columns: options.format.columns.clone(),
             ignore_extra: options.format.ignore_extra,
             format,
+            shaping,
             chunk_bytes: options
                 .run
                 .chunk_size

@@ -61,6 +61,18 @@ pub fn byte(option: &str, text: &str) -> Result<u8> {
     }
 }
 
+/// One character or more as a shell user writes them: themselves, or one byte as in [`byte`].
+///
+/// # Errors
+/// `Usage` for nothing at all.
+pub fn text(option: &str, text: &str) -> Result<String> {
+    match text {
+        "" => Err(wrong(option, "one character or more", text)),
+        _ if text.starts_with('\\') => Ok(char::from(byte(option, text)?).to_string()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 fn wrong(option: &str, expected: &str, got: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("{option}: expected {expected}, got {got:?}"))
 }

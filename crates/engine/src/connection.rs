@@ -14,6 +14,7 @@ const OPEN_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Connection {
     conninfo: Conninfo,
+    embedded: bool,
 }
 
 impl Connection {
@@ -33,12 +34,12 @@ impl Connection {
     /// As for [`Connection::resolve`].
     pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
         match Conninfo::resolve(to)? {
-            Some(conninfo) => Ok(Connection { conninfo }),
+            Some(conninfo) => Ok(Connection { conninfo, embedded: false }),
             None => {
                 let started = Embedded::locate_with(site_packages)?.ensure_started()?;
                 let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
                 conninfo
-                    .map(|conninfo| Connection { conninfo })
+                    .map(|conninfo| Connection { conninfo, embedded: true })
                     .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
         }
@@ -58,6 +59,11 @@ impl Connection {
             let (seconds, server) = (limit.as_secs(), self.conninfo.display());
             Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
         })
+    }
+
+    /// Nothing named a server, so it is the embedded one.
+    pub fn is_embedded(&self) -> bool {
+        self.embedded
     }
 
     /// The server's CPUs, where it runs on this machine.

@@ -16,8 +16,8 @@ pub(crate) use stream::plain_error;
 
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
-use howdah_model::plan::Encode;
-use howdah_model::{CopyChunk, Error, ErrorKind, Result};
+use howdah_model::plan::{Care, Encode};
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Plan, Result};
 use howdah_transcode::split::Rules;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -161,5 +161,15 @@ struct Failure {
 /// The splitting rules of one file of the plan.
 fn rules(run: &Run, file_no: u32) -> Result<Rules> {
     let file = &run.plan.files[file_no as usize];
-    Rules::new(&run.plan.format, run.plan.server_version, file.eol)
+    let table = &run.plan.tables[file.table_no as usize];
+    Rules::new(&table.format, run.plan.server_version, file.eol)
+}
+
+/// Where the first chunk of a file begins, in the bytes that are split: those of the file, or the COPY text that
+/// it is rewritten to.
+pub(crate) fn first_byte(plan: &Plan, file: &FilePlan) -> u64 {
+    match plan.tables[file.table_no as usize].care {
+        Care::Rewritten => 0,
+        Care::Server | Care::Watched => file.data_start_byte,
+    }
 }

@@ -5,7 +5,7 @@
 //! committed and is missing now was lost in a crash of the server in between: its file is read again and
 //! the missing chunks are loaded, then the barrier is repeated.
 
-use crate::feed::Opened;
+use crate::feed::{Opened, first_byte};
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
@@ -87,7 +87,7 @@ fn check_rows(location: &str, read: u64, stored: u64) -> Result<()> {
 fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
     for (no, file) in run.plan.files.iter().enumerate() {
         let Some(chunks) = u32::try_from(no).ok().and_then(|no| receipts.get(&no)) else { continue };
-        let mut expected = file.data_start_byte;
+        let mut expected = first_byte(&run.plan, file);
         for receipt in chunks.values() {
             if receipt.start_byte != expected {
                 let message = format!(

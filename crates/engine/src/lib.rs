@@ -23,12 +23,15 @@ pub mod retry;
 pub mod sessions;
 pub mod stop;
 pub mod tally;
+pub mod values;
 pub mod watch;
+pub mod widen;
 
 pub use connection::Connection;
 pub use howdah_model as model;
 pub use howdah_source::Sources;
 pub use howdah_target::embedded;
+pub use howdah_transcode::infer::spelling;
 pub use load::load;
 pub use plan::{Planned, plan};
 pub use stop::Stop;

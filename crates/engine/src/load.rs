@@ -5,7 +5,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::{Context, finish, retry};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Summary};
+use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result, Summary, TableChange};
+use howdah_target::define;
 use howdah_target::finish::barrier;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
@@ -30,7 +31,7 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
-    let Planned { plan, layout, history, opened } = planned;
+    let Planned { plan, layout, history, open: open_columns, opened, .. } = planned;
     if let History::Done { at } = &history {
         return Err(already_done(&plan.job_id, at));
     }
@@ -39,7 +40,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     let open = || open_ledger(context, ledger.as_ref(), &plan);
     let (session, receipts) = retry::patiently(context, retry_for, open).await?;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
-    let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts)));
+    let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), open_columns));
     let ended = load_and_finish(&run, opened).await;
     let outcome = account(&run, session, ended).await;
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
@@ -51,15 +52,39 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 async fn open_ledger(
     context: &Context,
     ledger: Option<&Ledger>,
-    plan: &howdah_model::Plan,
+    plan: &Plan,
 ) -> Result<(Session, Vec<Receipt>)> {
     let session = context.connection.open().await?;
-    let Some(ledger) = ledger else { return Ok((session, Vec::new())) };
+    let Some(ledger) = ledger else {
+        make_tables(&session, plan).await?;
+        return Ok((session, Vec::new()));
+    };
     ledger.ensure(&session).await?;
     ledger.begin(&session, plan).await?;
+    make_tables(&session, plan).await?;
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let ((), receipts) = tokio::try_join!(barrier(&session), ledger.receipts(&session, &plan.job_id))?;
     Ok((session, receipts))
+}
+
+/// Tables that were planned and are not there are made; those that are there are changed as planned.
+async fn make_tables(session: &Session, plan: &Plan) -> Result<()> {
+    for table in &plan.tables {
+        let relation = &table.table.relation;
+        if let Some(create) = &table.create {
+            define::create_table(session, relation, create).await?;
+        }
+        for change in &table.changes {
+            match change {
+                TableChange::Add(column) => define::add_column(session, relation, column).await?,
+                TableChange::Widen(column) => {
+                    let change = (column.name.clone(), column.type_name.clone());
+                    define::widen(session, relation, &[change]).await?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
 use crate::tally::Tally;
 use crate::watch::Slots;
+use crate::widen::{Open, Widener};
 use crate::{Context, sessions, watch};
 use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result};
 use howdah_target::ledger::Ledger;
@@ -40,6 +41,8 @@ pub struct Run {
     pub tally: Tally,
     /// The sessions that copy.
     pub slots: Slots,
+    /// Columns that may have to become wider.
+    pub widener: Widener,
     /// The first failure, and what is still wanted after it.
     pub halt: Halt,
 }
@@ -52,6 +55,7 @@ impl Run {
         layout: Layout,
         ledger: Option<Ledger>,
         receipts: HashMap<u32, Receipts>,
+        open: Vec<Open>,
     ) -> Run {
         Run {
             context: context.clone(),
@@ -61,6 +65,7 @@ impl Run {
             ledger,
             receipts: RwLock::new(receipts),
             slots: Slots::default(),
+            widener: Widener::new(open),
             halt: Halt::default(),
             plan,
         }

@@ -5,9 +5,14 @@
 //! the catalog and the ledger; changes nothing anywhere.
 
 mod columns;
+mod evolve;
+mod finding;
 mod head;
 mod identity;
+mod new_table;
+mod scan;
 mod sources;
+mod tables;
 
 pub use columns::field_targets;
 
@@ -15,16 +20,14 @@ use crate::Context;
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::retry::patiently;
-use columns::Columns;
+use crate::widen::Open;
+use finding::Found;
 use head::{Head, Heads};
-use howdah_model::plan::{Encode, FilePlan, Plan, TablePlan};
-use howdah_model::{Codec, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, Table};
-use howdah_target::copy;
+use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
+use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result};
 use howdah_target::ledger::Ledger;
-use howdah_target::session::{Session, catalog, encoding};
-use howdah_transcode::encode::Rewriter;
+use howdah_target::session::{Session, encoding};
 use identity::Identity;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// While planning, failures that may pass are tried again for this long at most: a server or store that does
@@ -39,6 +42,10 @@ pub struct Planned {
     pub layout: Layout,
     /// What the ledger says about this job.
     pub history: History,
+    /// Columns of new tables whose types were chosen from a sample.
+    pub open: Vec<Open>,
+    /// For each file the first records as they would be stored, for people to look at; `None` is NULL.
+    pub previews: Vec<Vec<Vec<Option<String>>>>,
     /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
     pub opened: Vec<Opened>,
 }
@@ -72,8 +79,8 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
     let patience = PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms));
-    let found = patiently(context, patience, || sources::find(context, &job)).await?;
-    sources::settle(&mut job, &found);
+    let sources = patiently(context, patience, || sources::find(context, &job)).await?;
+    sources::settle(&mut job, &sources);
     let session = patiently(context, patience, || context.connection.open()).await?;
     let recode = recoding(&session, &job.format).await?;
     let format = as_sent(&job.format, recode.as_deref());
@@ -84,52 +91,45 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         format: &format,
         by_position: job.columns.is_some(),
         recode: recode.as_deref(),
+        told: job.shaping.told.as_ref(),
     };
-    let heads = heads.read_all(found).await?;
-    let mut tables = Tables {
-        session: &session,
-        job: &job,
-        format: &format,
-        recode: recode.as_deref(),
-        shapes: BTreeMap::new(),
-        plans: Vec::new(),
-    };
-    let mut placed = Vec::new();
-    for head in heads {
-        placed.push((tables.plan_for(&head).await?, head));
-    }
-    let tables = tables.plans;
+    let heads = heads.read_all(sources).await?;
+    let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
     // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
     // Files of one size are ordered too, because receipts know a file by its number.
+    let mut placed = placed;
     placed.sort_by_cached_key(|(table_no, head)| {
         let object = head.object();
         let bytes = object.stored_bytes().unwrap_or(u64::MAX);
         let relation = tables[*table_no as usize].table.relation.clone();
         (std::cmp::Reverse(bytes), object.location().to_owned(), relation)
     });
-    let files: Vec<FilePlan> =
-        placed.iter().map(|(table_no, head)| file_plan(head, *table_no, recode.is_some())).collect();
+    let files: Vec<FilePlan> = placed
+        .iter()
+        .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
+        .collect();
     let identity = Identity::new(&job, &files);
-    let (job_id, chunk_bytes, history) = identity.settle(&session, &job).await?;
+    let settled = identity.settle(&session, &job).await?;
+    tables::remember_made(&mut tables, settled.made);
     let shared_bytes = context.connection.server_cpus().and_then(|_| plain_bytes(&files));
-    let layout = Layout::new(job.memory_bytes, job.jobs, chunk_bytes, shared_bytes)?;
+    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes)?;
     let plan = Plan {
-        job_id,
+        job_id: settled.name,
         work_key: identity.work_key,
         identity: identity.identity,
         server_version: session.server_version(),
         chunk_bytes: layout.chunk_bytes,
         record_bytes_max: layout.record_bytes_max,
-        format,
-        recode,
         tables,
         files,
         job,
     };
     Ok(Planned {
+        open: new_table::open(&plan.job, &plan.tables, &placed),
+        previews: placed.iter().map(|(_, head)| head.preview()).collect(),
         plan,
         layout,
-        history,
+        history: settled.history,
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
     })
 }
@@ -147,79 +147,25 @@ fn as_sent(format: &Format, recode: Option<&str>) -> Format {
     Format { encoding, ..format.clone() }
 }
 
-/// The tables met so far. Files whose headers differ in order have plans of their own for the same table.
-struct Tables<'a> {
-    session: &'a Session,
-    job: &'a Job,
-    format: &'a Format,
-    recode: Option<&'a str>,
-    shapes: BTreeMap<String, Table>,
-    plans: Vec<TablePlan>,
-}
-
-impl Tables<'_> {
-    /// The number of the plan for this file's table and columns.
-    async fn plan_for(&mut self, head: &Head) -> Result<u32> {
-        let written = &head.table;
-        if !self.shapes.contains_key(written) {
-            let shape = catalog::read_table(self.session, written).await?;
-            self.shapes.insert(written.clone(), shape);
-        }
-        let table = &self.shapes[written];
-        let in_file = |error: Error| error.in_file(head.object().location());
-        let columns = Columns::choose(self.job, table, head.names.as_deref()).map_err(in_file)?;
-        let known =
-            self.plans.iter().position(|plan| plan.table.oid == table.oid && plan.fields == columns.fields);
-        let no = match known {
-            Some(no) => no,
-            None => {
-                let plan = self.table_plan(table.clone(), columns).map_err(in_file)?;
-                self.plans.push(plan);
-                self.plans.len() - 1
-            }
-        };
-        Ok(u32::try_from(no).unwrap_or(u32::MAX))
-    }
-
-    fn table_plan(&self, table: Table, columns: Columns) -> Result<TablePlan> {
-        let Columns { fields, mut notes } = columns;
-        let stored: Vec<String> = fields.iter().flatten().cloned().collect();
-        let rewritten = fields.iter().any(Option::is_none);
-        let (encode, format) = if rewritten {
-            let text = Format { encoding: self.format.encoding.clone(), ..Format::text() };
-            notes.push("records are rewritten to COPY text, because fields are left out".to_owned());
-            (Encode::CopyText, text)
-        } else {
-            (Encode::PassThrough, self.format.clone())
-        };
-        if let Some(encoding) = self.recode {
-            notes.push(format!(
-                "the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way"
-            ));
-        } else if !rewritten {
-            notes.push("COPY takes the bytes as they are: they go untouched".to_owned());
-        }
-        let copy_sql = copy::statement(&table.relation, &stored, &format, self.session.server_version())?;
-        let plan = TablePlan { table, fields, encode, copy_sql, notes };
-        if rewritten {
-            // What cannot be rewritten is said now, not in the middle of the load.
-            Rewriter::new(self.format, &field_targets(&plan, self.format))?;
-        }
-        Ok(plan)
-    }
-}
-
-fn file_plan(head: &Head, table_no: u32, recoded: bool) -> FilePlan {
+fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
     let object = head.object();
+    let untouched = head.codec == Codec::None && table.recode.is_none() && table.care != Care::Rewritten;
     FilePlan {
         location: object.location().to_owned(),
         stored_bytes: object.stored_bytes(),
         version: object.version().map(str::to_owned),
         table_no,
         codec: head.codec,
-        eol: head.eol,
-        data_start_byte: head.data_start_byte,
-        ranged: object.ranged() && head.codec == Codec::None && !recoded,
+        // The client writes COPY text, whatever the file's lines end with.
+        eol: if table.care == Care::Rewritten { Some(Eol::Lf) } else { head.eol },
+        data_start_byte: match (&head.found, &table.recode) {
+            (Some(found), Some(_)) => found.finding.utf8.start_byte,
+            _ => head.data_start_byte,
+        },
+        data_end_byte: head.data_end_byte,
+        found: head.found.as_ref().map(|found| found.finding.describe()),
+        evidence: head.found.as_ref().map(Found::evidence).unwrap_or_default(),
+        ranged: object.ranged() && untouched,
         rereadable: object.rereadable(),
     }
 }

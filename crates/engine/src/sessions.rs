@@ -180,12 +180,13 @@ impl<'a> Worker<'a> {
         let file = &plan.files[origin.file_no as usize];
         let place = Place { file: Some(file.location.clone()), ..Place::default() };
         let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
-        let rewritten = plan.tables[file.table_no as usize].encode == Encode::CopyText;
+        let table = &plan.tables[file.table_no as usize];
+        let rewritten = table.encode == Encode::CopyText;
         let (record, byte) = if rewritten {
             // COPY text has one line a record; the bytes sent are not those of the file.
             (Some(line.saturating_sub(1)), None)
         } else {
-            let rules = Rules::new(&plan.format, plan.server_version, file.eol).ok();
+            let rules = Rules::new(&table.format, plan.server_version, file.eol).ok();
             let record = rules.as_ref().and_then(|rules| rules.record_of_line(&chunk.bytes, line));
             let start =
                 rules.zip(record).and_then(|(rules, record)| rules.record_start(&chunk.bytes, record));

@@ -1,10 +1,11 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
 use howdah_model::summary::Status;
-use howdah_model::{FileSummary, Plan, Stage, Summary, TableSummary};
+use howdah_model::{FilePlan, FileSummary, LeftOut, Mend, Plan, ReadValues, Stage, Summary, TableSummary};
+use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const STAGES: [Stage; 7] =
@@ -25,6 +26,8 @@ pub struct FileTally {
     pub read_done: AtomicBool,
     /// Chunks found and not yet stored.
     pub open_chunks: AtomicU64,
+    /// What was done to records that did not fit, in the last reading of the file.
+    mends: Mutex<Option<Arc<Counts>>>,
     told_done: AtomicBool,
 }
 
@@ -33,6 +36,21 @@ impl FileTally {
     pub fn found_chunk(&self, records: u64) {
         self.rows_read.fetch_add(records, Relaxed);
         self.open_chunks.fetch_add(1, Relaxed);
+    }
+
+    /// Counters for a reading of the file that begins now.
+    pub fn fresh_mends(&self, fields: usize) -> Arc<Counts> {
+        let counts = Arc::new(Counts::new(fields));
+        *self.mends.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&counts));
+        counts
+    }
+
+    fn mends(&self) -> Option<Arc<Counts>> {
+        self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn left_out(&self) -> u64 {
+        self.mends().map_or(0, |counts| counts.mended(Mend::LeftOut))
     }
 
     /// True once, when all chunks of the file have been found and stored.
@@ -165,7 +183,10 @@ impl Tally {
             rows_read: files.iter().map(|file| file.rows_read).sum(),
             rows_stored: files.iter().map(|file| file.rows_stored).sum(),
             rows_stored_before: rows_before,
-            rows_rejected: 0,
+            rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
+            mended: self.mended(),
+            left_out: self.left_out(plan),
+            read: self.read_values(plan),
             bytes_read: files.iter().map(|file| file.bytes_read).sum(),
             wall_seconds: self.started.elapsed().as_secs_f64(),
             stages: self.stages(),
@@ -179,19 +200,70 @@ impl Tally {
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
-        let rows_read = tally.rows_read.load(Relaxed);
+        let rows_rejected = tally.left_out();
+        let rows_read = tally.rows_read.load(Relaxed) + rows_rejected;
         let rows_stored = tally.rows_stored.load(Relaxed);
         FileSummary {
             location: file.location.clone(),
             table: plan.tables[file.table_no as usize].table.relation.to_string(),
             rows_read,
             rows_stored,
-            rows_rejected: 0,
+            rows_rejected,
             bytes_read: tally.bytes_read.load(Relaxed),
             done: tally.read_done.load(Relaxed)
                 && tally.open_chunks.load(Relaxed) == 0
-                && rows_read == rows_stored,
+                && rows_read == rows_stored + rows_rejected,
         }
+    }
+
+    fn mended(&self) -> BTreeMap<Mend, u64> {
+        let mut mended = BTreeMap::new();
+        for counts in self.files.iter().filter_map(FileTally::mends) {
+            for mend in Mend::ALL {
+                *mended.entry(mend).or_insert(0) += counts.mended(mend);
+            }
+        }
+        mended.retain(|_, count| *count > 0);
+        mended
+    }
+
+    fn left_out(&self, plan: &Plan) -> Vec<LeftOut> {
+        let of_file = |(file, tally): (&FilePlan, &FileTally)| {
+            let left_out = tally.mends().map(|counts| counts.left_out()).unwrap_or_default();
+            let file = file.location.clone();
+            left_out.into_iter().map(move |out| LeftOut {
+                file: file.clone(),
+                record: out.record,
+                byte: out.byte,
+                reason: out.reason,
+            })
+        };
+        plan.files.iter().zip(&self.files).flat_map(of_file).collect()
+    }
+
+    /// Files of one table add up.
+    fn read_values(&self, plan: &Plan) -> Vec<ReadValues> {
+        let mut read: Vec<ReadValues> = Vec::new();
+        for (file, tally) in plan.files.iter().zip(&self.files) {
+            let (table, counts) = (&plan.tables[file.table_no as usize], tally.mends());
+            for (no, (column, reading)) in table.fields.iter().zip(&table.readings).enumerate() {
+                let (Some(column), Some(reading), Some(counts)) = (column, reading, &counts) else {
+                    continue;
+                };
+                let relation = table.table.relation.to_string();
+                let values = counts.values_read(no);
+                match read.iter_mut().find(|known| known.table == relation && known.column == *column) {
+                    Some(known) => known.values += values,
+                    None => read.push(ReadValues {
+                        table: relation,
+                        column: column.clone(),
+                        reading: reading.clone(),
+                        values,
+                    }),
+                }
+            }
+        }
+        read
     }
 
     fn stages(&self) -> BTreeMap<Stage, f64> {

@@ -38,6 +38,68 @@ pub enum LedgerChoice {
     None,
 }
 
+/// What options say about how the files are written. The rest is found from the data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Between fields; one character or more.
+    pub delimiter: Option<String>,
+    /// Around fields; `Some(None)` says that nothing is.
+    pub quote: Option<Option<u8>>,
+    /// Before a quote that is data.
+    pub escape: Option<u8>,
+    /// The spelling of NULL.
+    pub null: Option<String>,
+    /// There is a header, or there is none.
+    pub header: Option<bool>,
+    /// The encoding.
+    pub encoding: Option<String>,
+}
+
+/// How the names of a header become names of columns of a new table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// As they are.
+    Keep,
+    /// In lower case with underscores, so that SQL needs no quotes.
+    #[default]
+    Snake,
+}
+
+/// What may be done to a table that exists so that the data fits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evolve {
+    /// Nothing.
+    #[default]
+    None,
+    /// Columns that the file has and the table has not are added.
+    Add,
+    /// That, and columns whose type cannot hold the values get a wider one.
+    Widen,
+}
+
+/// How a table is made for the data, and the data for the table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shaping {
+    /// What options say; `None` when they say everything in COPY's words ([`Job::format`]).
+    pub told: Option<Told>,
+    /// Make the table when there is none; `None` does so in the embedded server.
+    pub create: Option<bool>,
+    /// Column (or `*`) -> type of a new table, as SQL writes it.
+    pub types: BTreeMap<String, String>,
+    /// The names of its columns.
+    pub names: Names,
+    /// Its primary key.
+    pub primary_key: Vec<String>,
+    /// What may be done to a table that exists.
+    pub evolve: Evolve,
+    /// Mend records that do not fit, and leave out what is beyond mending.
+    pub lenient: bool,
+    /// Load every table that stands in a file, not the first alone.
+    pub all_tables: bool,
+}
+
 /// One load, as asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -49,6 +111,8 @@ pub struct Job {
     pub table: Option<String>,
     /// How the files are written.
     pub format: Format,
+    /// How tables and records are made to fit each other.
+    pub shaping: Shaping,
     /// Table columns in the order of the file's fields; with a header, the header decides.
     pub columns: Option<Vec<String>>,
     /// File column -> table column, where the names differ.

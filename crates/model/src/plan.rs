@@ -2,9 +2,11 @@
 //!
 //! A plan holds no secret and no row values.
 
+use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
-use crate::table::Table;
+use crate::reading::Reading;
+use crate::table::{NewTable, Table, TableChange};
 use serde::{Deserialize, Serialize};
 
 /// How a file is compressed, told by its first bytes.
@@ -35,13 +37,39 @@ pub enum Encode {
     CopyText,
 }
 
+/// Who looks at the records on their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Care {
+    /// The server: the options said in COPY's words how the files are written, and COPY refuses the rest.
+    Server,
+    /// The client too: the dialect was found, and what contradicts it is noticed. The bytes go untouched.
+    Watched,
+    /// The client reads each record and writes it anew as COPY text.
+    Rewritten,
+}
+
 /// One table and how files like these are copied into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TablePlan {
-    /// The table as the catalog told it.
+    /// The table as the catalog told it, or as it is going to be made.
     pub table: Table,
+    /// It is made when the load begins.
+    pub create: Option<NewTable>,
+    /// What is done to it before rows come.
+    pub changes: Vec<TableChange>,
     /// For each field of the file, the table column it fills; `None` drops the field (`--ignore-extra`).
     pub fields: Vec<Option<String>>,
+    /// For each field of the file, how its values are spelled where PostgreSQL would not read them as they are.
+    pub readings: Vec<Option<Reading>>,
+    /// How the files are written, where this was found and not told in COPY's words.
+    pub dialect: Option<Dialect>,
+    /// Who looks at the records.
+    pub care: Care,
+    /// How the records are written as the splitter and the server meet them.
+    pub format: Format,
+    /// The files' encoding when the server cannot read it and the client rewrites it as UTF-8.
+    pub recode: Option<String>,
     /// How the bytes reach COPY.
     pub encode: Encode,
     /// The COPY statement of every chunk, identifiers quoted, without HEADER.
@@ -65,8 +93,15 @@ pub struct FilePlan {
     pub codec: Codec,
     /// How its records end; `None` when the file has no complete line.
     pub eol: Option<Eol>,
-    /// Plain bytes before the first data record: byte order mark and header.
+    /// Plain bytes before the first data record: byte order mark, title rows and header. Counted in UTF-8 where
+    /// the client rewrites the encoding.
     pub data_start_byte: u64,
+    /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
+    pub data_end_byte: Option<u64>,
+    /// How it is written, in one line, where this was found.
+    pub found: Option<String>,
+    /// What that was found from, and what stays unsure.
+    pub evidence: Vec<String>,
     /// It can be cut by byte ranges and read in parallel (not compressed, ranges available).
     pub ranged: bool,
     /// It can be read again (not stdin).
@@ -90,10 +125,6 @@ pub struct Plan {
     pub chunk_bytes: u64,
     /// No single record may be longer.
     pub record_bytes_max: u64,
-    /// How the files are written, as the server of this plan is told.
-    pub format: Format,
-    /// The files' encoding when the server cannot read it and the client rewrites it as UTF-8.
-    pub recode: Option<String>,
     /// Targets.
     pub tables: Vec<TablePlan>,
     /// Sources, the largest first.

@@ -1,6 +1,7 @@
 //! What came of a load. Its JSON form is the document `--json` prints; the keys are stable.
 
 use crate::event::Stage;
+use crate::reading::{Mend, Reading};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,12 +28,38 @@ pub struct FileSummary {
     pub rows_read: u64,
     /// Rows in the table, those of earlier runs of the same job included.
     pub rows_stored: u64,
-    /// Records refused.
+    /// Records left out.
     pub rows_rejected: u64,
     /// Bytes read as stored (compressed where the file is).
     pub bytes_read: u64,
     /// All of it is in.
     pub done: bool,
+}
+
+/// A record that is not in the table.
+#[derive(Debug, Clone, Serialize)]
+pub struct LeftOut {
+    /// The file.
+    pub file: String,
+    /// Its number, from 1, the header not counted.
+    pub record: u64,
+    /// Its first byte in the plain bytes of the file.
+    pub byte: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Values that were read in another spelling than PostgreSQL's.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadValues {
+    /// `schema.name`.
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// How they are spelled.
+    pub reading: Reading,
+    /// How many there were.
+    pub values: u64,
 }
 
 /// One table's account.
@@ -59,8 +86,14 @@ pub struct Summary {
     pub rows_stored: u64,
     /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
     pub rows_stored_before: u64,
-    /// Records refused.
+    /// Records left out.
     pub rows_rejected: u64,
+    /// What was mended, and how often; records left out among it.
+    pub mended: BTreeMap<Mend, u64>,
+    /// The first records left out of each file.
+    pub left_out: Vec<LeftOut>,
+    /// Values in other people's spelling.
+    pub read: Vec<ReadValues>,
     /// Bytes read as stored.
     pub bytes_read: u64,
     /// From the first step after planning to the end of this run.

@@ -64,3 +64,35 @@ pub struct Table {
     /// Its live columns in attribute order.
     pub columns: Vec<Column>,
 }
+
+/// A table that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTable {
+    /// Its columns in order.
+    pub columns: Vec<NewColumn>,
+    /// The columns of its primary key; none makes none.
+    pub primary_key: Vec<String>,
+}
+
+/// One column of a table that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewColumn {
+    /// Its name, unquoted.
+    pub name: String,
+    /// Its type as SQL writes it.
+    pub type_name: String,
+    /// What the type was chosen by.
+    pub evidence: String,
+    /// The values seen were not all: a later one may widen the type.
+    pub may_widen: bool,
+}
+
+/// What is done to a table that exists before rows come (`--evolve`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableChange {
+    /// A column is added.
+    Add(NewColumn),
+    /// A column gets a wider type.
+    Widen(NewColumn),
+}

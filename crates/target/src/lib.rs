@@ -3,6 +3,7 @@
 //! In the order the data flows:
 //! - [`embedded`]: a server of the user's own, where none is named;
 //! - [`session`]: connecting as libpq does, reading a table's shape;
+//! - [`define`]: tables made and changed for the data;
 //! - [`copy`]: the COPY statement and its errors;
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
@@ -12,6 +13,8 @@
 pub mod embedded;
 
 pub mod session;
+
+pub mod define;
 
 pub mod copy;
 

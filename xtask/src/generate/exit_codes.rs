@@ -12,7 +12,7 @@ const INTRODUCTION: &str = "\
 | --- | --- |
 ";
 
-const EXITS: [(Exit, &str); 4] = [
+const EXITS: [(Exit, &str); 5] = [
     (Exit::Success, "Every row is stored, or the subcommand did what it is for"),
     (
         Exit::Failure,
@@ -23,14 +23,16 @@ const EXITS: [(Exit, &str); 4] = [
         "The options or the job file make no sense, or name a job that is not there; nothing was touched",
     ),
     (
+        Exit::LeftOut,
+        "Loaded, but for records that `--lenient` could not mend; each is counted, and the first hundred of a file are listed with their places",
+    ),
+    (
         Exit::Interrupted,
         "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on. A second signal ends the process at once, which is safe too",
     ),
 ];
 
 const ERRORS: &str = "\
-3 is kept for loads that leave out bad records, which is not built yet.
-
 An error is one line on standard error, and what can be done about it a second one:
 
     error: file /data/t.csv, record 1041, byte 48112, column b: invalid input syntax for type integer: \"...\" (SQLSTATE 22P02)

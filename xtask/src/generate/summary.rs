@@ -2,7 +2,9 @@
 //! a test compares the keys with those of a real summary, so that none is added or renamed unnoticed.
 
 use howdah_model::summary::Status;
-use howdah_model::{FileSummary, Stage, Summary, TableSummary};
+use howdah_model::{
+    DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, Stage, Summary, TableSummary,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -25,8 +27,20 @@ const KEYS: &[(&str, &str)] = &[
     ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
     (
         "rows_rejected",
-        "Records refused and left out; always 0 today, since the first bad record ends the load",
+        "Records left out by this run, which only `--lenient` does; exit code 3 when there are any",
     ),
+    (
+        "mended",
+        "Kind -> records, with `--lenient`: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
+    ),
+    ("left_out[].file", "The file of a record that was left out; the first 100 of each file are listed"),
+    ("left_out[].record", "Its number, from 1, the header not counted"),
+    ("left_out[].byte", "Its first byte in the plain file"),
+    ("left_out[].reason", "Why; without values"),
+    ("read[].table", "The table of a column whose values are spelled in another way than PostgreSQL's"),
+    ("read[].column", "The column"),
+    ("read[].reading", "How they are spelled"),
+    ("read[].values", "How many there were"),
     ("bytes_read", "Bytes read by this run, as stored (compressed where the file is)"),
     ("wall_seconds", "From the start of loading to the end of this run; planning is not in it"),
     (
@@ -70,9 +84,7 @@ pub(super) fn page() -> String {
     page.push_str("\n## Example\n\nTwo files, the second of them resumed:\n\n```json\n");
     page.push_str(&serde_json::to_string_pretty(&example()).unwrap_or_default());
     page.push_str("\n```\n\nIn a script:\n\n");
-    page.push_str(
-        "    howdah load data/*.csv --table t --header --json --quiet | jq -e '.status == \"done\"'\n",
-    );
+    page.push_str("    howdah load data/*.csv --table t --json --quiet | jq -e '.status == \"done\"'\n");
     page
 }
 
@@ -98,10 +110,23 @@ fn example() -> Summary {
     Summary {
         job: "3f6c0a9d5be21c44".to_owned(),
         status: Status::Done,
-        rows_read: 673_552,
+        rows_read: 673_553,
         rows_stored: 673_552,
         rows_stored_before: 168_388,
-        rows_rejected: 0,
+        rows_rejected: 1,
+        mended: BTreeMap::from([(Mend::ShortRow, 3), (Mend::LeftOut, 1)]),
+        left_out: vec![LeftOut {
+            file: "/data/2014.csv.gz".to_owned(),
+            record: 1041,
+            byte: 97_112,
+            reason: "expected 19 fields, got 23".to_owned(),
+        }],
+        read: vec![ReadValues {
+            table: "public.flights".to_owned(),
+            column: "day".to_owned(),
+            reading: Reading::Date(DateOrder::Dmy),
+            values: 673_552,
+        }],
         bytes_read: 41_500_000,
         wall_seconds: 0.9,
         stages: BTreeMap::from(stages),
@@ -126,8 +151,10 @@ mod tests {
     /// `a`, `b.c` and `d[].e` for every leaf.
     fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         match value {
-            // Its keys are wait events.
-            Value::Object(_) if path == "waits" => drop(found.insert(path.to_owned())),
+            // Their keys are wait events, kinds of mends and kinds of readings.
+            Value::Object(_) if matches!(path, "waits" | "mended" | "read[].reading") => {
+                found.insert(path.to_owned());
+            }
             Value::Object(object) => {
                 for (key, value) in object {
                     let dot = if path.is_empty() { "" } else { "." };

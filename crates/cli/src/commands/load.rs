@@ -45,6 +45,7 @@ pub(super) async fn run(job: Job, connection: Connection, printer: &Printer, sto
         printer.say(&account::text(&outcome.summary));
     }
     match outcome.error {
+        None if outcome.summary.rows_rejected > 0 => Ok(Exit::LeftOut),
         None => Ok(Exit::Success),
         Some(error) => {
             printer.error(&error);

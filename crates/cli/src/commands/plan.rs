@@ -7,15 +7,20 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::units::{show_bytes, show_count};
 use howdah_engine::model::plan::Codec;
-use howdah_engine::model::{Eol, Event, FilePlan, Jobs, LedgerChoice, Listener, Plan, Result, TablePlan};
+use howdah_engine::model::{
+    Eol, Event, FilePlan, Jobs, LedgerChoice, Listener, NewTable, Plan, Result, TablePlan,
+};
 use howdah_engine::plan::History;
-use howdah_engine::{Context, Planned, Sources, Stop};
+use howdah_engine::{Context, Planned, Sources, Stop, spelling};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Files listed; of more, their number.
 const FILES_LISTED: usize = 50;
+
+/// Characters shown of a value.
+const CELL_CHARACTERS: usize = 40;
 
 struct Nobody;
 
@@ -57,20 +62,31 @@ fn text(planned: &Planned, server: &str) -> String {
     let _ = writeln!(text, "  {}", ledger(plan));
     let _ = writeln!(text, "  {}", memory(planned));
     for (no, table) in plan.tables.iter().enumerate() {
-        show_table(&mut text, plan, no, table);
+        show_table(&mut text, planned, no, table);
     }
     text.trim_end().to_owned()
 }
 
-fn show_table(text: &mut String, plan: &Plan, no: usize, table: &TablePlan) {
+fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan) {
+    let plan = &planned.plan;
     let _ = writeln!(text, "table {}", table.table.relation);
+    if let Some(create) = &table.create {
+        show_new_table(text, create);
+    }
     let _ = writeln!(text, "  {}", table.copy_sql);
     for note in &table.notes {
         let _ = writeln!(text, "  {note}");
     }
-    let files: Vec<&FilePlan> = plan.files.iter().filter(|file| file.table_no as usize == no).collect();
-    for file in files.iter().take(FILES_LISTED) {
+    for (column, reading) in table.fields.iter().zip(&table.readings) {
+        if let (Some(column), Some(reading)) = (column, reading) {
+            let _ = writeln!(text, "  {column} is read as {}", spelling(reading));
+        }
+    }
+    let files: Vec<(usize, &FilePlan)> =
+        plan.files.iter().enumerate().filter(|(_, file)| file.table_no as usize == no).collect();
+    for (file_no, file) in files.iter().take(FILES_LISTED) {
         show_file(text, plan, file);
+        show_rows(text, planned.previews.get(*file_no).map_or(&[], Vec::as_slice));
     }
     if files.len() > FILES_LISTED {
         let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
@@ -104,12 +120,55 @@ fn show_file(text: &mut String, plan: &Plan, file: &FilePlan) {
         "  file {}: {size}, {codec}, {eol}, data from byte {}; {how}",
         file.location, file.data_start_byte
     );
+    if let Some(found) = &file.found {
+        let _ = writeln!(text, "    found: {found}");
+    }
+    for evidence in &file.evidence {
+        let _ = writeln!(text, "      {evidence}");
+    }
+    if let Some(end) = file.data_end_byte {
+        let _ = writeln!(text, "    the data ends at byte {end}; what follows is not loaded");
+    }
     if !file.rereadable {
         let _ = writeln!(
             text,
             "    it cannot be read twice: chunks are committed synchronously, and a rerun needs the same bytes under the same --job-id"
         );
     }
+}
+
+fn show_new_table(text: &mut String, create: &NewTable) {
+    let _ = writeln!(text, "  it is made when the load begins:");
+    for column in &create.columns {
+        let widens = if column.may_widen { "; may become wider" } else { "" };
+        let _ = writeln!(text, "    {} {}  ({}{widens})", column.name, column.type_name, column.evidence);
+    }
+    if !create.primary_key.is_empty() {
+        let _ = writeln!(text, "    primary key: {}", create.primary_key.join(", "));
+    }
+}
+
+/// The first rows as they would be stored.
+fn show_rows(text: &mut String, rows: &[Vec<Option<String>>]) {
+    let cell = |value: &Option<String>| match value {
+        None => "NULL".to_owned(),
+        Some(value) => {
+            let mut shown: String = value.chars().take(CELL_CHARACTERS).map(visible).collect();
+            if value.chars().nth(CELL_CHARACTERS).is_some() {
+                shown.push('…');
+            }
+            shown
+        }
+    };
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        let _ = writeln!(text, "    | {}", cells.join(" | "));
+    }
+}
+
+/// A terminal must not take what stands in a file for an order.
+fn visible(letter: char) -> char {
+    if letter.is_control() { '·' } else { letter }
 }
 
 fn history(history: &History) -> String {

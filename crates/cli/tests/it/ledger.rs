@@ -29,7 +29,10 @@ fn plan_touches_nothing_and_tells_what_load_would_do() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(18), &[&plain]);
-    let plan = scene.verb("plan").args(["--header", "--table", "t", "--chunk-size", "64kB"]).arg(&source);
+    let plan = scene
+        .verb("plan")
+        .args(["--format", "csv", "--header", "--table", "t", "--chunk-size", "64kB"])
+        .arg(&source);
     let told = plan.run(PATIENCE).expect_code(0).stdout;
     for words in ["no earlier run", "COPY \"public\".\"t\"", "a.csv", "not compressed"] {
         assert!(told.contains(words), "{words}\n{told}");

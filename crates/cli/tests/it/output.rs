@@ -106,7 +106,7 @@ fn no_password_is_in_any_output_or_in_the_ledger() {
     let (there, name) = (url(server.port(), scene.database.name()), scene.database.name());
     let keywords =
         format!("host=127.0.0.1 port={} user=postgres password={PASSWORD} dbname={name}", server.port());
-    let load = ["--header", "--table", "t", source];
+    let load = ["--format", "csv", "--header", "--table", "t", source];
     let assert_clean = |finished: &Finished| {
         for text in [&finished.stdout, &finished.stderr] {
             assert!(!text.contains("Tr0ub4dor"), "{text}");

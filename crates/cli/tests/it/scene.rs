@@ -102,7 +102,7 @@ impl Scene {
 
     /// The same over another way to the server.
     pub(crate) fn load_to(&self, conninfo: &str) -> HowdahCommand {
-        howdah("load").args(["--header", "--table", "t", "--to", conninfo])
+        howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", conninfo])
     }
 
     /// Another verb on the same database.

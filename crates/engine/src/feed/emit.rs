@@ -5,17 +5,25 @@ use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
-use howdah_model::plan::Encode;
+use crate::values;
+use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
+use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
+use howdah_transcode::inspect::Inspector;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
+use std::time::Duration;
 
 /// What the chunks of one file go through.
 pub(super) struct Emitter {
     pub(super) file_no: u32,
     pub(super) rules: Rules,
     rewriter: Option<Rewriter>,
+    /// Looks for what contradicts the dialect that was found.
+    inspector: Option<Inspector>,
+    /// Reads the fields of records that go untouched.
+    cells: Option<Cells>,
 }
 
 impl Emitter {
@@ -24,9 +32,13 @@ impl Emitter {
         let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
         let rewriter = match table.encode {
             Encode::PassThrough => None,
-            Encode::CopyText => Some(Rewriter::new(&plan.format, &field_targets(table, &plan.format))?),
+            Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
-        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter })
+        let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
+        let inspector =
+            watched.map(|dialect| Inspector::new(&table.format, dialect, table.fields.len())).transpose()?;
+        let cells = watched.map(Cells::new).transpose()?;
+        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, inspector, cells })
     }
 
     /// Checks, encodes and queues the records in `range` of the data buffer. Whichever buffer is not sent
@@ -44,7 +56,10 @@ impl Emitter {
             return Err(fail(unwanted()));
         }
         let records = &data.filled()[range.clone()];
-        let refusal = self.first_line_refusal(run, &origin, records);
+        let refusal =
+            earlier(self.first_line_refusal(run, &origin, records), self.oddity(run, &origin, records));
+        let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
+        self.widen(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let (bytes, refusal) = match (&self.rewriter, scratch) {
             (Some(rewriter), Some(mut scratch)) => {
@@ -75,6 +90,36 @@ impl Emitter {
         Some(self.refusal(run, origin, offence.record, offset, error))
     }
 
+    /// A record that contradicts the dialect that was found. COPY would store what it does not mean.
+    fn oddity(&self, run: &Run, origin: &Origin, records: &[u8]) -> Option<Refusal> {
+        let inspector = self.inspector.as_ref()?;
+        let oddity = run.tally.time(Stage::Encode, || inspector.inspect(records))?;
+        let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
+        Some(self.refusal(run, origin, oddity.record, oddity.byte, error))
+    }
+
+    /// Makes a new table wide enough for these records.
+    fn widen(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+        let run = &feeder.run;
+        let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
+        let kept: Vec<Option<String>>;
+        let fields = match &self.cells {
+            Some(_) => &table.fields,
+            None => {
+                // What is rewritten has the kept fields only.
+                kept = table.fields.iter().filter(|field| field.is_some()).cloned().collect();
+                &kept
+            }
+        };
+        let Some(mut watches) = run.widener.watches(&table.table.relation, fields) else { return Ok(()) };
+        run.tally.time(Stage::Encode, || match &self.cells {
+            Some(cells) => values::of_records(cells, records, |no, value| watches.observe(no, value)),
+            None => values::of_copy_text(records, |no, value| watches.observe(no, value)),
+        });
+        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
+        run.widener.settle(&run.context, &feeder.handle, &table.table.relation, watches, patience)
+    }
+
     /// Rewrites the records before the first one that cannot be.
     fn rewrite(
         &self,
@@ -101,6 +146,10 @@ impl Emitter {
         };
         Refusal { record, offset, error: error.at(place) }
     }
+}
+
+fn earlier(one: Option<Refusal>, other: Option<Refusal>) -> Option<Refusal> {
+    one.into_iter().chain(other).min_by_key(|refusal| refusal.offset)
 }
 
 /// A record of a chunk that the server will not see.

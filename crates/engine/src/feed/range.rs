@@ -76,7 +76,7 @@ impl RangedFile {
         let plan = &run.plan.files[file_no as usize];
         let first = plan.data_start_byte / run.plan.chunk_bytes;
         Ok(RangedFile {
-            bytes: object.stored_bytes().unwrap_or(0),
+            bytes: object.stored_bytes().unwrap_or(0).min(plan.data_end_byte.unwrap_or(u64::MAX)),
             object,
             emitter: Emitter::new(run, file_no)?,
             receipts: run.receipts(file_no),

@@ -2,12 +2,13 @@
 
 use super::emit::Emitter;
 use super::stored::{Opened, Stored};
-use super::{Failure, Feeder};
+use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
-use crate::pipeline::{Receipts, unwanted};
-use howdah_model::{Error, ErrorKind, Origin, Place, Receipt, Result, Stage};
+use crate::pipeline::{Receipts, Run, unwanted};
+use howdah_model::{Care, Error, ErrorKind, Origin, Place, Reading, Receipt, Result, Stage, TablePlan};
+use howdah_transcode::mend::{Field, Shape};
 use howdah_transcode::split::{State, Tail};
-use howdah_transcode::{decompress, encode};
+use howdah_transcode::{decompress, encode, infer, mend};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,10 +63,7 @@ impl<'a> Splitter<'a> {
         let file = &run.plan.files[file_no as usize];
         let stored = Stored::new(run, file_no, opened, &feeder.handle);
         let waited_ns = stored.waited_ns();
-        let mut decoder = decompress::decoder(file.codec, stored)?;
-        if let Some(encoding) = &run.plan.recode {
-            decoder = encode::to_utf8(encoding, decoder)?;
-        }
+        let decoder = plain_of(run, file_no, stored)?;
         let mut splitter = Splitter {
             feeder,
             emitter: Emitter::new(run, file_no)?,
@@ -76,7 +74,7 @@ impl<'a> Splitter<'a> {
             digests: !file.rereadable && run.ledger.is_some(),
             ended: false,
         };
-        splitter.skip_header(file.data_start_byte)?;
+        splitter.skip_header(first_byte(&run.plan, file))?;
         Ok(splitter)
     }
 
@@ -225,6 +223,45 @@ impl<'a> Splitter<'a> {
         self.offset += count as u64;
         Ok(count)
     }
+}
+
+/// The bytes to split: those of the file, decompressed and in an encoding that the server reads, or the COPY text
+/// that its records are rewritten to.
+fn plain_of(run: &Run, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Send>> {
+    let file = &run.plan.files[file_no as usize];
+    let table = &run.plan.tables[file.table_no as usize];
+    let mut plain = decompress::decoder(file.codec, stored)?;
+    if let Some(end_byte) = file.data_end_byte {
+        plain = Box::new(plain.take(end_byte));
+    }
+    if let Some(encoding) = &table.recode {
+        plain = encode::to_utf8(encoding, plain)?;
+    }
+    match (table.care, &table.dialect) {
+        (Care::Rewritten, Some(dialect)) => {
+            let shape = Shape {
+                dialect: dialect.clone(),
+                fields: fields(table),
+                data_start_byte: file.data_start_byte,
+                data_end_byte: None,
+                lenient: run.plan.job.shaping.lenient,
+                // The reader may hold two of them, and the chunk's buffer a third.
+                record_bytes_max: usize::try_from(run.plan.record_bytes_max / 2).unwrap_or(usize::MAX),
+                read: infer::read,
+            };
+            mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len()))
+        }
+        _ => Ok(plain),
+    }
+}
+
+/// What becomes of each field.
+fn fields(table: &TablePlan) -> Vec<Field> {
+    let field = |(column, reading): (&Option<String>, &Option<Reading>)| Field {
+        keep: column.is_some(),
+        reading: reading.clone(),
+    };
+    table.fields.iter().zip(&table.readings).map(field).collect()
 }
 
 /// The decoder, with room to take back what was read too far, and a clock.

@@ -3,8 +3,10 @@
 //! With a header the names decide; without one, or with `--columns`, the position does, as in COPY. Every
 //! name that fits nothing is reported in one message.
 
+use super::head::Head;
 use howdah_model::{Column, ColumnChoice, Error, ErrorKind, Format, Header, Job, Result, Table, TablePlan};
 use howdah_transcode::encode::FieldTarget;
+use howdah_transcode::infer;
 
 /// The choice, and what should be known about it.
 pub(super) struct Columns {
@@ -14,10 +16,18 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Matches a file's header, if it has one, to the table.
-    pub(super) fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
-        check_map_is_used(job)?;
-        match (&job.columns, names, job.format.header) {
+    /// Matches a file's header, if it has one, to the table; without one, its fields by position.
+    pub(super) fn of(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
+        let names = head.names.as_deref();
+        let Some(found) = &head.found else { return Columns::choose(job, table, names, job.format.header) };
+        let header = if names.is_some() { Header::Names } else { Header::None };
+        let chosen = Columns::choose(job, table, names, header)?;
+        fit_width(chosen, table, found.finding.width)
+    }
+
+    fn choose(job: &Job, table: &Table, names: Option<&[String]>, header: Header) -> Result<Columns> {
+        check_map_is_used(job, header)?;
+        match (&job.columns, names, header) {
             (Some(columns), names, header) => by_position(columns, table, names, header),
             (None, Some(names), Header::Names) => by_name(job, table, names),
             (None, names, header) => {
@@ -33,9 +43,31 @@ impl Columns {
     }
 }
 
+/// By position, as many columns as the file has fields. Where that leaves out exactly the columns that give
+/// themselves a value, these are left to it.
+fn fit_width(chosen: Columns, table: &Table, width: usize) -> Result<Columns> {
+    let columns = chosen.fields.len();
+    if columns == width {
+        return Ok(chosen);
+    }
+    let identity = |name: &String| table.columns.iter().any(|column| column.name == *name && column.identity);
+    let without: Vec<Option<String>> =
+        chosen.fields.iter().filter(|field| !field.as_ref().is_some_and(identity)).cloned().collect();
+    if without.len() == width {
+        let mut notes = chosen.notes;
+        notes.push("identity columns number the rows themselves".to_owned());
+        return Ok(Columns { fields: without, notes });
+    }
+    Err(columns_error(format!(
+        "the file's records have {width} fields, and {columns} columns of {} are to be filled",
+        table.relation
+    ))
+    .with_hint("name the columns that the fields fill with --columns, in the order of the file"))
+}
+
 /// Only a header whose names choose the columns has fields to rename.
-fn check_map_is_used(job: &Job) -> Result<()> {
-    if job.map.is_empty() || job.columns.is_none() && job.format.header == Header::Names {
+fn check_map_is_used(job: &Job, header: Header) -> Result<()> {
+    if job.map.is_empty() || job.columns.is_none() && header == Header::Names {
         return Ok(());
     }
     Err(Error::new(
@@ -112,14 +144,18 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     Ok(Columns { fields, notes })
 }
 
-/// By the exact name, else by the only name that differs in case alone.
-fn find_column<'a>(table: &'a Table, name: &str) -> Option<&'a Column> {
-    if let Some(column) = table.columns.iter().find(|column| column.name == name) {
-        return Some(column);
-    }
-    let folded = name.to_lowercase();
-    let mut alike = table.columns.iter().filter(|column| column.name.to_lowercase() == folded);
-    alike.next().filter(|_| alike.next().is_none())
+/// By the exact name, else by the only name that differs in case alone, else by the only one that differs in
+/// case, accents, spaces and punctuation.
+pub(super) fn find_column<'a>(table: &'a Table, name: &str) -> Option<&'a Column> {
+    let only = |alike: &dyn Fn(&str) -> bool| {
+        let mut columns = table.columns.iter().filter(|column| alike(&column.name));
+        columns.next().filter(|_| columns.next().is_none())
+    };
+    let lower = name.to_lowercase();
+    let folded = infer::fold(name);
+    only(&|column| column == name)
+        .or_else(|| only(&|column| column.to_lowercase() == lower))
+        .or_else(|| only(&|column| !folded.is_empty() && infer::fold(column) == folded))
 }
 
 fn check_map(job: &Job, names: &[String]) -> Result<()> {
@@ -221,6 +257,7 @@ mod tests {
             columns: None,
             map: BTreeMap::new(),
             ignore_extra: false,
+            shaping: howdah_model::Shaping::default(),
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,
@@ -230,6 +267,10 @@ mod tests {
         }
     }
 
+    fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
+        Columns::choose(job, table, names, job.format.header)
+    }
+
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -237,11 +278,8 @@ mod tests {
     #[test]
     fn header_names_choose_columns_in_any_order_and_case() {
         let header = names(&["B", "a"]);
-        let chosen = Columns::choose(
-            &job(Header::Names),
-            &table(&[("a", false), ("b", false), ("c", false)]),
-            Some(&header),
-        );
+        let chosen =
+            choose(&job(Header::Names), &table(&[("a", false), ("b", false), ("c", false)]), Some(&header));
         let chosen = chosen.unwrap();
         assert_eq!(chosen.fields, [Some("b".to_owned()), Some("a".to_owned())]);
         assert_eq!(chosen.notes, ["columns that get their default: c"]);
@@ -251,10 +289,10 @@ mod tests {
     fn extra_fields_are_named_in_one_error_unless_ignored() {
         let header = names(&["x", "a", "y"]);
         let mut job = job(Header::Names);
-        let refused = Columns::choose(&job, &table(&[("a", false)]), Some(&header)).err().unwrap();
+        let refused = choose(&job, &table(&[("a", false)]), Some(&header)).err().unwrap();
         assert!(refused.message().contains("x, y"), "{refused}");
         job.ignore_extra = true;
-        let chosen = Columns::choose(&job, &table(&[("a", false)]), Some(&header)).unwrap();
+        let chosen = choose(&job, &table(&[("a", false)]), Some(&header)).unwrap();
         assert_eq!(chosen.fields, [None, Some("a".to_owned()), None]);
     }
 
@@ -262,8 +300,8 @@ mod tests {
     fn generated_columns_are_left_out() {
         let shape = table(&[("a", false), ("g", true)]);
         let header = names(&["a", "g"]);
-        assert_eq!(Columns::choose(&job(Header::Names), &shape, Some(&header)).unwrap().fields[1], None);
-        assert_eq!(Columns::choose(&job(Header::None), &shape, None).unwrap().fields, [Some("a".to_owned())]);
+        assert_eq!(choose(&job(Header::Names), &shape, Some(&header)).unwrap().fields[1], None);
+        assert_eq!(choose(&job(Header::None), &shape, None).unwrap().fields, [Some("a".to_owned())]);
     }
 
     #[test]
@@ -272,16 +310,16 @@ mod tests {
         let header = names(&["x"]);
         let mut job = job(Header::Names);
         job.map.insert("x".to_owned(), "a".to_owned());
-        assert!(Columns::choose(&job, &shape, Some(&header)).is_ok());
+        assert!(choose(&job, &shape, Some(&header)).is_ok());
         let by_columns = Job { columns: Some(names(&["a"])), ..job.clone() };
-        assert!(Columns::choose(&by_columns, &shape, Some(&header)).is_err());
+        assert!(choose(&by_columns, &shape, Some(&header)).is_err());
         job.format.header = Header::None;
-        assert_eq!(Columns::choose(&job, &shape, None).err().unwrap().kind(), ErrorKind::Usage);
+        assert_eq!(choose(&job, &shape, None).err().unwrap().kind(), ErrorKind::Usage);
     }
 
     #[test]
     fn two_fields_for_one_column_are_refused() {
         let header = names(&["a", "A"]);
-        assert!(Columns::choose(&job(Header::Names), &table(&[("a", false)]), Some(&header)).is_err());
+        assert!(choose(&job(Header::Names), &table(&[("a", false)]), Some(&header)).is_err());
     }
 }

@@ -3,13 +3,14 @@
 //! A pipe's head is kept and read again from memory by the load; of everything else only these bytes are
 //! fetched.
 
-use super::sources::Found;
+use super::finding::Found;
+use super::sources::Source;
 use crate::Context;
 use crate::feed::{Opened, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Eol, Error, ErrorKind, Format, FormatKind, Header, Result};
+use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Format, FormatKind, Header, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::split::Rules;
@@ -27,14 +28,29 @@ const HEAD_BYTES_MAX: usize = 64 << 20;
 const HEADS_AT_ONCE: usize = 16;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What the beginning of a file tells.
+/// What a look at a file tells.
 pub(super) struct Head {
-    opened: Opened,
+    pub(super) opened: Opened,
     pub(super) table: String,
     pub(super) codec: Codec,
     pub(super) eol: Option<Eol>,
     pub(super) data_start_byte: u64,
+    pub(super) data_end_byte: Option<u64>,
     pub(super) names: Option<Vec<String>>,
+    pub(super) written: Written,
+    /// What was found beyond what options say; `None` when they say everything.
+    pub(super) found: Option<Found>,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    /// As the splitter and the server meet it.
+    pub(super) format: Format,
+    /// The encoding that the client has to rewrite as UTF-8.
+    pub(super) recode: Option<String>,
+    /// As it was found.
+    pub(super) dialect: Option<Dialect>,
 }
 
 impl Head {
@@ -44,6 +60,11 @@ impl Head {
 
     pub(super) fn into_opened(self) -> Opened {
         self.opened
+    }
+
+    /// The first records as they would be stored.
+    pub(super) fn preview(&self) -> Vec<Vec<Option<String>>> {
+        self.found.as_ref().map(|found| found.columns.preview.clone()).unwrap_or_default()
     }
 }
 
@@ -59,17 +80,19 @@ pub(super) struct Heads<'a> {
     pub(super) by_position: bool,
     /// The encoding that the client has to rewrite as UTF-8.
     pub(super) recode: Option<&'a str>,
+    /// The rest is to be found from the data.
+    pub(super) told: Option<&'a Told>,
 }
 
 impl Heads<'_> {
     /// Looks at every file.
-    pub(super) async fn read_all(&self, found: Vec<Found>) -> Result<Vec<Head>> {
-        stream::iter(found)
-            .map(|found| async move {
-                let location = found.object.location().to_owned();
+    pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
+        stream::iter(sources)
+            .map(|source| async move {
+                let location = source.object.location().to_owned();
                 // A pipe gives its bytes once: what broke there stays broken.
-                let patience = if found.object.rereadable() { self.patience } else { Duration::ZERO };
-                let looked = patiently(self.context, patience, || self.read(&found)).await;
+                let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
+                let looked = patiently(self.context, patience, || self.look(&source)).await;
                 looked.map_err(|error| error.in_file(location))
             })
             .buffered(HEADS_AT_ONCE)
@@ -77,8 +100,16 @@ impl Heads<'_> {
             .await
     }
 
-    async fn read(&self, found: &Found) -> Result<Head> {
-        let mut reader = HeadReader::new(found.object.clone());
+    async fn look(&self, source: &Source) -> Result<Head> {
+        match self.told {
+            Some(told) => self.find(source, told).await,
+            None => self.read(source).await,
+        }
+    }
+
+    /// As COPY is told to read it.
+    async fn read(&self, source: &Source) -> Result<Head> {
+        let mut reader = HeadReader::new(source.object.clone());
         let mut wanted = HEAD_BYTES;
         loop {
             let all = reader.fill(wanted).await?;
@@ -104,11 +135,18 @@ impl Heads<'_> {
             };
             return Ok(Head {
                 opened: reader.into_opened(),
-                table: found.table.clone(),
+                table: source.table.clone(),
                 codec,
                 eol: first.and_then(|first| first.eol),
                 data_start_byte,
+                data_end_byte: None,
                 names,
+                written: Written {
+                    format: self.format.clone(),
+                    recode: self.recode.map(str::to_owned),
+                    dialect: None,
+                },
+                found: None,
             });
         }
     }
@@ -148,7 +186,7 @@ impl Heads<'_> {
 }
 
 /// The first plain bytes, and whether they are all there are.
-fn plain_head(
+pub(super) fn plain_head(
     codec: Codec,
     recode: Option<&str>,
     stored: &[u8],
@@ -173,19 +211,19 @@ fn plain_head(
 }
 
 /// Reads the first stored bytes of an object, more on demand.
-struct HeadReader {
+pub(super) struct HeadReader {
     opened: Opened,
     offset: u64,
     ended: bool,
 }
 
 impl HeadReader {
-    fn new(object: Object) -> HeadReader {
+    pub(super) fn new(object: Object) -> HeadReader {
         HeadReader { opened: Opened { object, head: VecDeque::new(), stream: None }, offset: 0, ended: false }
     }
 
     /// Reads until `wanted` bytes are there; `true` when the object has no more.
-    async fn fill(&mut self, wanted: usize) -> Result<bool> {
+    pub(super) async fn fill(&mut self, wanted: usize) -> Result<bool> {
         while !self.ended && self.offset < wanted as u64 {
             let block = if self.opened.object.ranged() {
                 self.read_range(wanted).await?
@@ -211,12 +249,12 @@ impl HeadReader {
         Ok((count > 0).then(|| Bytes::from(bytes)))
     }
 
-    fn stored(&self) -> Vec<u8> {
+    pub(super) fn stored(&self) -> Vec<u8> {
         self.opened.head.iter().flatten().copied().collect()
     }
 
     /// Only a pipe keeps what was read.
-    fn into_opened(self) -> Opened {
+    pub(super) fn into_opened(self) -> Opened {
         let mut opened = self.opened;
         if opened.object.rereadable() {
             opened.head.clear();

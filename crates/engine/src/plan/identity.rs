@@ -6,12 +6,26 @@
 //! to what a pattern matches or taken away.
 
 use super::{History, ledger_of};
-use howdah_model::{Error, ErrorKind, FilePlan, Format, Job, Result, SourceSpec};
+use howdah_model::{
+    Error, ErrorKind, FilePlan, Format, Job, NewTable, Relation, Result, Shaping, SourceSpec,
+};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+
+/// What the ledger has fixed of a job.
+pub(super) struct Settled {
+    /// The job's name in the ledger.
+    pub(super) name: String,
+    /// The chunk size, by an earlier run or by the user.
+    pub(super) chunk_bytes: Option<u64>,
+    /// What is there already.
+    pub(super) history: History,
+    /// The tables that an earlier run made for this job.
+    pub(super) made: Vec<(Relation, NewTable)>,
+}
 
 /// The digests of a job.
 pub(super) struct Identity {
@@ -28,6 +42,7 @@ struct Work<'a> {
     sources: Vec<&'a SourceSpec>,
     table: &'a Option<String>,
     format: &'a Format,
+    shaping: &'a Shaping,
     columns: &'a Option<Vec<String>>,
     map: &'a BTreeMap<String, String>,
     ignore_extra: bool,
@@ -44,6 +59,7 @@ impl Identity {
             sources,
             table: &job.table,
             format: &job.format,
+            shaping: &job.shaping,
             columns: &job.columns,
             map: &job.map,
             ignore_extra: job.ignore_extra,
@@ -57,23 +73,19 @@ impl Identity {
         Identity { work_key, identity, named: job.id.clone() }
     }
 
-    /// The job's name in the ledger, the chunk size an earlier run has fixed, and what is there already.
-    pub(super) async fn settle(
-        &self,
-        session: &Session,
-        job: &Job,
-    ) -> Result<(String, Option<u64>, History)> {
+    /// What the ledger says about the job.
+    pub(super) async fn settle(&self, session: &Session, job: &Job) -> Result<Settled> {
         let name = self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned());
         let ledger = match ledger_of(job) {
             Some(ledger) if ledger.exists(session).await? => ledger,
-            _ => return Ok((name, job.chunk_bytes, History::Fresh)),
+            _ => return Ok(settled(name, job, History::Fresh)),
         };
         let unfinished = ledger.unfinished_with_work_key(session, &self.work_key).await?;
         if !job.force {
             self.refuse_changed_sources(&unfinished, &name)?;
         }
         let Some(mut row) = ledger.find(session, &name).await? else {
-            return Ok((name, job.chunk_bytes, History::Fresh));
+            return Ok(settled(name, job, History::Fresh));
         };
         self.refuse_other_work(&row)?;
         if row.status == JobStatus::Done {
@@ -83,7 +95,7 @@ impl Identity {
                 None if job.force => return self.next_name(session, &ledger, job, &name).await,
                 None => {
                     let at = row.finished_at.unwrap_or_default();
-                    return Ok((name, job.chunk_bytes, History::Done { at }));
+                    return Ok(settled(name, job, History::Done { at }));
                 }
             }
         }
@@ -118,18 +130,12 @@ impl Identity {
     }
 
     /// `--force` after finished runs: the first free name of `name-2`, `name-3`, ...
-    async fn next_name(
-        &self,
-        session: &Session,
-        ledger: &Ledger,
-        job: &Job,
-        name: &str,
-    ) -> Result<(String, Option<u64>, History)> {
+    async fn next_name(&self, session: &Session, ledger: &Ledger, job: &Job, name: &str) -> Result<Settled> {
         let mut number = 2_u64;
         loop {
             let next = format!("{name}-{number}");
             if ledger.find(session, &next).await?.is_none() {
-                return Ok((next, job.chunk_bytes, History::Fresh));
+                return Ok(settled(next, job, History::Fresh));
             }
             number += 1;
         }
@@ -137,12 +143,7 @@ impl Identity {
 }
 
 /// An unfinished run keeps its name and its chunk size; what it has stored is skipped.
-async fn go_on(
-    session: &Session,
-    ledger: &Ledger,
-    job: &Job,
-    row: JobRow,
-) -> Result<(String, Option<u64>, History)> {
+async fn go_on(session: &Session, ledger: &Ledger, job: &Job, row: JobRow) -> Result<Settled> {
     let (name, chunk_bytes) = (row.job_id, row.plan.chunk_bytes);
     if job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
         return Err(Error::new(
@@ -152,7 +153,13 @@ async fn go_on(
         .with_hint("leave --chunk-size out to go on with it"));
     }
     let receipts = ledger.receipts(session, &name).await?;
-    Ok((name, Some(chunk_bytes), History::Begun(receipts)))
+    let made = row.plan.tables.into_iter();
+    let made = made.filter_map(|plan| Some((plan.table.relation, plan.create?))).collect();
+    Ok(Settled { name, chunk_bytes: Some(chunk_bytes), history: History::Begun(receipts), made })
+}
+
+fn settled(name: String, job: &Job, history: History) -> Settled {
+    Settled { name, chunk_bytes: job.chunk_bytes, history, made: Vec::new() }
 }
 
 fn digest(value: &impl Serialize) -> String {
@@ -182,6 +189,7 @@ mod tests {
             sources: sources.iter().map(spec).collect(),
             table: Some("t".to_owned()),
             format: Format::csv(),
+            shaping: Shaping::default(),
             columns: None,
             map: BTreeMap::new(),
             ignore_extra: false,
@@ -203,6 +211,9 @@ mod tests {
             codec: Codec::None,
             eol: None,
             data_start_byte: 0,
+            data_end_byte: None,
+            found: None,
+            evidence: Vec::new(),
             ranged: true,
             rereadable: true,
         }

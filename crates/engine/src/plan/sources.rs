@@ -3,16 +3,17 @@
 use crate::Context;
 use howdah_model::{Error, ErrorKind, Job, Result, SourceSpec};
 use howdah_source::Object;
+use howdah_transcode::infer;
 use std::collections::BTreeSet;
 
 /// One object and the relation it goes to, as written.
-pub(super) struct Found {
+pub(super) struct Source {
     pub(super) object: Object,
     pub(super) table: String,
 }
 
 /// Expands every location of the job.
-pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Found>> {
+pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
     if job.sources.is_empty() {
         return Err(Error::new(ErrorKind::Usage, "no source is given")
             .with_hint("name files, directories, globs, URLs, or - for standard input"));
@@ -24,7 +25,7 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Found>> {
             let table = table_for(job, spec, &object)?;
             // A file named twice, by a path and by a glob, is loaded once.
             if seen.insert((object.location().to_owned(), table.clone())) {
-                found.push(Found { object, table });
+                found.push(Source { object, table });
             }
         }
     }
@@ -33,7 +34,7 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Found>> {
 
 /// Puts locations into the form that the ledger keeps: local paths are made absolute, so that the job is the
 /// same from any directory, and of URLs that may carry a password or a signature only the display form stays.
-pub(super) fn settle(job: &mut Job, found: &[Found]) {
+pub(super) fn settle(job: &mut Job, found: &[Source]) {
     for spec in &mut job.sources {
         let location = &spec.location;
         if location == "-" {
@@ -82,10 +83,27 @@ fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
         }
         (Some(written), _) => Ok(written.clone()),
         (None, Some(matched)) => Ok(qualified(matched)),
+        (None, None) if job.shaping.told.is_some() && object.location() != "-" => {
+            Ok(quoted_if_needed(&name_of_file(object.location())))
+        }
         (None, None) => Err(Error::new(ErrorKind::Usage, "no table is named for this source")
             .in_file(object.location())
             .with_hint("give --table [schema.]name, or put {table} into the source's location")),
     }
+}
+
+/// The name of the file, without what says how it is compressed and written, as a name for a table.
+fn name_of_file(location: &str) -> String {
+    const CODECS: [&str; 7] = ["gz", "bgz", "zst", "bz2", "xz", "lz4", "zstd"];
+    let path = location.split(['?', '#']).next().unwrap_or(location);
+    let mut name = path.rsplit('/').next().unwrap_or(path);
+    if let Some((stem, extension)) = name.rsplit_once('.')
+        && CODECS.contains(&extension.to_ascii_lowercase().as_str())
+    {
+        name = stem;
+    }
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    infer::snake(&[if stem.is_empty() { name } else { stem }.to_owned()]).remove(0)
 }
 
 /// A matched text with one dot is a schema and a name.
@@ -108,6 +126,13 @@ fn quoted_if_needed(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_names_its_table() {
+        let names =
+            ["/data/Flights 2024.csv.gz", "s3://b/x/title.basics.tsv", "weather", "https://h/a.csv?x=1"];
+        assert_eq!(names.map(name_of_file), ["flights_2024", "title_basics", "weather", "a"]);
+    }
 
     #[test]
     fn a_url_is_one_in_any_case() {

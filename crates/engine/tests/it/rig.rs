@@ -2,7 +2,7 @@
 
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{
-    Error, ErrorKind, Event, Format, Job, Jobs, LedgerChoice, Listener, Plan, SourceSpec, Summary,
+    Error, ErrorKind, Event, Format, Job, Jobs, LedgerChoice, Listener, Plan, Shaping, SourceSpec, Summary,
 };
 use howdah_engine::{Connection, Context, Sources, Stop};
 use howdah_testkit::{Database, Server};
@@ -105,6 +105,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         sources: locations.iter().map(source).collect(),
         table: Some(table.to_owned()),
         format,
+        shaping: Shaping::default(),
         columns: None,
         map: BTreeMap::new(),
         ignore_extra: false,

@@ -35,20 +35,59 @@ const NAMES_SQL: &str = "\
 /// # Errors
 /// Table, if there is none, the name is malformed or the relation takes no rows; those of the session.
 pub async fn read_table(session: &Session, written_name: &str) -> Result<Table> {
+    match find_table(session, written_name).await? {
+        Some(table) => Ok(table),
+        None => Err(missing(session, written_name).await),
+    }
+}
+
+/// Reads the relation that this name means to the server, if there is one.
+///
+/// # Errors
+/// Table, if the name is malformed or the relation takes no rows; those of the session.
+pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<Table>> {
     let rows = match session.client().query_typed(TABLE_SQL, &[(&written_name, Type::TEXT)]).await {
         Ok(rows) => rows,
         Err(error) => return Err(name_error(&error, written_name)),
     };
-    let Some(first) = rows.first() else {
-        return Err(missing(session, written_name).await);
-    };
+    let Some(first) = rows.first() else { return Ok(None) };
     let relation = Relation { schema: first.get(1), name: first.get(2) };
     let kind = relation_kind(first, &relation)?;
     let columns: Vec<Column> = rows.iter().filter_map(column).collect();
     if columns.is_empty() {
         return Err(Error::new(ErrorKind::Table, format!("table {relation} has no columns")));
     }
-    Ok(Table { relation, oid: first.get(0), kind, columns })
+    Ok(Some(Table { relation, oid: first.get(0), kind, columns }))
+}
+
+/// The relation that CREATE TABLE would make under this name: with a schema, or in the first of the search
+/// path.
+///
+/// # Errors
+/// Table, if the name is malformed or the schema does not exist; those of the session.
+pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relation> {
+    let sql = "SELECT p, pg_catalog.current_schema(), \
+               EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = p[1]) \
+               FROM pg_catalog.parse_ident($1) AS p";
+    let row = match session.client().query_typed(sql, &[(&written_name, Type::TEXT)]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(name_error(&error, written_name)),
+    };
+    let parts: Vec<String> = row.first().map(|row| row.get(0)).unwrap_or_default();
+    let current: Option<String> = row.first().and_then(|row| row.get(1));
+    let schema_exists = row.first().is_some_and(|row| row.get(2));
+    match (parts.as_slice(), current) {
+        ([name], Some(schema)) => Ok(Relation { schema, name: name.clone() }),
+        ([_], None) => {
+            Err(Error::new(ErrorKind::Table, "the search_path names no schema to make the table in")
+                .with_hint("name one: --table schema.name"))
+        }
+        ([schema, name], _) if schema_exists => Ok(Relation { schema: schema.clone(), name: name.clone() }),
+        ([schema, _], _) => Err(Error::new(ErrorKind::Table, format!("schema {schema} does not exist"))
+            .with_hint("create it first: howdah makes tables, not schemas")),
+        _ => Err(Error::new(ErrorKind::Table, format!("\"{written_name}\" is no name of a table"))
+            .with_hint("write schema.name, with double quotes around parts that need them")),
+    }
 }
 
 fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
@@ -115,7 +154,7 @@ async fn missing(session: &Session, written_name: &str) -> Error {
     };
     let close: Vec<String> = rows.iter().filter(close).take(5).map(name).collect();
     match close.is_empty() {
-        true => error.with_hint("create it first, or name another with --table; howdah creates no tables"),
+        true => error.with_hint("make it with --create, or name another with --table"),
         false => error.with_hint(format!("did you mean {}?", close.join(" or "))),
     }
 }

@@ -1,7 +1,9 @@
 //! Plans and chunks for tests.
 
 use howdah_model::plan::Encode;
-use howdah_model::{Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Origin, Plan, TablePlan};
+use howdah_model::{
+    Care, Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Origin, Plan, Shaping, TablePlan,
+};
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
 use std::collections::BTreeMap;
@@ -12,8 +14,21 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
     let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let copy_sql =
         copy::statement(&table.relation, &columns, &Format::csv(), session.server_version()).unwrap();
-    let fields = columns.into_iter().map(Some).collect();
-    TablePlan { table, fields, encode: Encode::PassThrough, copy_sql, notes: Vec::new() }
+    let fields: Vec<Option<String>> = columns.into_iter().map(Some).collect();
+    TablePlan {
+        table,
+        create: None,
+        changes: Vec::new(),
+        readings: vec![None; fields.len()],
+        fields,
+        dialect: None,
+        care: Care::Server,
+        format: Format::csv(),
+        recode: None,
+        encode: Encode::PassThrough,
+        copy_sql,
+        notes: Vec::new(),
+    }
 }
 
 /// A plan of one file.
@@ -23,6 +38,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         sources: Vec::new(),
         table: None,
         format: Format::csv(),
+        shaping: Shaping::default(),
         columns: None,
         map: BTreeMap::new(),
         ignore_extra: false,
@@ -41,6 +57,9 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         codec: Codec::None,
         eol: None,
         data_start_byte: 0,
+        data_end_byte: None,
+        found: None,
+        evidence: Vec::new(),
         ranged: true,
         rereadable: true,
     };
@@ -52,8 +71,6 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         server_version: 150_000,
         chunk_bytes: 1 << 24,
         record_bytes_max: 1 << 26,
-        format: Format::csv(),
-        recode: None,
         tables: vec![table],
         files: vec![file],
     }

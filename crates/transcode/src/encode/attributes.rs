@@ -85,8 +85,8 @@ pub(crate) fn text(format: &Format, record: &[u8], mut each: impl FnMut(Range<us
     }
 }
 
-/// The value of a text field.
-pub(crate) fn text_value(field: &[u8]) -> Vec<u8> {
+/// The value of a field of COPY text, its backslash sequences undone.
+pub fn text_value(field: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&byte, after)) = rest.split_first() {

@@ -8,6 +8,7 @@ pub(crate) mod attributes;
 mod charset;
 mod rewrite;
 
+pub use attributes::text_value;
 use charset::is_text;
 pub(crate) use charset::{decode, whatwg};
 pub use charset::{needs_utf8, to_utf8};

@@ -1,0 +1,175 @@
+//! Options about the dialect and the table, as typed -> [`Shaping`]; and what was found without them, in words.
+
+use crate::account::short;
+use crate::options::{EvolveName, FormatOptions, NamesName, ShapingOptions};
+use crate::units;
+use howdah_engine::model::{Error, ErrorKind, Evolve, Names, Plan, Result, Shaping, TableChange, Told};
+use howdah_engine::spelling;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files whose finding is printed; of more, `howdah plan` tells.
+const FILES_LISTED: usize = 20;
+
+/// What the options say, and what they leave to be found.
+///
+/// # Errors
+/// `Usage` for values that are none, and for options that need the dialect to be found beside one that names
+/// the format.
+pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shaping> {
+    let told = told(format)?;
+    let shaping = Shaping {
+        told,
+        create: options.create,
+        types: types(&options.types)?,
+        names: match options.names {
+            Some(NamesName::Keep) => Names::Keep,
+            None | Some(NamesName::Snake) => Names::Snake,
+        },
+        primary_key: options.primary_key.clone(),
+        evolve: match options.evolve {
+            None | Some(EvolveName::None) => Evolve::None,
+            Some(EvolveName::Add) => Evolve::Add,
+            Some(EvolveName::Widen) => Evolve::Widen,
+        },
+        lenient: options.lenient,
+        all_tables: false,
+    };
+    let needs = [
+        ("--create", shaping.create == Some(true)),
+        ("--types", !shaping.types.is_empty()),
+        ("--primary-key", !shaping.primary_key.is_empty()),
+        ("--evolve", shaping.evolve != Evolve::None),
+        ("--lenient", shaping.lenient),
+    ];
+    match needs.iter().find(|(_, given)| *given && shaping.told.is_none()) {
+        None => Ok(shaping),
+        Some((name, _)) => Err(Error::new(
+            ErrorKind::Usage,
+            format!("{name} needs to look at the data, and the files are to be read as COPY alone would"),
+        )
+        .with_hint("leave out --format, --copy-options, --force-null, --force-not-null, --default and --header=match")),
+    }
+}
+
+/// `None` when the options leave nothing open: they name the format, or use what only COPY itself can do.
+fn told(options: &FormatOptions) -> Result<Option<Told>> {
+    let only_copy = options.format.is_some()
+        || options.copy_options.is_some()
+        || options.force_null.is_some()
+        || options.force_not_null.is_some()
+        || options.default.is_some();
+    let header = match options.header.as_deref() {
+        Some(word) if word.eq_ignore_ascii_case("match") => return Ok(None),
+        Some(word) => Some(header(word)?),
+        None => None,
+    };
+    if only_copy {
+        return Ok(None);
+    }
+    Ok(Some(Told {
+        delimiter: options.delimiter.as_deref().map(|text| units::text("--delimiter", text)).transpose()?,
+        quote: match options.quote.as_deref() {
+            None => None,
+            Some("none" | "") => Some(None),
+            Some(text) => Some(Some(units::byte("--quote", text)?)),
+        },
+        escape: options.escape.as_deref().map(|text| units::byte("--escape", text)).transpose()?,
+        null: options.null.clone(),
+        header,
+        encoding: options.encoding.clone(),
+    }))
+}
+
+fn header(word: &str) -> Result<bool> {
+    use howdah_engine::{copy_options::header_word, model::Header};
+    Ok(header_word(word)? != Header::None)
+}
+
+/// `a=numeric(10,2),b=text`: a comma inside parentheses belongs to the type.
+fn types(written: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut types = BTreeMap::new();
+    for pair in written.iter().flat_map(|list| split_outside_parentheses(list)) {
+        let Some((column, type_name)) =
+            pair.split_once('=').filter(|(column, type_name)| !column.is_empty() && !type_name.is_empty())
+        else {
+            return Err(Error::new(ErrorKind::Usage, format!("--types: expected COLUMN=TYPE, got {pair:?}")));
+        };
+        let (column, type_name) = (column.trim().to_owned(), type_name.trim().to_owned());
+        if types.insert(column.clone(), type_name).is_some() {
+            return Err(Error::new(ErrorKind::Usage, format!("--types names the column {column} twice")));
+        }
+    }
+    Ok(types)
+}
+
+fn split_outside_parentheses(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_u32);
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts
+}
+
+/// What was found and decided beyond the options, a line each: how files are written, the tables that are made.
+pub fn found(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in plan.files.iter().take(FILES_LISTED) {
+        if let Some(found) = &file.found {
+            lines.push(format!("found  {}: {found}", short(&file.location)));
+        }
+    }
+    let mut made = BTreeSet::new();
+    for table in &plan.tables {
+        if let Some(create) = table.create.as_ref().filter(|_| made.insert(&table.table.relation)) {
+            let columns = create.columns.iter().map(|column| format!("{} {}", column.name, column.type_name));
+            let columns: Vec<String> = columns.collect();
+            lines.push(format!("table  {} ({})", table.table.relation, columns.join(", ")));
+        }
+    }
+    for table in &plan.tables {
+        for change in &table.changes {
+            lines.push(match change {
+                TableChange::Add(column) => {
+                    format!("adds   {}.{} {}", table.table.relation, column.name, column.type_name)
+                }
+                TableChange::Widen(column) => {
+                    format!("widens {}.{} to {}", table.table.relation, column.name, column.type_name)
+                }
+            });
+        }
+        for (column, reading) in table.fields.iter().zip(&table.readings) {
+            if let (Some(column), Some(reading)) = (column, reading) {
+                lines.push(format!("reads  {}.{column} as {}", table.table.relation, spelling(reading)));
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_inside_parentheses_belongs_to_the_type() {
+        let types = types(&["a=numeric(10,2),b=text".to_owned(), "*=text".to_owned()]).unwrap();
+        let pairs: Vec<_> = types.iter().map(|(column, name)| (column.as_str(), name.as_str())).collect();
+        assert_eq!(pairs, [("*", "text"), ("a", "numeric(10,2)"), ("b", "text")]);
+    }
+
+    #[test]
+    fn a_type_given_twice_or_not_at_all_is_refused() {
+        for wrong in ["a", "a=", "=text", "a=int,a=text"] {
+            assert_eq!(types(&[wrong.to_owned()]).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
+        }
+    }
+}

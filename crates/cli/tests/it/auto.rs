@@ -1,0 +1,185 @@
+//! Files without a word about them: the dialect is found, the table made or matched, and what does not fit is said.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, HowdahCommand, Server};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// `howdah load` without any option about the files.
+fn load(database: &Database) -> HowdahCommand {
+    howdah("load").args(["--to", &database.conninfo()])
+}
+
+/// Name and type of every column.
+fn shape(database: &Database, table: &str) -> String {
+    database.value(&format!(
+        "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
+         FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0"
+    ))
+}
+
+#[test]
+fn a_file_without_a_word_becomes_a_table() {
+    let files = Files::new();
+    let source = files.put(
+        "Rain Gauges.csv",
+        b"Station;Opened on;Height (m);Rain\nOslo;2001-02-03;94;1,5\nBergen;1999-12-31;12;2250,25\nR\xc3\xb8ros;;625;500,0\n",
+    );
+    let database = Server::shared(15).database();
+    let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("hint: make it with --create"), "{}", refused.stderr);
+    let done = load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("found  "), "{}", done.stderr);
+    assert_eq!(
+        shape(&database, "rain_gauges"),
+        "station text, opened_on date, height_m integer, rain numeric"
+    );
+    let rows = database.value("SELECT string_agg(r::text, ' ' ORDER BY station) FROM rain_gauges r");
+    assert_eq!(rows, "(Bergen,1999-12-31,12,2250.25) (Oslo,2001-02-03,94,1.5) (Røros,,625,500.0)");
+}
+
+#[test]
+fn names_are_matched_forgivingly_and_everything_that_does_not_fit_is_said_at_once() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"Stat\xc3\xadon Name,OPENED-ON,id\nOslo,2001-02-03,1\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE a (id int, opened_on date, station_name text, remark text DEFAULT 'none')");
+    load(&database).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT a::text FROM a"), "(1,2001-02-03,Oslo,none)");
+
+    let wrong = files.put("b.csv", b"id,colour,weight\n1,red,2\n");
+    database.sql("CREATE TABLE b (id int)");
+    let refused = load(&database).arg(&wrong).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("colour, weight"), "{}", refused.stderr);
+}
+
+#[test]
+fn options_fix_their_part_and_types_and_keys_are_as_told() {
+    let files = Files::new();
+    let source = files.put("a.txt", b"id|when|code\n1|31/01/2024|007\n2|05/02/2024|12\n");
+    let database = Server::shared(13).database();
+    load(&database)
+        .args(["--create", "--delimiter", "|", "--types", "code=varchar(5),id=bigint", "--primary-key", "id"])
+        .args(["--names", "keep", "--table", "told"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(0);
+    assert_eq!(shape(&database, "told"), "id bigint, when date, code character varying(5)");
+    assert_eq!(
+        database.value("SELECT string_agg(told::text, ' ' ORDER BY id) FROM told"),
+        "(1,2024-01-31,007) (2,2024-02-05,12)"
+    );
+    assert_eq!(
+        database.value("SELECT count(*) FROM pg_index WHERE indrelid = 'told'::regclass AND indisprimary"),
+        "1"
+    );
+}
+
+#[test]
+fn a_late_surprise_widens_the_column_and_loses_nothing() {
+    let mut text = "id,code,amount\n".to_owned();
+    for id in 0..400_000 {
+        let code = if id == 390_000 { "007".to_owned() } else { (id % 1000).to_string() };
+        let amount = if id == 395_000 { "12345678901".to_owned() } else { id.to_string() };
+        let _ = writeln!(text, "{id},{code},{amount}");
+    }
+    let database = Server::shared(15).database();
+    // Through a pipe only the beginning can be looked at.
+    let done = load(&database)
+        .args(["--create", "--table", "late", "--chunk-size", "256kB", "-"])
+        .stdin(text.clone())
+        .run(Duration::from_secs(120))
+        .expect_code(0);
+    assert!(done.stderr.contains("column code of public.late became text"), "{}", done.stderr);
+    assert_eq!(shape(&database, "late"), "id integer, code text, amount bigint");
+    database.sql("CREATE TABLE wanted (id int, code text, amount bigint)");
+    database.copy_in("COPY wanted FROM STDIN (FORMAT csv, HEADER true)", text.into_bytes()).unwrap();
+    assert_eq!(database.digest("late"), database.digest("wanted"));
+}
+
+#[test]
+fn what_contradicts_the_finding_late_is_an_error_with_its_place() {
+    let mut text = "name,place\n".to_owned();
+    for no in 0..200_000 {
+        let _ = writeln!(text, "bolt M{},shelf {no}", no % 40);
+    }
+    text.push_str("nut \"M6\",shelf 7\n\"screw\" M5,shelf 8\n");
+    let files = Files::new();
+    let source = files.put("parts.csv", text.as_bytes());
+    let database = Server::shared(18).database();
+    let refused =
+        load(&database).args(["--create", "--table", "parts"]).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("record 2000"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--lenient"), "{}", refused.stderr);
+}
+
+#[test]
+fn lenient_mends_counts_and_leaves_out_what_is_beyond_mending() {
+    let files = Files::new();
+    let source = files.put(
+        "a.csv",
+        b"id,name,height\n1,fir,30\n2,oak\n3,elm,20,,\n4;yew;10\n5,ash,25,nonsense,more\n6,b\xffech,40\n7,ivy,1\n8,\xc3\xb6\xc3\x9f\xc3\xa4\xc3\xbc\xc3\xa9\xc3\xa8,2\n9,fir,8\n10,oak,7\n11,elm,6\n12,ash,5\n",
+    );
+    let database = Server::shared(15).database();
+    let strict = load(&database).args(["--create", "--table", "strict"]).arg(&source).run(PATIENCE);
+    let strict = strict.expect_code(1);
+    assert!(strict.stderr.contains("record 2"), "{}", strict.stderr);
+    let done = load(&database)
+        .args(["--create", "--lenient", "--json", "--table", "mended"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(3);
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&json["rows_read"], &json["rows_stored"]), (&12.into(), &11.into()));
+    assert_eq!((&json["rows_rejected"], &json["left_out"][0]["record"]), (&1.into(), &5.into()));
+    assert_eq!(json["mended"]["short_row"], 1);
+    assert_eq!(json["mended"]["surplus_empty"], 1);
+    assert_eq!(json["mended"]["other_delimiter"], 1);
+    assert_eq!(json["mended"]["broken_bytes"], 1);
+    let rows = database.value("SELECT string_agg(mended::text, ' ' ORDER BY id) FROM mended WHERE id < 7");
+    assert_eq!(rows, "(1,fir,30) (2,oak,) (3,elm,20) (4,yew,10) (6,b\u{fffd}ech,40)");
+}
+
+#[test]
+fn a_load_of_rewritten_records_is_killed_and_run_again() {
+    let mut text = "id||note\n".to_owned();
+    for id in 0..60_000 {
+        let _ = writeln!(text, "{id}||note {}", id % 77);
+    }
+    let files = Files::new();
+    let source = files.put("a.txt", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE a (id int, note text); \
+         CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.03); RETURN NULL; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON a FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+    );
+    let command = load(&database).args(["--chunk-size", "32kB", "--jobs", "1"]).arg(&source);
+    let running = command.spawn();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while database.try_rows("SELECT FROM howdah.chunk OFFSET 2").map_or(0, |rows| rows.len()) == 0 {
+        assert!(std::time::Instant::now() < deadline, "{}", running.stderr_so_far());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.kill();
+    command.run(PATIENCE).expect_code(0);
+    let found = database.value("SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) FROM a");
+    assert_eq!(found, format!("60000 60000 {}", 60_000_u64 * 59_999 / 2));
+}
+
+#[test]
+fn plan_shows_what_was_found_and_the_first_rows_and_makes_nothing() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"Height of trees\n\nTree;Height\nfir;30\noak;\n");
+    let database = Server::shared(18).database();
+    let told = howdah("plan")
+        .args(["--to", &database.conninfo(), "--create", "--table", "trees"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(0)
+        .stdout;
+    for words in ["found: ", "tree text", "height int", "| fir | 30", "| oak | NULL"] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 'trees'"), "0");
+}

@@ -1,0 +1,212 @@
+//! The table that is made for files that have none: its columns from the headers, their types from the values.
+
+use super::columns::Columns;
+use super::head::{Head, HeadReader, plain_head};
+use super::scan;
+use crate::Context;
+use crate::widen::{Open, is_inferred};
+use howdah_model::{
+    Column, Error, ErrorKind, Evolve, Job, Names, NewColumn, NewTable, Result, TableChange, TablePlan,
+};
+use howdah_target::define;
+use howdah_target::session::Session;
+use howdah_transcode::dialect::Finding;
+use howdah_transcode::infer::{self, ColumnState};
+use std::collections::BTreeMap;
+
+/// Files up to this size (as stored) are read whole to find the types of a new table, which are then final.
+/// Measured: one core scans a file of this size in well under a second, less than the server needs to take it.
+const SCAN_BYTES: u64 = 32 << 20;
+/// What they may become when decompressed.
+const SCAN_PLAIN_BYTES: usize = 64 << 20;
+
+/// A column as the files of the table show it.
+#[derive(Default)]
+struct Seen {
+    state: ColumnState,
+    /// Some file has no more values for it than were seen.
+    incomplete: bool,
+}
+
+/// The table for these files: the columns of the first, and those that later ones have on top.
+pub(super) async fn shape(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    heads: &mut [Head],
+) -> Result<NewTable> {
+    let mut order: Vec<String> = Vec::new();
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    for head in heads.iter_mut() {
+        scan_whole(context, head).await.map_err(|error| error.in_file(head.object().location()))?;
+        let Some(found) = &head.found else { continue };
+        for (no, name) in names(job, &found.finding)?.into_iter().enumerate() {
+            let column = seen.entry(name.clone()).or_default();
+            if let Some(state) = found.columns.states.get(no) {
+                column.state.join(state);
+            }
+            column.incomplete |= !found.columns.complete;
+            if !order.contains(&name) {
+                order.push(name);
+            }
+        }
+    }
+    if order.is_empty() {
+        return Err(Error::new(ErrorKind::Columns, "no table can be made from files without a record")
+            .with_hint("make the table first, or give files that have a header at least"));
+    }
+    check_named(&order, job.shaping.types.keys().filter(|name| *name != "*"), "--types")?;
+    check_named(&order, job.shaping.primary_key.iter(), "--primary-key")?;
+    let mut columns = Vec::new();
+    for name in order {
+        let column = seen.remove(&name).unwrap_or_default();
+        columns.push(new_column(session, job, name, &column).await?);
+    }
+    Ok(NewTable { columns, primary_key: job.shaping.primary_key.clone() })
+}
+
+/// For each field of a file the column of the new table that it fills.
+pub(super) fn columns(job: &Job, finding: &Finding) -> Result<Columns> {
+    let fields = names(job, finding)?;
+    let mut notes = Vec::new();
+    for (was, is) in finding.names.iter().zip(&fields).filter(|(was, is)| was != is) {
+        notes.push(format!("field {was:?} is column {is}"));
+    }
+    Ok(Columns { fields: fields.into_iter().map(Some).collect(), notes })
+}
+
+/// The columns whose types were chosen from a sample, with what the samples of all files hold.
+pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Vec<Open> {
+    let mut open: Vec<Open> = Vec::new();
+    for (table_no, head) in placed {
+        let Some(plan) = plans.get(*table_no as usize) else { continue };
+        let Some(found) = &head.found else { continue };
+        for (field, state) in plan.fields.iter().zip(&found.columns.states) {
+            let column = plan.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
+            let Some(column) = column.filter(|column| may_widen(job, plan, column)) else { continue };
+            let same = |known: &&mut Open| known.relation == plan.table.relation && known.name == column.name;
+            match open.iter_mut().find(same) {
+                Some(known) => known.state.join(state),
+                None => open.push(Open {
+                    relation: plan.table.relation.clone(),
+                    name: column.name.clone(),
+                    // An earlier run of the job may have widened it.
+                    type_name: column.type_name.clone(),
+                    state: state.clone(),
+                }),
+            }
+        }
+    }
+    open
+}
+
+/// Columns made from a sample, by this job, and with `--evolve widen` all whose type is known here.
+fn may_widen(job: &Job, plan: &TablePlan, column: &Column) -> bool {
+    let added = plan.changes.iter().filter_map(|change| match change {
+        TableChange::Add(column) => Some(column),
+        TableChange::Widen(_) => None,
+    });
+    let made = plan.create.iter().flat_map(|create| &create.columns).chain(added);
+    let mut made = made.filter(|made| made.name == column.name);
+    let evolves = job.shaping.evolve == Evolve::Widen && plan.create.is_none();
+    made.any(|made| made.may_widen)
+        || (evolves && is_inferred(&column.type_name) && column.type_name != "text")
+}
+
+/// The names of the columns, one for each field.
+fn names(job: &Job, finding: &Finding) -> Result<Vec<String>> {
+    if let Some(columns) = &job.columns {
+        if columns.len() == finding.width {
+            return Ok(columns.clone());
+        }
+        let (given, width) = (columns.len(), finding.width);
+        return Err(Error::new(
+            ErrorKind::Columns,
+            format!("--columns names {given} columns, and the file's records have {width} fields"),
+        ));
+    }
+    let mut names = finding.names.clone();
+    names.resize(finding.width, String::new());
+    let unused: Vec<&str> =
+        job.map.keys().filter(|field| !names.contains(field)).map(String::as_str).collect();
+    if !unused.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Columns,
+            format!("--map names fields that the header does not have: {}", unused.join(", ")),
+        ));
+    }
+    let mapped = names.iter().map(|name| job.map.get(name).unwrap_or(name).clone()).collect::<Vec<_>>();
+    Ok(match job.shaping.names {
+        Names::Snake => infer::snake(&mapped),
+        Names::Keep => keep(mapped),
+    })
+}
+
+/// Names as they are, but for blank ones, which are numbered, and those that are there already.
+fn keep(names: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for (no, name) in names.into_iter().enumerate() {
+        let wanted = if name.trim().is_empty() { format!("column_{}", no + 1) } else { name };
+        let numbered = (2..).map(|number| format!("{wanted}_{number}"));
+        let free = std::iter::once(wanted.clone()).chain(numbered).find(|name| !kept.contains(name));
+        kept.extend(free);
+    }
+    kept
+}
+
+async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> Result<NewColumn> {
+    if let Some(written) = job.shaping.types.get(&name).or_else(|| job.shaping.types.get("*")) {
+        let (type_name, _) = infer::parse_type(written)?;
+        let type_name = define::type_name(session, &type_name).await?;
+        return Ok(NewColumn { name, type_name, evidence: "--types".to_owned(), may_widen: false });
+    }
+    let inferred = seen.state.finish(!seen.incomplete);
+    Ok(NewColumn {
+        name,
+        may_widen: seen.incomplete && inferred.type_name != "text",
+        type_name: inferred.type_name,
+        evidence: inferred.evidence,
+    })
+}
+
+fn check_named<'a>(columns: &[String], named: impl Iterator<Item = &'a String>, option: &str) -> Result<()> {
+    let unknown: Vec<&str> = named.filter(|name| !columns.contains(name)).map(String::as_str).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Columns,
+        format!(
+            "{option} names columns that the table will not have: {} (its columns are {})",
+            unknown.join(", "),
+            columns.join(", ")
+        ),
+    ))
+}
+
+/// Reads a small file to its end, so that its types need no second thought.
+async fn scan_whole(context: &Context, head: &mut Head) -> Result<()> {
+    let object = head.object().clone();
+    let small = object.stored_bytes().is_some_and(|bytes| bytes <= SCAN_BYTES) && object.rereadable();
+    let Some(found) = &mut head.found else { return Ok(()) };
+    if found.columns.complete || !small {
+        return Ok(());
+    }
+    let mut reader = HeadReader::new(object);
+    let all = context.stop.guard(reader.fill(usize::try_from(SCAN_BYTES).unwrap_or(usize::MAX))).await?;
+    let (stored, codec, finding) = (reader.stored(), head.codec, found.finding.clone());
+    let scanned = tokio::task::spawn_blocking(move || -> Result<Option<scan::Columns>> {
+        let (plain, plain_all) = plain_head(codec, None, &stored, SCAN_PLAIN_BYTES, all)?;
+        if !plain_all {
+            return Ok(None);
+        }
+        Ok(Some(scan::Columns::of_all(&finding, &plain)))
+    });
+    let scanned = scanned
+        .await
+        .map_err(|error| Error::new(ErrorKind::Internal, format!("inferring types failed: {error}")))??;
+    if let Some(columns) = scanned {
+        found.columns = columns;
+    }
+    Ok(())
+}

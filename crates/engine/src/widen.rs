@@ -1,0 +1,206 @@
+//! Keeps the columns of a new table wide enough for what comes.
+//!
+//! A table made from a sample has the narrowest types that hold the sample, and only such as give back every
+//! value's own text. Each chunk's values are looked at before the chunk is sent; where one does not fit, the
+//! column gets the type that holds all values seen so far, in place, and the load goes on. What is stored
+//! already does not change: it passes through its text, which is the file's.
+
+use crate::Context;
+use crate::retry::patiently;
+use howdah_model::{Event, Relation, Result};
+use howdah_target::define;
+use howdah_transcode::infer::{ColumnState, Inferred, Watch};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// A column whose type was chosen from a sample.
+#[derive(Debug, Clone)]
+pub struct Open {
+    /// The table.
+    pub relation: Relation,
+    /// The column.
+    pub name: String,
+    /// Its type in the table.
+    pub type_name: String,
+    /// What the sample's values are.
+    pub state: ColumnState,
+}
+
+/// All such columns of one load.
+#[derive(Debug, Default)]
+pub struct Widener {
+    tables: BTreeMap<Relation, Mutex<BTreeMap<String, Open>>>,
+}
+
+/// The columns of one kind of file that are looked at, and the values of one chunk.
+pub struct Watches {
+    columns: Vec<Option<(String, Watch)>>,
+}
+
+impl Watches {
+    /// Takes in the value of field `no`.
+    #[inline]
+    pub fn observe(&mut self, no: usize, value: &[u8]) {
+        if let Some(Some((_, watch))) = self.columns.get_mut(no) {
+            watch.observe(value);
+        }
+    }
+}
+
+impl Widener {
+    /// Watches over these columns.
+    pub fn new(open: Vec<Open>) -> Widener {
+        let mut tables: BTreeMap<Relation, BTreeMap<String, Open>> = BTreeMap::new();
+        for column in open {
+            tables.entry(column.relation.clone()).or_default().insert(column.name.clone(), column);
+        }
+        Widener { tables: tables.into_iter().map(|(name, columns)| (name, Mutex::new(columns))).collect() }
+    }
+
+    /// Watches for one chunk of records with these fields; `None` when no column of the table is open.
+    pub fn watches(&self, relation: &Relation, fields: &[Option<String>]) -> Option<Watches> {
+        let open = self.tables.get(relation)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = |field: &Option<String>| {
+            let column = open.get(field.as_ref()?)?;
+            Some((column.name.clone(), Watch::new(&column.state.finish(false))))
+        };
+        let columns: Vec<_> = fields.iter().map(watch).collect();
+        columns.iter().any(Option::is_some).then_some(Watches { columns })
+    }
+
+    /// Makes the table wide enough for what the watches saw. Called before the chunk is sent, from a thread that
+    /// may block; sessions that hold the table end their chunk meanwhile, since none waits for this one.
+    ///
+    /// # Errors
+    /// Those of the session and of ALTER TABLE.
+    pub fn settle(
+        &self,
+        context: &Context,
+        handle: &Handle,
+        relation: &Relation,
+        watches: Watches,
+        patience: Duration,
+    ) -> Result<()> {
+        let Some(table) = self.tables.get(relation) else { return Ok(()) };
+        let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = Vec::new();
+        for (name, watch) in watches.columns.into_iter().flatten() {
+            let Some(column) = open.get_mut(&name) else { continue };
+            column.state.join(watch.state());
+            let Inferred { type_name, .. } = column.state.finish(false);
+            if !holds(&column.type_name, &type_name) {
+                changes.push((name, type_name));
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let alter = || async {
+            let session = context.connection.open().await?;
+            define::widen(&session, relation, &changes).await
+        };
+        handle.block_on(patiently(context, patience, alter))?;
+        for (name, type_name) in changes {
+            let message = format!("column {name} of {relation} became {type_name}: a value did not fit");
+            context.listener.on_event(&Event::Notice { message });
+            if let Some(column) = open.get_mut(&name) {
+                column.type_name = type_name;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The type is one that inference gives: what it means is known here.
+pub fn is_inferred(type_name: &str) -> bool {
+    let known =
+        ["boolean", "date", "time", "timestamp", "timestamptz", "uuid", "inet", "jsonb", "numeric", "text"];
+    let name = short(type_name);
+    known.contains(&name) || digits(name).is_some() || name == "double precision"
+}
+
+/// A type that holds what both hold.
+pub fn wider(has: &str, wanted: &str) -> String {
+    let (has, wanted) = (short(has), short(wanted));
+    let number = |name: &str| name == "numeric" || digits(name).is_some();
+    if holds(wanted, has) {
+        wanted.to_owned()
+    } else if number(has) && number(wanted) {
+        "numeric".to_owned()
+    } else {
+        "text".to_owned()
+    }
+}
+
+/// A column of type `has` holds whatever one of type `wanted` does. Both are names that inference gives.
+pub fn holds(has: &str, wanted: &str) -> bool {
+    let (has, wanted) = (short(has), short(wanted));
+    if has == wanted || has == "text" {
+        return true;
+    }
+    match (digits(has), digits(wanted)) {
+        (Some((whole, decimals)), Some((wanted_whole, wanted_decimals))) => {
+            whole >= wanted_whole && decimals == wanted_decimals
+        }
+        // Unconstrained numeric, and 0 and 1 for a boolean.
+        (None, Some(_)) => matches!(has, "numeric" | "double precision" | "boolean"),
+        _ => matches!(
+            (has, wanted),
+            ("double precision", "numeric")
+                | ("timestamp" | "timestamptz", "date")
+                | ("timestamptz", "timestamp")
+        ),
+    }
+}
+
+/// The catalog's long names, as inference writes them.
+fn short(type_name: &str) -> &str {
+    match type_name {
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        "time without time zone" => "time",
+        "int" => "integer",
+        other => other,
+    }
+}
+
+/// Digits before and after the point of a number type with limits; integers have none after it.
+fn digits(type_name: &str) -> Option<(u32, u32)> {
+    match type_name {
+        "integer" => Some((10, 0)),
+        "bigint" => Some((19, 0)),
+        _ => {
+            let inside = type_name.strip_prefix("numeric(")?.strip_suffix(')')?;
+            let (precision, scale) = inside.split_once(',').unwrap_or((inside, "0"));
+            let (precision, scale) = (precision.trim().parse::<u32>().ok()?, scale.trim().parse().ok()?);
+            Some((precision.checked_sub(scale)?, scale))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_holds_itself_and_narrower_ones_of_its_kind() {
+        for (has, wanted, expected) in [
+            ("text", "date", true),
+            ("date", "text", false),
+            ("bigint", "int", true),
+            ("integer", "int", true),
+            ("integer", "bigint", false),
+            ("numeric(8,2)", "numeric(7,2)", true),
+            ("numeric(8,2)", "numeric(8,3)", false),
+            ("numeric(8,2)", "integer", false),
+            ("numeric", "integer", true),
+            ("date", "timestamp", false),
+            ("timestamp", "date", true),
+            ("double precision", "int", true),
+        ] {
+            assert_eq!(holds(has, wanted), expected, "{has} {wanted}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Tables made and changed for the data: CREATE TABLE, ADD COLUMN, and the widening of a column's type.
+//!
+//! Names are quoted here. Types come as SQL writes them: inferred ones are howdah's own words, those of an
+//! option are checked to be a type before they stand in a statement.
+
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::{quote_columns, quote_ident, quote_relation};
+use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
+use tokio_postgres::types::Type;
+
+/// Makes the table, unless another run of the same job has made it in the meantime.
+///
+/// # Errors
+/// Table, when the server refuses it; those of the session.
+pub async fn create_table(session: &Session, relation: &Relation, table: &NewTable) -> Result<()> {
+    let sql = create_sql(relation, table);
+    session.client().batch_execute(&sql).await.map_err(|error| refused(&error, relation, "made"))
+}
+
+/// The statement of [`create_table`].
+pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
+    let column = |column: &NewColumn| format!("{} {}", quote_ident(&column.name), column.type_name);
+    let mut parts: Vec<String> = table.columns.iter().map(column).collect();
+    if !table.primary_key.is_empty() {
+        parts.push(format!("PRIMARY KEY ({})", quote_columns(&table.primary_key)));
+    }
+    format!("CREATE TABLE IF NOT EXISTS {} ({})", quote_relation(relation), parts.join(", "))
+}
+
+/// Adds a column.
+///
+/// # Errors
+/// Table, when the server refuses it; those of the session.
+pub async fn add_column(session: &Session, relation: &Relation, column: &NewColumn) -> Result<()> {
+    let sql = format!(
+        "ALTER TABLE {} ADD COLUMN IF NOT EXISTS {} {}",
+        quote_relation(relation),
+        quote_ident(&column.name),
+        column.type_name
+    );
+    session.client().batch_execute(&sql).await.map_err(|error| refused(&error, relation, "changed"))
+}
+
+/// Gives columns a wider type, all in one rewrite of the table. What is stored is converted through its text.
+///
+/// # Errors
+/// Table, when the server refuses it; those of the session.
+pub async fn widen(session: &Session, relation: &Relation, columns: &[(String, String)]) -> Result<()> {
+    let change = |(name, type_name): &(String, String)| {
+        let name = quote_ident(name);
+        format!("ALTER COLUMN {name} TYPE {type_name} USING {name}::text::{type_name}")
+    };
+    let changes: Vec<String> = columns.iter().map(change).collect();
+    // Dates must be written as they were read, whatever the session's style.
+    let sql = format!(
+        "BEGIN; SET LOCAL datestyle = 'ISO'; ALTER TABLE {} {}; COMMIT",
+        quote_relation(relation),
+        changes.join(", ")
+    );
+    let done = session.client().batch_execute(&sql).await;
+    if done.is_err() {
+        // The failed transaction block is still open, or the session is gone.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    done.map_err(|error| refused(&error, relation, "changed"))
+}
+
+/// The type as the server writes it, which proves that the text is a type and nothing else.
+///
+/// # Errors
+/// Usage, when it is none; those of the session.
+pub async fn type_name(session: &Session, written: &str) -> Result<String> {
+    // to_regtype knows no modifiers before version 17, so these are looked at here.
+    let (base, modifiers) = match written.split_once('(') {
+        Some((base, rest)) => {
+            let (inside, behind) = rest.split_once(')').unwrap_or((rest, "("));
+            (format!("{base} {behind}"), Some(inside))
+        }
+        None => (written.to_owned(), None),
+    };
+    let sane = |inside: &str| {
+        inside.len() <= 20
+            && inside.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-'))
+    };
+    let unknown = || Error::new(ErrorKind::Usage, format!("--types: {written:?} is no type of this server"));
+    if modifiers.is_some_and(|inside| !sane(inside)) {
+        return Err(unknown());
+    }
+    let sql = "SELECT pg_catalog.to_regtype($1)::text";
+    let rows = session.client().query_typed(sql, &[(&base.trim(), Type::TEXT)]).await;
+    let found: Option<String> = match &rows {
+        Ok(rows) => rows.first().and_then(|row| row.get(0)),
+        // What does not even parse as a type is refused by version 16 and older, and by later ones at times.
+        Err(error) if error.code().is_some_and(|code| code.code().starts_with("42")) => None,
+        Err(error) => return Err(session_error(error, "looking up a type")),
+    };
+    found.map(|_| written.to_owned()).ok_or_else(unknown)
+}
+
+fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Error {
+    let mapped = session_error(error, "changing a table");
+    match error.code() {
+        Some(code) if !code.code().starts_with("57") => {
+            Error::new(ErrorKind::Table, format!("table {relation} cannot be {what}: {}", mapped.message()))
+                .with_sqlstate(code.code())
+        }
+        _ => mapped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_quoted() {
+        let column = |name: &str, type_name: &str| NewColumn {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            evidence: String::new(),
+            may_widen: false,
+        };
+        let table = NewTable {
+            columns: vec![column("a\"b", "bigint"), column("Group", "text")],
+            primary_key: vec!["Group".to_owned()],
+        };
+        let relation = Relation { schema: "s".to_owned(), name: "t".to_owned() };
+        assert_eq!(
+            create_sql(&relation, &table),
+            "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\"a\"\"b\" bigint, \"Group\" text, PRIMARY KEY (\"Group\"))"
+        );
+    }
+}
