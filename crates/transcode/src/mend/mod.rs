@@ -21,6 +21,7 @@
 //! a fault is never looked at twice: on a clean file `lenient` costs nothing and changes nothing.
 
 mod broken_bytes;
+mod chunk;
 mod counts;
 mod lenient;
 mod line;
@@ -33,6 +34,7 @@ mod stream;
 mod width;
 mod window;
 
+pub use chunk::{Mended, Span, chunk};
 pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
 pub use lenient::LOOK_AHEAD_BYTES;
 

@@ -30,6 +30,8 @@ pub(super) struct Records<R> {
     has_marker: bool,
     record: Record,
     record_no: u64,
+    /// Records from here on are not read.
+    border_byte: u64,
     lenient: Option<Lenient>,
     counts: Arc<Counts>,
 }
@@ -46,16 +48,39 @@ enum Cut {
 
 impl<R: Read> Records<R> {
     pub(super) fn new(shape: &Shape, plain: R, counts: Arc<Counts>) -> Result<Records<R>> {
+        let window = Window::new(plain, shape.data_start_byte, shape.data_end_byte);
+        Records::of(shape, window, 0, u64::MAX, counts)
+    }
+
+    /// Those that start before the border, of bytes that begin with the record behind `start`.
+    pub(super) fn between(
+        shape: &Shape,
+        plain: R,
+        start: At,
+        border_byte: u64,
+        counts: Arc<Counts>,
+    ) -> Result<Records<R>> {
+        Records::of(shape, Window::at(plain, start.byte), start.record, border_byte, counts)
+    }
+
+    fn of(
+        shape: &Shape,
+        window: Window<R>,
+        record_no: u64,
+        border_byte: u64,
+        counts: Arc<Counts>,
+    ) -> Result<Records<R>> {
         let width = shape.fields.len();
         let lenient = shape.lenient.then(|| Lenient::new(&shape.dialect, width)).transpose()?;
         Ok(Records {
-            window: Window::new(plain, shape.data_start_byte, shape.data_end_byte),
+            window,
             cells: Cells::new(&shape.dialect)?,
             width,
             record_bytes_max: shape.record_bytes_max,
             has_marker: is_copy_text(&shape.dialect),
             record: Record::default(),
-            record_no: 0,
+            record_no,
+            border_byte,
             lenient,
             counts,
         })
@@ -64,6 +89,16 @@ impl<R: Read> Records<R> {
     /// The fields of the record that [`Records::next`] found last. Those missing at its end are NULL.
     pub(super) fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// The record read last, and the first byte behind it.
+    pub(super) fn position(&self) -> At {
+        At { record: self.record_no, byte: self.window.offset() }
+    }
+
+    /// What was read and not looked at.
+    pub(super) fn into_rest(self) -> Vec<u8> {
+        self.window.bytes().to_vec()
     }
 
     /// Moves to the next record that is to be stored; `None` at the end of the data.
@@ -97,7 +132,7 @@ impl<R: Read> Records<R> {
 
     /// Cuts the record at the beginning of the window, comments before it passed over.
     fn cut(&mut self) -> Result<Option<Cut>> {
-        loop {
+        while self.window.offset() < self.border_byte {
             let held = self.window.bytes().len();
             match self.cells.read(self.window.bytes(), self.window.ended(), &mut self.record) {
                 Next::Record { length, .. } if length > self.record_bytes_max => {
@@ -111,6 +146,7 @@ impl<R: Read> Records<R> {
                 Next::End => return Ok(None),
             }
         }
+        Ok(None)
     }
 
     /// Doubling, so that a long record is looked at a few times only.

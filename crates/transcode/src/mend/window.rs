@@ -41,6 +41,11 @@ impl<R: Read> Window<R> {
         }
     }
 
+    /// Over bytes that begin at this offset of the file.
+    pub(super) fn at(plain: R, offset: u64) -> Window<R> {
+        Window { offset, ..Window::new(plain, 0, None) }
+    }
+
     /// What is in the window.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]

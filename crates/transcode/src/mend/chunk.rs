@@ -1,0 +1,193 @@
+//! The records of one chunk, mended and written back as the file writes records.
+//!
+//! A file whose dialect COPY can be told goes untouched, until a chunk of it holds a record that contradicts
+//! the dialect. That chunk, and no other, goes through here: its bytes come in, and what goes out means to COPY
+//! what the mended records mean, in the same format, so that the chunk is sent like any other.
+
+use super::records::{At, Records};
+use super::{Counts, Shape};
+use crate::cells::Record;
+use crate::encode;
+use howdah_model::{Eol, Format, FormatKind, Result};
+use std::io::Read;
+use std::sync::Arc;
+
+/// Where a chunk stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte of its first record.
+    pub start_byte: u64,
+    /// Records that start here or behind it are the next chunk's.
+    pub border_byte: u64,
+    /// Records of the file before it.
+    pub records_before: u64,
+}
+
+/// What became of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// Records written.
+    pub rows: u64,
+    /// Records looked at, those left out included.
+    pub records: u64,
+    /// The first byte of the next chunk's first record.
+    pub end_byte: u64,
+    /// Bytes of the file from there on that were read already.
+    pub rest: Vec<u8>,
+}
+
+/// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and appends them to `out`
+/// in `format`. [`Shape::lenient`] must be set; start and end of the shape's data are not looked at, nor are
+/// its readings: values go as they are.
+///
+/// # Errors
+/// Those of `plain`; `Usage` if the dialect contradicts itself.
+pub fn chunk<R: Read>(
+    shape: &Shape,
+    format: &Format,
+    plain: R,
+    span: Span,
+    counts: Arc<Counts>,
+    out: &mut Vec<u8>,
+) -> Result<Mended> {
+    let start = At { record: span.records_before, byte: span.start_byte };
+    let mut records = Records::between(shape, plain, start, span.border_byte, counts)?;
+    let eol = ending(shape.dialect.eol);
+    let mut rows = 0;
+    while records.next()?.is_some() {
+        write(format, records.record(), shape.fields.len(), out);
+        out.extend_from_slice(eol);
+        rows += 1;
+    }
+    let end = records.position();
+    Ok(Mended {
+        rows,
+        records: end.record - span.records_before,
+        end_byte: end.byte,
+        rest: records.into_rest(),
+    })
+}
+
+/// One record; fields that it lacks are NULL.
+fn write(format: &Format, record: &Record, width: usize, out: &mut Vec<u8>) {
+    for no in 0..width {
+        if no > 0 {
+            out.push(format.delimiter);
+        }
+        if no >= record.len() || record.is_null(no) {
+            out.extend_from_slice(format.null.as_bytes());
+        } else if format.kind == FormatKind::Text {
+            text(format, record.value(no), out);
+        } else {
+            csv(format, record.value(no), out);
+        }
+    }
+}
+
+/// The line ending that the rest of the file has.
+fn ending(eol: Option<Eol>) -> &'static [u8] {
+    match eol {
+        Some(Eol::CrLf) => b"\r\n",
+        Some(Eol::Cr) => b"\r",
+        Some(Eol::Lf) | None => b"\n",
+    }
+}
+
+/// A value in quotes where it would mean something else without.
+fn csv(format: &Format, value: &[u8], out: &mut Vec<u8>) {
+    let special =
+        |byte: &u8| *byte == format.delimiter || *byte == format.quote || matches!(*byte, b'\n' | b'\r');
+    if value != format.null.as_bytes() && value != b"\\." && !value.iter().any(special) {
+        out.extend_from_slice(value);
+        return;
+    }
+    out.push(format.quote);
+    for &byte in value {
+        if byte == format.quote || byte == format.escape {
+            out.push(format.escape);
+        }
+        out.push(byte);
+    }
+    out.push(format.quote);
+}
+
+/// A value with backslashes before what ends fields and records, and before a delimiter of any kind.
+fn text(format: &Format, value: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    encode::escape(value, out);
+    if format.delimiter != b'\t' && out[start..].contains(&format.delimiter) {
+        let escaped = out.split_off(start);
+        for byte in escaped {
+            if byte == format.delimiter {
+                out.push(b'\\');
+            }
+            out.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mend::Field;
+    use howdah_model::{Dialect, Mend};
+
+    const BYTES: &[u8] = b"1,fir,30\n2,oak\n3,\"elm\n4,ash,\"a \"\"b\"\"\n,c\"\n5;yew;9\n6,x,y,z\n7,,\"\"\n\n8,\xff,1\n9,ivy,2";
+
+    fn shape() -> Shape {
+        Shape {
+            dialect: Dialect::csv(),
+            fields: vec![Field { keep: true, reading: None }; 3],
+            data_start_byte: 0,
+            data_end_byte: None,
+            lenient: true,
+            record_bytes_max: 1 << 20,
+            read: |_, _, _| false,
+        }
+    }
+
+    /// Output, rows and records of the chunks between borders so many bytes apart.
+    fn mended(border_bytes: u64) -> (Vec<u8>, u64, u64, Arc<Counts>) {
+        let (mut out, mut rows, counts) = (Vec::new(), 0, Arc::new(Counts::new(3)));
+        let (mut start_byte, mut records_before) = (0, 0);
+        while (start_byte as usize) < BYTES.len() {
+            let border_byte = (start_byte / border_bytes + 1) * border_bytes;
+            let span = Span { start_byte, border_byte, records_before };
+            let plain = &BYTES[start_byte as usize..];
+            let done = chunk(&shape(), &Format::csv(), plain, span, Arc::clone(&counts), &mut out).unwrap();
+            assert!(BYTES[done.end_byte as usize..].starts_with(&done.rest));
+            assert!(done.end_byte > start_byte);
+            (start_byte, records_before) = (done.end_byte, records_before + done.records);
+            rows += done.rows;
+        }
+        (out, rows, records_before, counts)
+    }
+
+    #[test]
+    fn a_mended_chunk_means_to_copy_what_its_records_mean() {
+        let (out, rows, records, counts) = mended(1 << 30);
+        let text = String::from_utf8(out).unwrap();
+        let expected = "1,fir,30\n2,oak,\n3,\"\"\"elm\",\n4,ash,\"a \"\"b\"\"\n,c\"\n5,yew,9\n7,,\"\"\n8,\u{fffd},1\n9,ivy,2\n";
+        assert_eq!(text, expected);
+        assert_eq!((rows, records), (8, 10));
+        assert_eq!((counts.mended(Mend::LeftOut), counts.mended(Mend::BlankRow)), (1, 1));
+        assert_eq!((counts.left_out()[0].record, counts.left_out()[0].byte), (6, 49));
+    }
+
+    #[test]
+    fn chunks_cut_anywhere_are_mended_as_the_whole_is() {
+        let (whole, rows, records, _) = mended(1 << 30);
+        for border_bytes in 1..BYTES.len() as u64 {
+            let (out, rows_too, records_too, _) = mended(border_bytes);
+            assert_eq!((&out, rows_too, records_too), (&whole, rows, records), "{border_bytes}");
+        }
+    }
+
+    #[test]
+    fn copy_text_keeps_its_own_delimiter_apart() {
+        let format = Format { delimiter: b'|', ..Format::text() };
+        let mut out = Vec::new();
+        text(&format, b"a|b\\c\td", &mut out);
+        assert_eq!(out, b"a\\|b\\\\c\\td");
+    }
+}
