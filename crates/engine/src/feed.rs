@@ -6,6 +6,7 @@
 //! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
 
 mod emit;
+mod mender;
 mod range;
 mod stored;
 mod stream;

@@ -45,12 +45,18 @@ impl FileTally {
         counts
     }
 
-    fn mends(&self) -> Option<Arc<Counts>> {
+    /// Counters for chunks that are mended one by one: they go on when chunks are loaded once more.
+    pub fn mends(&self, fields: usize) -> Arc<Counts> {
+        let mut mends = self.mends.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(mends.get_or_insert_with(|| Arc::new(Counts::new(fields))))
+    }
+
+    fn mends_so_far(&self) -> Option<Arc<Counts>> {
         self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn left_out(&self) -> u64 {
-        self.mends().map_or(0, |counts| counts.mended(Mend::LeftOut))
+        self.mends_so_far().map_or(0, |counts| counts.mended(Mend::LeftOut))
     }
 
     /// True once, when all chunks of the file have been found and stored.
@@ -218,7 +224,7 @@ impl Tally {
 
     fn mended(&self) -> BTreeMap<Mend, u64> {
         let mut mended = BTreeMap::new();
-        for counts in self.files.iter().filter_map(FileTally::mends) {
+        for counts in self.files.iter().filter_map(FileTally::mends_so_far) {
             for mend in Mend::ALL {
                 *mended.entry(mend).or_insert(0) += counts.mended(mend);
             }
@@ -229,7 +235,7 @@ impl Tally {
 
     fn left_out(&self, plan: &Plan) -> Vec<LeftOut> {
         let of_file = |(file, tally): (&FilePlan, &FileTally)| {
-            let left_out = tally.mends().map(|counts| counts.left_out()).unwrap_or_default();
+            let left_out = tally.mends_so_far().map(|counts| counts.left_out()).unwrap_or_default();
             let file = file.location.clone();
             left_out.into_iter().map(move |out| LeftOut {
                 file: file.clone(),
@@ -245,7 +251,7 @@ impl Tally {
     fn read_values(&self, plan: &Plan) -> Vec<ReadValues> {
         let mut read: Vec<ReadValues> = Vec::new();
         for (file, tally) in plan.files.iter().zip(&self.files) {
-            let (table, counts) = (&plan.tables[file.table_no as usize], tally.mends());
+            let (table, counts) = (&plan.tables[file.table_no as usize], tally.mends_so_far());
             for (no, (column, reading)) in table.fields.iter().zip(&table.readings).enumerate() {
                 let (Some(column), Some(reading), Some(counts)) = (column, reading, &counts) else {
                     continue;

@@ -1,6 +1,6 @@
 //! Files without a word about them: the dialect is found, the table made or matched, and what does not fit is said.
 
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -138,6 +138,45 @@ fn lenient_mends_counts_and_leaves_out_what_is_beyond_mending() {
     assert_eq!(json["mended"]["broken_bytes"], 1);
     let rows = database.value("SELECT string_agg(mended::text, ' ' ORDER BY id) FROM mended WHERE id < 7");
     assert_eq!(rows, "(1,fir,30) (2,oak,) (3,elm,20) (4,yew,10) (6,b\u{fffd}ech,40)");
+}
+
+#[test]
+fn lenient_mends_a_few_records_of_a_large_file_and_sends_the_rest_as_it_is() {
+    let (mut messy, mut clean) = ("id,note,part\n".to_owned(), String::new());
+    for id in 0..40_000 {
+        let note = format!("leaf {}", id % 91);
+        let (row, mended) = match id % 4000 {
+            700 => (format!("{id},{note}"), format!("{id},{note},")),
+            1400 => (format!("{id},\"{note},{}", id % 7), format!("{id},\"\"\"{note}\",{}", id % 7)),
+            2100 => (format!("{id},{note},{},,", id % 7), format!("{id},{note},{}", id % 7)),
+            2800 => (format!("{id},{note},1,2,3,4"), String::new()),
+            _ => (format!("{id},\"{note}\",{}", id % 7), format!("{id},{note},{}", id % 7)),
+        };
+        let _ = writeln!(messy, "{row}");
+        if !mended.is_empty() {
+            let _ = writeln!(clean, "{mended}");
+        }
+    }
+    let files = Files::new();
+    let sources =
+        [files.put("plain.csv", messy.as_bytes()), files.put("zipped.csv.gz", &gzip(messy.as_bytes()))];
+    let database = Server::shared(18).database();
+    for (source, table) in sources.iter().zip(["plain", "zipped"]) {
+        database.sql(&format!("CREATE TABLE {table} (id int, note text, part int)"));
+        let done = load(&database)
+            .args(["--lenient", "--json", "--table", table, "--chunk-size", "64kB"])
+            .arg(source)
+            .run(PATIENCE)
+            .expect_code(3);
+        let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!((&json["rows_read"], &json["rows_rejected"]), (&40_000.into(), &10.into()), "{table}");
+        assert_eq!((&json["mended"]["short_row"], &json["mended"]["stray_quote"]), (&10.into(), &10.into()));
+        assert_eq!(json["left_out"][1]["record"], 6801, "{table}");
+    }
+    database.sql("CREATE TABLE wanted (id int, note text, part int)");
+    database.copy_in("COPY wanted FROM STDIN (FORMAT csv)", clean.into_bytes()).unwrap();
+    assert_eq!(database.digest("plain"), database.digest("wanted"));
+    assert_eq!(database.digest("zipped"), database.digest("wanted"));
 }
 
 #[test]

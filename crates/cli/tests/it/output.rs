@@ -81,7 +81,10 @@ fn mistakes_end_with_their_code_and_a_hint() {
     };
     let source = source.to_str().unwrap();
     expect(2, true, &[]);
-    expect(2, true, &[source]);
+    // The file's name names the table.
+    expect(1, true, &[source]);
+    expect(2, true, &["--format", "csv", source]);
+    expect(2, true, &["--format", "csv", "--lenient", "--table", "t", source]);
     expect(2, false, &[source, "--table", "t", "--jobs", "0"]);
     expect(2, false, &[source, "--no-such-option"]);
     expect(1, true, &[source, "--table", "no_such_table"]);

@@ -47,8 +47,36 @@ impl Emitter {
         &self,
         feeder: &Feeder,
         origin: Origin,
+        buffers: Buffers,
+        range: Range<usize>,
+    ) -> Result<(), Failure> {
+        let run = &feeder.run;
+        let records = &buffers.data.filled()[range.clone()];
+        let refusal =
+            earlier(self.first_line_refusal(run, &origin, records), self.oddity(run, &origin, records));
+        self.send(feeder, origin, buffers, range, refusal)
+    }
+
+    /// The same of records that were mended: nothing is wrong with them. What they came from is not needed any
+    /// more.
+    pub(super) fn emit_mended(
+        &self,
+        feeder: &Feeder,
+        origin: Origin,
+        buffers: Buffers,
+    ) -> Result<(), Failure> {
+        let range = 0..buffers.data.filled().len();
+        self.send(feeder, origin, buffers, range, None)
+    }
+
+    /// Encodes and queues the records before the one that is refused.
+    fn send(
+        &self,
+        feeder: &Feeder,
+        origin: Origin,
         Buffers { data, scratch }: Buffers,
         range: Range<usize>,
+        refusal: Option<Refusal>,
     ) -> Result<(), Failure> {
         let run = &feeder.run;
         let fail = |error: Error| Failure { chunk_no: origin.chunk_no, error };
@@ -56,8 +84,6 @@ impl Emitter {
             return Err(fail(unwanted()));
         }
         let records = &data.filled()[range.clone()];
-        let refusal =
-            earlier(self.first_line_refusal(run, &origin, records), self.oddity(run, &origin, records));
         let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
         self.widen(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);

@@ -6,7 +6,10 @@
 //! its range once more, in memory, from the right state. The bytes are read once. The record that crosses
 //! the end of a range belongs to it: the thread reads on until that record ends.
 
+mod lenient;
+
 use super::emit::Emitter;
+use super::mender::Mender;
 use super::stored::read_at;
 use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
@@ -35,6 +38,7 @@ enum Before {
 pub(super) struct RangedFile {
     object: Object,
     emitter: Emitter,
+    mender: Option<Mender>,
     receipts: Receipts,
     bytes: u64,
     chunk_bytes: u64,
@@ -79,6 +83,7 @@ impl RangedFile {
             bytes: object.stored_bytes().unwrap_or(0).min(plan.data_end_byte.unwrap_or(u64::MAX)),
             object,
             emitter: Emitter::new(run, file_no)?,
+            mender: Mender::new(run, file_no)?,
             receipts: run.receipts(file_no),
             chunk_bytes: run.plan.chunk_bytes,
             first_range: first,
@@ -105,7 +110,10 @@ impl RangedFile {
     pub(super) fn feed(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
         let fed = match self.receipts.get(&no) {
             Some(receipt) => self.skip(feeder, no, receipt.end_byte, receipt.rows),
-            None => self.load(feeder, no, buffers),
+            None => match &self.mender {
+                Some(mender) => self.load_lenient(mender, feeder, no, buffers),
+                None => self.load(feeder, no, buffers),
+            },
         };
         fed.map_err(|failure| Failure {
             error: failure.error.in_file(self.object.location()),

@@ -1,12 +1,13 @@
 //! Splits a file that can only be read in order (compressed, or a pipe) as its bytes come, in one thread.
 
 use super::emit::Emitter;
+use super::mender::Mender;
 use super::stored::{Opened, Stored};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{Care, Error, ErrorKind, Origin, Place, Reading, Receipt, Result, Stage, TablePlan};
-use howdah_transcode::mend::{Field, Shape};
+use howdah_transcode::mend::{Field, Shape, Span};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
 use std::io::{self, Read};
@@ -39,6 +40,7 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
 struct Splitter<'a> {
     feeder: &'a Feeder,
     emitter: Emitter,
+    mender: Option<Mender>,
     plain: Plain,
     /// Plain offset of the next byte from `plain`.
     offset: u64,
@@ -67,6 +69,7 @@ impl<'a> Splitter<'a> {
         let mut splitter = Splitter {
             feeder,
             emitter: Emitter::new(run, file_no)?,
+            mender: Mender::new(run, file_no)?,
             plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
             offset: 0,
             records: 0,
@@ -100,7 +103,12 @@ impl<'a> Splitter<'a> {
         if !run.halt.wants(self.emitter.file_no, chunk_no) {
             return Err(fail(unwanted()));
         }
-        let cut = self.fill(&mut buffers.data, (chunk_no + 1) * run.plan.chunk_bytes).map_err(fail)?;
+        let border_byte = (chunk_no + 1) * run.plan.chunk_bytes;
+        let filled = self.fill(&mut buffers.data, border_byte);
+        if self.mends(&filled, &buffers.data) {
+            return self.next_mended(buffers, start_byte, border_byte);
+        }
+        let cut = filled.map_err(fail)?;
         let origin = Origin {
             file_no: self.emitter.file_no,
             chunk_no,
@@ -119,6 +127,57 @@ impl<'a> Splitter<'a> {
             None => {
                 run.tally.file(origin.file_no).found_chunk(origin.records);
                 self.emitter.emit(self.feeder, origin, buffers, 0..cut.end)
+            }
+        }
+    }
+
+    /// With `--lenient`, something is wrong with a record of this chunk.
+    fn mends(&self, filled: &Result<Cut>, data: &Buffer) -> bool {
+        let Some(mender) = &self.mender else { return false };
+        match filled {
+            // A line that COPY takes for the end of the data ends it before the file does.
+            Ok(cut) if cut.end < data.filled().len() => true,
+            Ok(cut) => {
+                !self.feeder.run.tally.time(Stage::Split, || mender.is_clean(&data.filled()[..cut.end]))
+            }
+            // Most likely a quote that nobody closes.
+            Err(error) => error.kind() == ErrorKind::RecordTooLong,
+        }
+    }
+
+    /// Goes back to where the chunk began and mends its records.
+    fn next_mended(
+        &mut self,
+        mut buffers: Buffers,
+        start_byte: u64,
+        border_byte: u64,
+    ) -> Result<(), Failure> {
+        let chunk_no = start_byte / self.feeder.run.plan.chunk_bytes;
+        let fail = |error| Failure { chunk_no, error };
+        self.plain.put_back(buffers.data.filled());
+        let span = Span { start_byte, border_byte, records_before: self.records };
+        let plain = Lent { feeder: self.feeder, plain: &mut self.plain };
+        let Some(mender) = &self.mender else { return Ok(()) };
+        let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
+        let mended = self.feeder.run.tally.time(Stage::Encode, write).map_err(fail)?;
+        self.plain.put_back(&mended.rest);
+        self.offset = mended.end_byte;
+        self.ended = mended.rest.is_empty() && mended.end_byte < border_byte;
+        let origin = Origin {
+            file_no: self.emitter.file_no,
+            chunk_no,
+            start_byte,
+            end_byte: mended.end_byte,
+            first_record: self.records + 1,
+            records: mended.rows,
+            digest: self.digests.then(|| XxHash3_64::oneshot(buffers.data.filled())),
+        };
+        self.records += mended.records;
+        match self.receipts.get(&chunk_no) {
+            Some(receipt) => self.skip(&origin, receipt).map_err(fail),
+            None => {
+                self.feeder.run.tally.file(origin.file_no).found_chunk(origin.records);
+                self.emitter.emit_mended(self.feeder, origin, buffers)
             }
         }
     }
@@ -293,6 +352,18 @@ impl Plain {
         let rest = &self.back[self.back_from..];
         self.back = [bytes, rest].concat();
         self.back_from = 0;
+    }
+}
+
+/// The plain bytes, for whoever reads on from here.
+struct Lent<'a> {
+    feeder: &'a Feeder,
+    plain: &'a mut Plain,
+}
+
+impl Read for Lent<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.plain.read(self.feeder, out).map_err(io::Error::other)
     }
 }
 

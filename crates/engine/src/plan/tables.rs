@@ -4,12 +4,12 @@ use super::columns::Columns;
 use super::evolve;
 use super::field_targets;
 use super::finding::Found;
-use super::head::Head;
+use super::head::{Head, Written};
 use super::new_table;
 use crate::Context;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    Dialect, Error, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
+    Error, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
@@ -106,7 +106,7 @@ fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Resul
     };
     let readings = readings(shape, head.found.as_ref(), &fields);
     let written = &head.written;
-    let care = care(written.dialect.as_ref(), &readings, job.shaping.lenient);
+    let care = care(written, &readings, job.shaping.lenient);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
     let (format, recode) = match (care, &head.found) {
         // The client writes COPY text, whatever the file is like.
@@ -157,11 +157,17 @@ fn readings(shape: &Shape, found: Option<&Found>, fields: &[Option<String>]) -> 
     fields.iter().enumerate().map(reading).collect()
 }
 
-/// The client writes records anew where COPY has no words for how they are written.
-fn care(dialect: Option<&Dialect>, readings: &[Option<Reading>], lenient: bool) -> Care {
-    let Some(dialect) = dialect else { return Care::Server };
+/// The client writes records anew where COPY has no words for how they are written. Mending needs to tell
+/// characters apart, so with `--lenient` it does so for what is not UTF-8, too.
+fn care(written: &Written, readings: &[Option<Reading>], lenient: bool) -> Care {
+    let Some(dialect) = &written.dialect else { return Care::Server };
+    let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if lenient || reads || dialect.to_format().is_none() { Care::Rewritten } else { Care::Watched }
+    if reads || dialect.to_format().is_none() || (lenient && foreign) {
+        Care::Rewritten
+    } else {
+        Care::Watched
+    }
 }
 
 fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {

@@ -1,0 +1,146 @@
+//! Ranges of a file whose records are mended where they need it, one after the other.
+
+use super::{Before, End, Found, RangedFile, Slice};
+use crate::budget::Buffers;
+use crate::feed::mender::Mender;
+use crate::feed::stored::read_at;
+use crate::feed::{Failure, Feeder};
+use howdah_model::{ErrorKind, Origin, Result, Stage};
+use howdah_source::Object;
+use howdah_transcode::mend::Span;
+use howdah_transcode::split::State;
+use std::io::{self, Read};
+
+impl RangedFile {
+    /// Sends a range as it is if its records are as the dialect says, else mended. Where the next range's first
+    /// record begins is known only then.
+    pub(super) fn load_lenient(
+        &self,
+        mender: &Mender,
+        feeder: &Feeder,
+        no: u64,
+        buffers: Buffers,
+    ) -> Result<(), Failure> {
+        let run = &feeder.run;
+        let fail = |error| Failure { chunk_no: no, error };
+        let mut slice = self.read(feeder, no, buffers).map_err(fail)?;
+        let before = self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
+        let start_byte = match before {
+            Before::Record(byte) if byte < slice.end => byte,
+            // States are never passed on here: each range ends with a record.
+            Before::Record(_) | Before::State(_) | Before::Ended => {
+                self.before.pass(no + 1, before);
+                return self.count(feeder, no, 0).map(|_| ());
+            }
+        };
+        // Chunks are smaller than memory, so the difference fits.
+        let first = usize::try_from(start_byte - slice.start).unwrap_or(usize::MAX);
+        match self.clean_end(mender, feeder, &mut slice, first).map_err(fail)? {
+            Some(end) => self.send_as_it_is(feeder, slice, first, &end),
+            None => self.send_mended(mender, feeder, slice, start_byte),
+        }
+    }
+
+    /// Where the last record ends, if nothing is wrong with any.
+    fn clean_end(
+        &self,
+        mender: &Mender,
+        feeder: &Feeder,
+        slice: &mut Slice,
+        first: usize,
+    ) -> Result<Option<End>> {
+        let tally = &feeder.run.tally;
+        let bytes = &slice.buffers.data.filled()[first..];
+        let scan = tally.time(Stage::Split, || self.emitter.rules.scan(State::START, bytes));
+        let last_border = first + scan.last_border.unwrap_or(0);
+        // A line that COPY takes for the end of the data is one of the things to be mended.
+        let whole = &slice.buffers.data.filled()[first..last_border];
+        if scan.end_marker.is_some() || !tally.time(Stage::Split, || mender.is_clean(whole)) {
+            return Ok(None);
+        }
+        let found = Found { first, records: scan.records, last_border, state: scan.state, marker: None };
+        let end = match self.read_tail(feeder, slice, &found) {
+            Ok(end) => end,
+            // Most likely a quote that nobody closes.
+            Err(error) if error.kind() == ErrorKind::RecordTooLong => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let tail = &slice.buffers.data.filled()[last_border..end.end];
+        let clean = tail.is_empty() || mender.is_clean(tail);
+        Ok(clean.then_some(End { records: found.records + end.records, ..end }))
+    }
+
+    fn send_as_it_is(&self, feeder: &Feeder, slice: Slice, first: usize, end: &End) -> Result<(), Failure> {
+        let no = slice.no;
+        let end_byte = slice.start + end.end as u64;
+        self.before.pass(no + 1, Before::Record(end_byte));
+        if end.records > 0 {
+            feeder.run.tally.file(self.file_no()).found_chunk(end.records);
+        }
+        let before = self.count(feeder, no, end.records)?;
+        if end.records == 0 {
+            return Ok(());
+        }
+        let start_byte = slice.start + first as u64;
+        let origin = self.origin(no, (start_byte, end_byte), before, end.records);
+        self.emitter.emit(feeder, origin, slice.buffers, first..end.end)
+    }
+
+    fn send_mended(
+        &self,
+        mender: &Mender,
+        feeder: &Feeder,
+        slice: Slice,
+        start_byte: u64,
+    ) -> Result<(), Failure> {
+        let (run, no) = (&feeder.run, slice.no);
+        let fail = |error| Failure { chunk_no: no, error };
+        // Places of records that are left out need their numbers.
+        let records_before = self.records.wait(no, || self.wanted(run, no)).map_err(fail)?;
+        let span = Span { start_byte, border_byte: slice.end, records_before };
+        let plain = Plain { file: self, feeder, offset: start_byte };
+        // The records as they were read are read again by the mender, as far as it looks.
+        let mut buffers = slice.buffers;
+        let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
+        let mended = run.tally.time(Stage::Encode, write).map_err(fail)?;
+        self.before.pass(no + 1, Before::Record(mended.end_byte));
+        run.tally.file(self.file_no()).found_chunk(mended.rows);
+        self.count(feeder, no, mended.records)?;
+        let origin = self.origin(no, (start_byte, mended.end_byte), records_before, mended.rows);
+        self.emitter.emit_mended(feeder, origin, buffers)
+    }
+
+    fn origin(&self, no: u64, bytes: (u64, u64), records_before: u64, records: u64) -> Origin {
+        Origin {
+            file_no: self.file_no(),
+            chunk_no: no,
+            start_byte: bytes.0,
+            end_byte: bytes.1,
+            first_record: records_before + 1,
+            records,
+            digest: None,
+        }
+    }
+}
+
+/// The file from an offset on, as far as its data goes.
+struct Plain<'a> {
+    file: &'a RangedFile,
+    feeder: &'a Feeder,
+    offset: u64,
+}
+
+impl Read for Plain<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.file.bytes.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let room = left.min(out.len());
+        if room == 0 {
+            return Ok(0);
+        }
+        let object: &Object = &self.file.object;
+        let reading = read_at(&self.feeder.run, self.file.file_no(), object, self.offset, &mut out[..room]);
+        let count = self.feeder.handle.block_on(reading).map_err(io::Error::other)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
