@@ -82,7 +82,6 @@ struct Shared {
     /// Counts orders to cut all connections.
     cuts: watch::Sender<u64>,
     accepted: AtomicU64,
-    open: AtomicU64,
     fired: AtomicU64,
 }
 
@@ -124,7 +123,6 @@ impl Proxy {
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
             accepted: AtomicU64::new(0),
-            open: AtomicU64::new(0),
             fired: AtomicU64::new(0),
         });
         let listener = block_on(async { TcpListener::bind("127.0.0.1:0").await }).expect("a free port");
@@ -156,11 +154,6 @@ impl Proxy {
     /// Connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.shared.accepted.load(Ordering::SeqCst)
-    }
-
-    /// Connections open now.
-    pub fn open_connections(&self) -> u64 {
-        self.shared.open.load(Ordering::SeqCst)
     }
 
     /// How often faults struck so far: refused or cut connections and failed requests. Standing still and
@@ -280,14 +273,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// One connection from beginning to end.
 async fn serve(client: TcpStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
-    shared.open.fetch_add(1, Ordering::SeqCst);
     tokio::select! {
         () = connect_and_relay(client, &shared) => {}
         _ = cuts.changed() => {
             shared.fired.fetch_add(1, Ordering::SeqCst);
         }
     }
-    shared.open.fetch_sub(1, Ordering::SeqCst);
 }
 
 async fn connect_and_relay(client: TcpStream, shared: &Shared) {
