@@ -4,7 +4,9 @@ use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::summary::Status;
 use howdah_engine::model::{Mend, Stage, Summary};
 use howdah_engine::spelling;
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Records left out that are listed with their places.
 const LEFT_OUT_LISTED: usize = 20;
@@ -179,10 +181,22 @@ fn list_files(text: &mut String, summary: &Summary) {
 }
 
 /// Paths below the current directory are shown as the user would type them.
-pub(crate) fn short(location: &str) -> &str {
+pub(crate) fn short(location: &str) -> Cow<'_, str> {
     let here = std::env::current_dir().ok();
-    let below = here.as_deref().and_then(|here| location.strip_prefix(here.to_str()?)?.strip_prefix('/'));
-    below.filter(|below| !below.is_empty()).unwrap_or(location)
+    seen_from(here.as_deref().and_then(Path::to_str).unwrap_or(""), location)
+}
+
+/// A location as somebody in the directory `here` would type it. Only what begins with `here` is shortened; `..`
+/// stays as it was written, because what it leads to depends on links.
+fn seen_from<'a>(here: &str, location: &'a str) -> Cow<'a, str> {
+    match location.strip_prefix(here).and_then(|rest| rest.strip_prefix('/')) {
+        // The whole path, where `here` is unknown or the root.
+        _ if here.is_empty() || here == "/" => location.into(),
+        None | Some("") => location.into(),
+        // Alone it would read as an option, or as standard input.
+        Some(below) if below.starts_with('-') => format!("./{below}").into(),
+        Some(below) => below.into(),
+    }
 }
 
 /// What was read in another spelling, mended and left out.
@@ -241,4 +255,34 @@ fn sessions(count: u32) -> String {
 
 fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seen_from;
+
+    #[test]
+    fn a_location_is_shown_as_the_user_would_type_it() {
+        let cases = [
+            ("/data/in/a.csv", "in/a.csv"),
+            ("/data/../other/a.csv", "../other/a.csv"),
+            ("/database/a.csv", "/database/a.csv"),
+            ("/a.csv", "/a.csv"),
+            ("/data", "/data"),
+            ("/data/", "/data/"),
+            ("/data/-", "./-"),
+            ("/data/--to", "./--to"),
+            ("-", "-"),
+            ("s3://data/a.csv", "s3://data/a.csv"),
+        ];
+        for (location, shown) in cases {
+            assert_eq!(seen_from("/data", location), shown);
+        }
+    }
+
+    #[test]
+    fn without_a_directory_to_start_from_the_whole_path_is_shown() {
+        assert_eq!(seen_from("/", "/data/a.csv"), "/data/a.csv");
+        assert_eq!(seen_from("", "/data/a.csv"), "/data/a.csv");
+    }
 }
