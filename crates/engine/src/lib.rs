@@ -11,7 +11,6 @@
 
 pub mod budget;
 pub mod connection;
-pub mod copy_options;
 pub mod feed;
 pub mod finish;
 pub mod history;
@@ -31,6 +30,7 @@ pub use connection::Connection;
 pub use howdah_model as model;
 pub use howdah_source::Sources;
 pub use howdah_target::embedded;
+pub use howdah_transcode::copy_options;
 pub use howdah_transcode::infer::spelling;
 pub use load::load;
 pub use plan::{Planned, plan};

@@ -11,6 +11,7 @@
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
 //! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
+//! Before any of it, [`copy_options`] reads what a user wrote about the files in COPY's own words.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -28,3 +29,5 @@ pub mod header;
 pub mod infer;
 
 pub mod encode;
+
+pub mod copy_options;

@@ -24,7 +24,7 @@ const ALLOWED: &[Edges] = &[
     ("howdah-testkit", &["howdah-model", "howdah-target"], &[]),
     ("howdah-python", &["howdah-model", "howdah-engine", "howdah-cli"], &["howdah-testkit"]),
     ("howdah-datasets", &[], &[]),
-    ("howdah-fuzz", &["howdah-model", "howdah-transcode", "howdah-engine", "howdah-cli"], &[]),
+    ("howdah-fuzz", &["howdah-model", "howdah-transcode"], &[]),
     ("xtask", &["howdah-model", "howdah-cli"], &[]),
 ];
 
