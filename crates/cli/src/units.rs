@@ -50,7 +50,10 @@ fn parse(text: &str, factor: impl Fn(&str) -> Option<u64>) -> Option<u64> {
 /// `Usage` for anything else.
 pub fn byte(option: &str, text: &str) -> Result<u8> {
     if let Some(digits) = text.strip_prefix("\\x") {
-        return u8::from_str_radix(digits, 16).map_err(|_| wrong(option, "one byte", text));
+        // `from_str_radix` alone would take a sign too.
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let byte = u8::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+        return byte.ok_or_else(|| wrong(option, "one byte", text));
     }
     match text {
         "\\t" => Ok(b'\t'),
@@ -140,8 +143,18 @@ mod tests {
         assert_eq!(byte("x", "\\t").unwrap(), b'\t');
         assert_eq!(byte("x", "\\x1f").unwrap(), 0x1f);
         assert_eq!(byte("x", ";").unwrap(), b';');
-        for wrong in ["", "ab", "ä", "\\xzz"] {
+        for wrong in ["", "ab", "ä", "\\xzz", "\\x", "\\x+1", "\\x100"] {
             assert!(byte("x", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_text_panics() {
+        let parts: Vec<&str> =
+            "|0|1|18446744073709551615|99999999999999999999|-|+|.| |ä|\0|\\x|f|TB|d|ms".split('|').collect();
+        for _ in 0..20_000 {
+            let text: String = (0..4).map(|_| parts[fastrand::usize(0..parts.len())]).collect();
+            let _ = (bytes("x", &text), milliseconds("x", &text), byte("x", &text));
         }
     }
 
