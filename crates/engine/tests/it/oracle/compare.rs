@@ -69,12 +69,14 @@ pub(super) fn check_refused(
 
 /// COPY looks one byte beyond a `\r`: in csv always, in text while the line ending is not known, which is the
 /// first record of a file and of a chunk. When that byte belongs to a broken character, the record before is
-/// blamed. So where files of `\r` are cut, howdah may name the neighbour of the record that COPY names.
+/// blamed. So where files of `\r` are cut, howdah may name the neighbour of the record that COPY names: the
+/// later one where the cut lies between the two, in text the earlier one where a chunk begins with it.
 fn is_seen_ahead(file: &NastyFile, reason: &str, (record, found): (u64, u64), before: &[u8]) -> bool {
     let is_about_characters = reason.ends_with("(22021)") || reason.ends_with("(22P05)");
+    let cut_between = found == record + 1 && before.ends_with(b"\r");
     let is_neighbour = match file.format.kind {
-        FormatKind::Csv => found == record + 1 && before.ends_with(b"\r"),
-        FormatKind::Text => found + 1 == record && file.bytes.contains(&b'\r'),
+        FormatKind::Csv => cut_between,
+        FormatKind::Text => cut_between && record == 1 || found + 1 == record && file.bytes.contains(&b'\r'),
     };
     is_about_characters && is_neighbour
 }
