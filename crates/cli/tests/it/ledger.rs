@@ -24,6 +24,32 @@ fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
 }
 
 #[test]
+fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
+    let plain = csv(55, 1, 6000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (major, again) in [(15, &["--force"][..]), (18, &[])] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+        load.run(PATIENCE).expect_code(0);
+        let first = scene.chunks();
+        scene.slow_down("BEFORE", Duration::from_millis(40));
+        let mut running = load.clone().arg("--force").spawn();
+        assert!(scene.wait_for_chunks(first + 2, || running.is_running()));
+        running.kill();
+        assert!(scene.chunks() < 2 * first, "killed too late to show anything");
+        load.clone().args(again).run(PATIENCE).expect_code(0);
+        scene.want(&plain);
+        scene.assert_exact(&format!("gone on with by {again:?}"));
+        assert_eq!(scene.chunks(), 2 * first);
+        let done = scene.database.value("SELECT count(*) FROM howdah.job WHERE status = 'done'");
+        assert_eq!((done.as_str(), &*scene.database.value("SELECT count(*) FROM howdah.job")), ("2", "2"));
+        load.run(PATIENCE).expect_code(1);
+        scene.assert_exact("refused once both are done");
+    }
+}
+
+#[test]
 fn plan_touches_nothing_and_tells_what_load_would_do() {
     let plain = csv(52, 1, 5000);
     let files = Files::new();
