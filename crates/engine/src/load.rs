@@ -8,7 +8,7 @@ use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define;
 use howdah_target::finish::barrier;
-use howdah_target::ledger::Ledger;
+use howdah_target::ledger::{Ledger, LoadedBefore};
 use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,8 +38,11 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let open = || open_ledger(context, ledger.as_ref(), &plan);
-    let (session, receipts) = retry::patiently(context, retry_for, open).await?;
+    let Begun { session, receipts, before } = retry::patiently(context, retry_for, open).await?;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
+    if let Some(before) = before {
+        context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
+    }
     let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), open_columns));
     let ended = load_and_finish(&run, opened).await;
     let outcome = account(&run, session, ended).await;
@@ -47,24 +50,43 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// A load that may send its first chunk.
+struct Begun {
+    session: Session,
+    receipts: Vec<Receipt>,
+    /// Files that another job has loaded; not asked for with `--force`, which means to load them again.
+    before: Option<LoadedBefore>,
+}
+
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
-async fn open_ledger(
-    context: &Context,
-    ledger: Option<&Ledger>,
-    plan: &Plan,
-) -> Result<(Session, Vec<Receipt>)> {
+async fn open_ledger(context: &Context, ledger: Option<&Ledger>, plan: &Plan) -> Result<Begun> {
     let session = context.connection.open().await?;
     let Some(ledger) = ledger else {
         make_tables(&session, plan).await?;
-        return Ok((session, Vec::new()));
+        return Ok(Begun { session, receipts: Vec::new(), before: None });
     };
     ledger.ensure(&session).await?;
     ledger.begin(&session, plan).await?;
     make_tables(&session, plan).await?;
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
-    let ((), receipts) = tokio::try_join!(barrier(&session), ledger.receipts(&session, &plan.job_id))?;
-    Ok((session, receipts))
+    let durable = barrier(&session);
+    let receipts = ledger.receipts(&session, &plan.job_id);
+    let before = async { if plan.job.force { Ok(None) } else { ledger.loaded_before(&session, plan).await } };
+    // Sent together: one round trip.
+    let ((), receipts, before) = tokio::try_join!(durable, receipts, before)?;
+    Ok(Begun { session, receipts, before })
+}
+
+/// The same file under another name or with other options is another job, and doubles its rows.
+fn loaded_before(before: &LoadedBefore) -> String {
+    let LoadedBefore { files, location, table, job_id, at } = before;
+    let others = match files {
+        0 | 1 => String::new(),
+        2 => " (and 1 other file of this load)".to_owned(),
+        _ => format!(" (and {} other files of this load)", files - 1),
+    };
+    format!("the ledger says that {location}{others} was loaded into {table} before, by job {job_id} at {at}")
 }
 
 /// Tables that were planned and are not there are made; those that are there are changed as planned.

@@ -1,7 +1,7 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{Fault, Proxy, Server};
+use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
 use std::time::Duration;
 
 #[test]
@@ -46,6 +46,35 @@ fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
         assert_eq!((done.as_str(), &*scene.database.value("SELECT count(*) FROM howdah.job")), ("2", "2"));
         load.run(PATIENCE).expect_code(1);
         scene.assert_exact("refused once both are done");
+    }
+}
+
+#[test]
+fn a_file_that_another_job_has_loaded_into_the_table_is_noticed() {
+    let plain = csv(56, 1, 100);
+    let files = Files::new();
+    let sources = ["a.csv", "b.csv", "c.csv"].map(|name| files.put(name, &plain));
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("CREATE TABLE other (LIKE t)");
+        let said = |load: HowdahCommand| load.run(PATIENCE).expect_code(0).stderr;
+        let load = |name: &str| scene.load().args(["--job-id", name]);
+        let notice = "the ledger says that";
+        assert!(!said(load("one").arg(&sources[0])).contains(notice));
+        let two = said(load("two").arg(&sources[0]).arg(&sources[1]));
+        let told =
+            format!("{notice} {} was loaded into public.t before, by job one at 20", sources[0].display());
+        assert!(two.contains(&told), "{two}");
+        let three = said(load("three").arg(&sources[0]).arg(&sources[1]).arg(&sources[2]));
+        let told = " (and 1 other file of this load) was loaded into public.t before, by job two at 20";
+        assert!(three.contains(told), "{three}");
+        // Neither another table, nor another version of the file, nor who wants it twice, is told.
+        let elsewhere = scene.verb("load").args(["--header", "--table", "other"]).arg(&sources[0]);
+        assert!(!said(elsewhere).contains(notice));
+        assert!(!said(load("three").arg("--force").args(&sources)).contains(notice));
+        files.put("c.csv", &csv(57, 1, 101));
+        assert!(!said(load("five").arg(&sources[2])).contains(notice));
+        files.put("c.csv", &plain);
     }
 }
 

@@ -266,7 +266,7 @@ impl Ledger {
     }
 }
 
-fn target_name(plan: &Plan, table_no: u32) -> String {
+pub(super) fn target_name(plan: &Plan, table_no: u32) -> String {
     let table = plan.tables.get(table_no as usize);
     table.map(|table| table.table.relation.to_string()).unwrap_or_default()
 }

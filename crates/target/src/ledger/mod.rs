@@ -2,10 +2,12 @@
 //! Plans and receipts enter and leave; a chunk's claim is written in the same transaction as its rows,
 //! so the ledger cannot be wrong about them. Knows nothing of COPY.
 
+mod before;
 mod claim;
 mod job;
 mod schema;
 
+pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
 
 use crate::error::session_error;
