@@ -15,7 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
-const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+const STOPPED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy server
+/// is not open at once.
+const FAILED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a load ended: always with an account, and with an error unless every row is stored.
 pub struct Outcome {
@@ -128,9 +132,8 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
             // A finished load must be remembered as finished, whatever it takes.
             Status::Done => closing.await,
             // The rest is best effort: a job that was not closed reads as running and can be resumed.
-            Status::Failed | Status::Interrupted => {
-                tokio::time::timeout(CLOSE_WITHIN, closing).await.unwrap_or(Ok(()))
-            }
+            Status::Failed => tokio::time::timeout(FAILED_WITHIN, closing).await.unwrap_or(Ok(())),
+            Status::Interrupted => tokio::time::timeout(STOPPED_WITHIN, closing).await.unwrap_or(Ok(())),
         };
         if status == Status::Done {
             error = closed.err();
@@ -150,6 +153,10 @@ async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> 
         let session = run.context.connection.open().await?;
         ledger.close(&session, &run.plan.job_id, status, rows).await
     };
+    if status == Status::Interrupted {
+        // The flag that stopped the load would stop a patient try before it began.
+        return again().await;
+    }
     retry::patiently(&run.context, Duration::from_millis(run.plan.job.retry_for_ms), again).await
 }
 

@@ -1,6 +1,6 @@
 //! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{Fault, Finished, Proxy, Running, Server};
 use std::io::Write;
 use std::path::PathBuf;
@@ -47,6 +47,18 @@ fn an_interrupted_load_stops_says_so_and_is_resumed() {
     scene.assert_done("resumed");
     let refused = scene.verb("resume").arg(&id).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("this job finished"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_load_that_is_stopped_as_its_sessions_end_is_noted_as_interrupted() {
+    let (scene, _files, source) = prepared(15);
+    let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    scene.database.sql(END_SESSIONS);
+    interrupt(running, "as its sessions are ended");
+    assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "interrupted");
+    scene.load().arg(&source).run(PATIENCE).expect_code(0);
+    scene.assert_exact("after its sessions were ended");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
 use std::time::Duration;
 
@@ -47,6 +47,29 @@ fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
         load.run(PATIENCE).expect_code(1);
         scene.assert_exact("refused once both are done");
     }
+}
+
+/// A server that is alive, only slow to open a session.
+#[test]
+fn a_load_that_fails_because_its_sessions_are_ended_is_noted_as_failed() {
+    let plain = csv(58, 1, 10_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    scene.slow_down("BEFORE", Duration::from_millis(150));
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+    let mut running = load.clone().args(["--retry-for", "0s"]).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    scene.database.sql(&format!(
+        "BEGIN; CREATE FUNCTION slow_login() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); END'; \
+         CREATE EVENT TRIGGER slow_login ON login EXECUTE FUNCTION slow_login(); COMMIT; {END_SESSIONS}"
+    ));
+    let failed = running.wait(PATIENCE).expect_code(1);
+    assert!(failed.stderr.contains("57P01"), "{}", failed.stderr);
+    assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "failed");
+    scene.database.sql("DROP EVENT TRIGGER slow_login");
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("gone on with");
 }
 
 #[test]

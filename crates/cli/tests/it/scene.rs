@@ -14,6 +14,9 @@ use tempfile::TempDir;
 
 /// No single run takes longer, stalls and retries included.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// Ends all other sessions of the database.
+pub(crate) const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    WHERE datname = current_database() AND pid <> pg_backend_pid()";
 const COLUMNS: &str = "(id bigint, part integer, amount numeric, note text)";
 const HEADER: &str = "id,part,amount,note\n";
 
