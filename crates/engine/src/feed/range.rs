@@ -10,7 +10,7 @@ mod lenient;
 
 use super::emit::Emitter;
 use super::mender::Mender;
-use super::stored::read_at;
+use super::stored::{count_read, read_at};
 use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
@@ -185,8 +185,8 @@ impl RangedFile {
         let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
         if length > 0 {
             let out = &mut buffers.data.spare()[..length];
-            let count =
-                feeder.handle.block_on(read_at(&feeder.run, self.file_no(), &self.object, start, out))?;
+            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, start, out))?;
+            count_read(&feeder.run, self.file_no(), count as u64);
             buffers.data.advance(count);
         }
         Ok(Slice { no, start, end, buffers })
@@ -248,8 +248,7 @@ impl RangedFile {
             let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
             let room = self.make_room(feeder, slice, found, left.min(TAIL_BYTES))?;
             let out = &mut slice.buffers.data.spare()[..room];
-            let count =
-                feeder.handle.block_on(read_at(&feeder.run, self.file_no(), &self.object, offset, out))?;
+            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, offset, out))?;
             slice.buffers.data.advance(count);
             offset += count as u64;
             match self.emitter.rules.tail(state, &slice.buffers.data.filled()[old..]) {

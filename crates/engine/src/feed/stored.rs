@@ -93,21 +93,15 @@ pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> 
     Ok(())
 }
 
-/// Fills `out` from `offset` of a ranged object, retrying; returns how much there was.
-pub(super) async fn read_at(
-    run: &Run,
-    file_no: u32,
-    object: &Object,
-    offset: u64,
-    out: &mut [u8],
-) -> Result<usize> {
+/// Fills `out` from `offset` of a ranged object, retrying; returns how much there was. Counts nothing: what is
+/// behind a range is read once more by the next one.
+pub(super) async fn read_at(run: &Run, object: &Object, offset: u64, out: &mut [u8]) -> Result<usize> {
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
     let start = Instant::now();
     loop {
         match run.context.stop.guard(object.read_at(offset, out)).await {
             Ok(count) => {
                 run.tally.spend(Stage::Read, start.elapsed());
-                count_read(run, file_no, count as u64);
                 return Ok(count);
             }
             Err(error) => wait_to_retry(run, &mut patience, error).await?,

@@ -1,7 +1,7 @@
 //! Files that are empty, many, or not what they were.
 
-use crate::rig::{Place, job};
-use howdah_engine::model::{ErrorKind, Format, Header, LedgerChoice};
+use crate::rig::{MIB, Place, job};
+use howdah_engine::model::{ErrorKind, Format, Header, Job, LedgerChoice};
 use howdah_testkit::MAJORS;
 
 fn csv_with_header() -> Format {
@@ -25,6 +25,22 @@ fn an_empty_file_and_one_with_only_a_header_load_no_rows() {
         assert_eq!(place.loader.load(job(&[&empty], "t", Format::csv())).rows(), 0);
         assert_eq!(place.loader.load(job(&[&empty], "t", Format::text())).rows(), 0);
         assert_eq!(place.loader.load(job(&[&empty], "t", csv_with_header())).rows(), 0, "as COPY");
+    }
+}
+
+#[test]
+fn each_stored_byte_is_counted_once_however_a_file_is_cut() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a text)");
+    // Some records are longer than several chunks.
+    let text: String = (0..300).map(|no| format!("{}\n", "x".repeat(no % 7 * 40))).collect();
+    let file = place.file("a.txt", &text);
+    for chunk_bytes in [64, 1000, MIB] {
+        let job = Job { chunk_bytes: Some(chunk_bytes), ..job(&[&file], "t", Format::text()) };
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), 300);
+        let read = loaded.summary.unwrap().bytes_read;
+        assert_eq!(read, text.len() as u64, "in chunks of {chunk_bytes} bytes");
     }
 }
 

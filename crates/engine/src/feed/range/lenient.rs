@@ -138,7 +138,7 @@ impl Read for Plain<'_> {
             return Ok(0);
         }
         let object: &Object = &self.file.object;
-        let reading = read_at(&self.feeder.run, self.file.file_no(), object, self.offset, &mut out[..room]);
+        let reading = read_at(&self.feeder.run, object, self.offset, &mut out[..room]);
         let count = self.feeder.handle.block_on(reading).map_err(io::Error::other)?;
         self.offset += count as u64;
         Ok(count)
