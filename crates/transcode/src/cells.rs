@@ -240,6 +240,7 @@ impl Cells {
         if at_end { Next::Comment(bytes.len()) } else { Next::More }
     }
 
+    #[inline]
     fn field(
         &self,
         bytes: &[u8],
@@ -258,6 +259,7 @@ impl Cells {
         stretch.next
     }
 
+    #[inline]
     fn unquoted_field(&self, written: &[u8], stretch: &Stretch, record: &mut Record) {
         let written = if self.trim { trimmed(written) } else { written };
         // Delimiters at the end of a line that is lined up with them.
@@ -393,6 +395,7 @@ impl Cells {
     }
 
     /// Bytes outside quotes from `start` on; `None` if they do not end here.
+    #[inline]
     fn stretch(&self, bytes: &[u8], start: usize, at_end: bool) -> Option<Stretch> {
         let (mut at, mut flaw) = (start, None);
         while let Some(offset) = bytes.get(at..)?.iter().position(|&byte| self.stops[usize::from(byte)]) {
@@ -427,7 +430,8 @@ impl Cells {
 
     /// One past the delimiter, or the delimiters that count as one, at `at`.
     fn behind_delimiter(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        if self.delimiter.is_empty() || !bytes[at..].starts_with(&self.delimiter) {
+        let (first, more) = self.delimiter.split_first()?;
+        if bytes.get(at) != Some(first) || !(more.is_empty() || bytes[at + 1..].starts_with(more)) {
             return None;
         }
         let next = at + self.delimiter.len();

@@ -19,6 +19,10 @@
 //! What a record becomes depends on its bytes and a bounded number behind them ([`LOOK_AHEAD_BYTES`]), never on
 //! records before it, so that a mended file is loaded in the same way from wherever it is read. A record without
 //! a fault is never looked at twice: on a clean file `lenient` costs nothing and changes nothing.
+//!
+//! # Speed
+//! `examples/inspect_throughput` measures it too. One core of a busy virtual machine: 330 to 380 MB/s for csv of many
+//! short fields, 500 for quoted csv, 300 for text; the same with `lenient`.
 
 mod broken_bytes;
 mod chunk;
