@@ -313,12 +313,8 @@ impl Cells {
     fn unescape(&self, bytes: &[u8], mut at: usize, at_end: bool, text: &mut Vec<u8>) -> Option<usize> {
         let quote = self.quote?;
         loop {
-            let special = match self.escape {
-                Escape::Backslash => memchr::memchr2(quote, b'\\', bytes.get(at..)?),
-                Escape::Doubled | Escape::None => memchr::memchr(quote, bytes.get(at..)?),
-            };
-            let Some(special) = special.map(|offset| at + offset) else {
-                text.extend_from_slice(&bytes[at..]);
+            let Some(special) = self.next_special(bytes, at) else {
+                text.extend_from_slice(bytes.get(at..)?);
                 return None;
             };
             text.extend_from_slice(&bytes[at..special]);
@@ -346,6 +342,16 @@ impl Cells {
 
     pub(crate) fn is_quote(&self, bytes: &[u8], at: usize) -> bool {
         self.quote.is_some() && bytes.get(at).copied() == self.quote
+    }
+
+    /// The first byte from `at` on, inside quotes, that closes or escapes.
+    pub(crate) fn next_special(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let (quote, rest) = (self.quote?, bytes.get(at..)?);
+        let found = match self.escape {
+            Escape::Backslash => memchr::memchr2(quote, b'\\', rest),
+            Escape::Doubled | Escape::None => memchr::memchr(quote, rest),
+        };
+        found.map(|offset| at + offset)
     }
 
     /// The byte at `at`, which stands inside quotes, makes the next one a datum.

@@ -10,7 +10,7 @@ use super::stray_quote::{Reach, Search};
 use super::width::{self, Fitted};
 use super::{broken_bytes, other_delimiter, other_quotes};
 use crate::cells::{Cells, Flaw, Next, Record};
-use howdah_model::{Dialect, Eol, Mend, Result};
+use howdah_model::{Dialect, Eol, Escape, Mend, Result};
 
 /// Bytes behind a record that mending looks at, at most.
 pub const LOOK_AHEAD_BYTES: usize = 64 << 10;
@@ -48,10 +48,27 @@ pub(super) struct Lenient {
     eol: Option<Eol>,
     strict: Cells,
     any_line_ending: Cells,
-    escapes: Vec<Cells>,
-    quotes: Vec<Cells>,
-    delimiters: Vec<Cells>,
-    weak_delimiters: Vec<Cells>,
+    /// The likeliest first.
+    others: Vec<Other>,
+}
+
+/// Another style of rows.
+struct Other {
+    cells: Cells,
+    mend: Mend,
+    /// What stands in every row of this style.
+    mark: Vec<u8>,
+    when: When,
+}
+
+/// Which rows may be in another style.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Any,
+    /// Those in which a quote stands where it may not.
+    QuoteFlaw,
+    /// Those that the file's delimiter does not split.
+    OneField,
 }
 
 /// One way.
@@ -59,20 +76,16 @@ pub(super) struct Lenient {
 enum Way<'l> {
     /// As it was cut.
     AsCut,
-    /// By other rules; where these are other quotes, a field must stand in them.
-    Other(&'l Cells, Option<Mend>),
+    AnyLineEnding,
+    Other(&'l Other),
     Stray(Reach),
-}
-
-fn others(cells: &[Cells], mend: Mend) -> impl Iterator<Item = Way<'_>> {
-    cells.iter().map(move |cells| Way::Other(cells, Some(mend)))
 }
 
 /// A way that gives the width.
 struct Choice {
     length: usize,
     record: Record,
-    mend: Option<Mend>,
+    mend: Mend,
     /// Whole records behind it.
     whole: usize,
 }
@@ -89,22 +102,37 @@ impl Ahead<'_> {
     }
 }
 
+impl Other {
+    fn all(dialect: &Dialect, width: usize) -> Result<Vec<Other>> {
+        let quote = |other: &Dialect| other.quote.into_iter().collect::<Vec<u8>>();
+        let escapes = other_quotes::escapes(dialect).into_iter().map(|other| {
+            let before = if other.escape == Escape::Backslash { vec![b'\\'] } else { quote(&other) };
+            let mark = [before, quote(&other)].concat();
+            (other, Mend::OtherQuotes, mark, When::QuoteFlaw)
+        });
+        let quotes = other_quotes::quotes(dialect).into_iter().map(|other| {
+            let mark = quote(&other);
+            (other, Mend::OtherQuotes, mark, When::Any)
+        });
+        let delimiters = other_delimiter::dialects(dialect, width).into_iter().map(|other| {
+            let weak = other_delimiter::is_weak(&other.delimiter);
+            let mark = other.delimiter.clone().into_bytes();
+            (other, Mend::OtherDelimiter, mark, if weak { When::OneField } else { When::Any })
+        });
+        let all = escapes.chain(quotes).chain(delimiters);
+        all.map(|(other, mend, mark, when)| Ok(Other { cells: Cells::new(&other)?, mend, mark, when }))
+            .collect()
+    }
+}
+
 impl Lenient {
     pub(super) fn new(dialect: &Dialect, width: usize) -> Result<Lenient> {
-        let cells =
-            |dialects: Vec<Dialect>| -> Result<Vec<Cells>> { dialects.iter().map(Cells::new).collect() };
-        let delimiters = other_delimiter::dialects(dialect, width);
-        let (weak, strong) =
-            delimiters.into_iter().partition(|other| other_delimiter::is_weak(&other.delimiter));
         Ok(Lenient {
             width,
             eol: dialect.eol,
             strict: Cells::new(dialect)?,
             any_line_ending: Cells::new(&other_line_ending::dialect(dialect))?,
-            escapes: cells(other_quotes::escapes(dialect))?,
-            quotes: cells(other_quotes::quotes(dialect))?,
-            delimiters: cells(strong)?,
-            weak_delimiters: cells(weak)?,
+            others: Other::all(dialect, width)?,
         })
     }
 
@@ -117,7 +145,7 @@ impl Lenient {
             as_cut => match self.best(ahead, record) {
                 Some(choice) => {
                     *record = choice.record;
-                    mends.extend(choice.mend);
+                    mends.push(choice.mend);
                     choice.length
                 }
                 None => match self.fit(ahead, as_cut, record, &mut mends) {
@@ -164,6 +192,11 @@ impl Lenient {
     fn best(&self, ahead: &Ahead, as_cut: &Record) -> Option<Choice> {
         let mut best: Option<Choice> = None;
         for way in self.ways(ahead, as_cut) {
+            // These find what the nearer ones miss.
+            let is_later = matches!(way, Way::Stray(Reach::LineAnyQuote | Reach::LineEnd));
+            if is_later && best.as_ref().is_some_and(|best| best.mend == Mend::StrayQuote) {
+                continue;
+            }
             let Some(choice) = self.read(way, ahead, as_cut) else { continue };
             let is_whole = choice.whole == WHOLE_MAX;
             if best.as_ref().is_none_or(|best| choice.whole > best.whole) {
@@ -180,17 +213,16 @@ impl Lenient {
     fn ways(&self, ahead: &Ahead, as_cut: &Record) -> Vec<Way<'_>> {
         let mut ways = Vec::new();
         if matches!(ahead.flaw, Some(Flaw::LineEnding(_))) {
-            ways.push(Way::Other(&self.any_line_ending, None));
-            ways.push(Way::AsCut);
+            ways.extend([Way::AnyLineEnding, Way::AsCut]);
         }
-        if ahead.has_quote_flaw() {
-            ways.extend(others(&self.escapes, Mend::OtherQuotes));
-        }
-        ways.extend(others(&self.quotes, Mend::OtherQuotes));
-        ways.extend(others(&self.delimiters, Mend::OtherDelimiter));
-        if ahead.flaw.is_none() && as_cut.len() == 1 {
-            ways.extend(others(&self.weak_delimiters, Mend::OtherDelimiter));
-        }
+        let row = &ahead.bytes[..ahead.strict.unwrap_or(0).max(ahead.line_bytes).min(ahead.bytes.len())];
+        let others = self.others.iter().filter(|other| match other.when {
+            When::Any => true,
+            When::QuoteFlaw => ahead.has_quote_flaw(),
+            When::OneField => ahead.flaw.is_none() && as_cut.len() == 1,
+        });
+        let others = others.filter(|other| memchr::memmem::find(row, &other.mark).is_some());
+        ways.extend(others.map(Way::Other));
         if ahead.flaw.is_some() || ahead.strict.is_some_and(|length| length > ahead.line_bytes) {
             ways.extend([Reach::Line, Reach::LineAnyQuote, Reach::LineEnd].map(Way::Stray));
         }
@@ -203,21 +235,23 @@ impl Lenient {
     /// Reads the record in this way; `None` if it has not its width then.
     fn read(&self, way: Way, ahead: &Ahead, as_cut: &Record) -> Option<Choice> {
         let mut record = Record::default();
+        let mut by = |cells: &Cells| match cells.read(ahead.bytes, ahead.at_end, &mut record) {
+            Next::Record { length, flaw: None } => Some(length),
+            _ => None,
+        };
         let (length, mend) = match way {
+            Way::AnyLineEnding => (by(&self.any_line_ending)?, Mend::OtherLineEnding),
+            Way::Other(other) => (by(&other.cells)?, other.mend),
             Way::AsCut => {
                 record.clone_from(as_cut);
-                (ahead.strict?, Some(Mend::OtherLineEnding))
+                (ahead.strict?, Mend::OtherLineEnding)
             }
-            Way::Other(cells, mend) => match cells.read(ahead.bytes, ahead.at_end, &mut record) {
-                Next::Record { length, flaw: None } => (length, mend),
-                _ => return None,
-            },
             Way::Stray(reach) => {
-                (self.search(ahead, reach).find(Some(self.width), &mut record)?, Some(Mend::StrayQuote))
+                (self.search(ahead, reach).find(Some(self.width), &mut record)?, Mend::StrayQuote)
             }
         };
         let quoted = (0..record.len()).any(|no| record.quoted(no));
-        if record.len() != self.width || mend == Some(Mend::OtherQuotes) && !quoted {
+        if record.len() != self.width || mend == Mend::OtherQuotes && !quoted {
             return None;
         }
         let behind = ahead.bytes.get(length..)?;

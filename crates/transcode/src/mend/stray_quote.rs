@@ -9,9 +9,16 @@ use crate::cells::{Cells, End, Record};
 /// How many closing quotes of one field are tried: each may be a datum before the true one.
 const CLOSINGS_MAX: usize = 8;
 
-/// Bytes looked at for one record, so that no input makes the search slow. Fields are usually read once or
-/// twice; a record that needs more than this has been read in hundreds of ways.
-const WORK_BYTES: usize = 256 << 10;
+/// How many quotes are looked at for the one that closes a field.
+const QUOTES_MAX: usize = 128;
+
+/// Bytes looked at for one record beyond a few times its line, so that no input makes the search slow. Fields
+/// are usually read once or twice; a record that needs more has been read in hundreds of ways.
+const WORK_BYTES: usize = 32 << 10;
+const WORK_LINES: usize = 4;
+
+/// How far [`Reach::Lines`] goes. A field with quotes in it and more lines than this is not found.
+const LINES_BYTES: usize = 16 << 10;
 
 /// How far the search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,21 +70,22 @@ impl Search<'_> {
     /// with the first reading of all.
     pub(super) fn find(&self, width: Option<usize>, record: &mut Record) -> Option<usize> {
         record.truncate(0);
-        let (mut at, mut way, mut work_bytes) = (0, Way::FIRST, 0);
+        let (mut at, mut way) = (0, Way::FIRST);
+        let mut work_left = WORK_BYTES.saturating_add(self.line_bytes.saturating_mul(WORK_LINES));
         let mut branches: Vec<Branch> = Vec::new();
-        while work_bytes <= WORK_BYTES {
+        while work_left > 0 {
             let fields = record.len();
-            let (end, other) = self.field(at, way, record);
+            let (end, other) = self.field(at, way, record, &mut work_left);
             branches.extend(other.map(|way| Branch { at, way, fields }));
             match end {
                 End::Record(length) if width.is_none_or(|width| fields + 1 == width) => return Some(length),
                 End::Field(next) if width.is_none_or(|width| fields + 1 < width) => {
-                    work_bytes += next - at;
+                    work_left = work_left.saturating_sub(next - at);
                     (at, way) = (next, Way::FIRST);
                     continue;
                 }
-                End::Field(next) | End::Record(next) => work_bytes += next - at,
-                End::More => work_bytes += self.bytes.len() - at,
+                End::Field(next) | End::Record(next) => work_left = work_left.saturating_sub(next - at),
+                End::More => work_left = work_left.saturating_sub(self.bytes.len() - at),
             }
             let branch = branches.pop()?;
             record.truncate(branch.fields);
@@ -86,8 +94,9 @@ impl Search<'_> {
         None
     }
 
-    /// Appends the field at `at`, read in this way; where it ends, and the next way.
-    fn field(&self, at: usize, way: Way, record: &mut Record) -> (End, Option<Way>) {
+    /// Appends the field at `at`, read in this way; where it ends, and the next way. What is looked at for a
+    /// closing quote is taken from `work_left`.
+    fn field(&self, at: usize, way: Way, record: &mut Record, work_left: &mut usize) -> (End, Option<Way>) {
         let plain = |record: &mut Record| self.cells.plain_field(self.bytes, at, self.at_end, record);
         let Some(opening) = self.cells.opening(self.bytes, at) else { return (plain(record), None) };
         let until = match way {
@@ -98,7 +107,7 @@ impl Search<'_> {
                 return (End::Record(self.line_bytes), None);
             }
             Way::Closing { tried, .. } if tried == CLOSINGS_MAX => None,
-            Way::Closing { from, .. } => self.closing(from.max(opening + 1)),
+            Way::Closing { from, .. } => self.closing(from.max(opening + 1), work_left),
         };
         match (until, way) {
             (Some(closing), Way::Closing { tried, .. }) => {
@@ -113,14 +122,17 @@ impl Search<'_> {
         }
     }
 
-    fn quotes_in_line(&self, from: usize) -> bool {
-        (from..self.line_bytes).any(|at| self.cells.is_quote(self.bytes, at))
-    }
-
-    /// The first quote at or behind `at`, which stands inside quotes, that may close them.
-    fn closing(&self, mut at: usize) -> Option<usize> {
-        let limit = if self.reach == Reach::Lines { self.bytes.len() } else { self.line_bytes };
-        while at < limit {
+    /// The first quote at or behind `from`, which stands inside quotes, that may close them.
+    fn closing(&self, from: usize, work_left: &mut usize) -> Option<usize> {
+        let limit = match self.reach {
+            Reach::Lines => self.bytes.len().min(self.line_bytes.saturating_add(LINES_BYTES)),
+            Reach::Line | Reach::LineAnyQuote | Reach::LineEnd => self.line_bytes,
+        };
+        let mut at = from;
+        for _ in 0..QUOTES_MAX {
+            let before = at;
+            at = self.cells.next_special(self.bytes.get(..limit)?, at)?;
+            *work_left = work_left.saturating_sub(at - before);
             let escapes = self.cells.escapes(self.bytes, at);
             let quote = at + usize::from(escapes && self.reach == Reach::LineAnyQuote);
             let may_close = self.cells.is_quote(self.bytes, quote) && (!escapes || quote > at);
@@ -130,6 +142,10 @@ impl Search<'_> {
             at += 1 + usize::from(escapes);
         }
         None
+    }
+
+    fn quotes_in_line(&self, from: usize) -> bool {
+        (from..self.line_bytes).any(|at| self.cells.is_quote(self.bytes, at))
     }
 }
 
