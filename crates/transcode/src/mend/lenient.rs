@@ -90,6 +90,13 @@ struct Choice {
     whole: usize,
 }
 
+impl Choice {
+    /// No other can be better.
+    fn is_certain(&self) -> bool {
+        self.whole == WHOLE_MAX
+    }
+}
+
 impl Ahead<'_> {
     /// How many bytes must be in sight.
     pub(super) fn bytes(line_bytes: usize, strict: Option<usize>) -> usize {
@@ -172,7 +179,7 @@ impl Lenient {
     ) -> (usize, Option<Mended>) {
         let length = match as_cut {
             Some(length) => length,
-            None => match self.search(ahead, Reach::Line).find(None, record) {
+            None => match self.search(ahead, Reach::Line).first(record) {
                 Some(length) => length,
                 None => return (ahead.line_bytes, Some(Mended::Beyond)),
             },
@@ -192,21 +199,68 @@ impl Lenient {
     fn best(&self, ahead: &Ahead, as_cut: &Record) -> Option<Choice> {
         let mut best: Option<Choice> = None;
         for way in self.ways(ahead, as_cut) {
-            // These find what the nearer ones miss.
-            let is_later = matches!(way, Way::Stray(Reach::LineAnyQuote | Reach::LineEnd));
-            if is_later && best.as_ref().is_some_and(|best| best.mend == Mend::StrayQuote) {
-                continue;
+            match way {
+                Way::AsCut => self.consider(&mut best, ahead, ahead.strict, as_cut, Mend::OtherLineEnding),
+                Way::AnyLineEnding => {
+                    self.read(&mut best, ahead, &self.any_line_ending, Mend::OtherLineEnding)
+                }
+                Way::Other(other) => self.read(&mut best, ahead, &other.cells, other.mend),
+                Way::Stray(reach) => self.stray(&mut best, ahead, reach),
             }
-            let Some(choice) = self.read(way, ahead, as_cut) else { continue };
-            let is_whole = choice.whole == WHOLE_MAX;
-            if best.as_ref().is_none_or(|best| choice.whole > best.whole) {
-                best = Some(choice);
-            }
-            if is_whole {
+            if best.as_ref().is_some_and(Choice::is_certain) {
                 break;
             }
         }
         best
+    }
+
+    /// Considers the record by other rules, if it has no flaw then.
+    fn read(&self, best: &mut Option<Choice>, ahead: &Ahead, cells: &Cells, mend: Mend) {
+        let mut record = Record::default();
+        if let Next::Record { length, flaw: None } = cells.read(ahead.bytes, ahead.at_end, &mut record) {
+            self.consider(best, ahead, Some(length), &record, mend);
+        }
+    }
+
+    fn stray(&self, best: &mut Option<Choice>, ahead: &Ahead, reach: Reach) {
+        // These find what the nearer ones miss.
+        let is_later = matches!(reach, Reach::LineAnyQuote | Reach::LineEnd);
+        if is_later && best.as_ref().is_some_and(|best| best.mend == Mend::StrayQuote) {
+            return;
+        }
+        self.search(ahead, reach).each(self.width, |length, record| {
+            self.consider(best, ahead, Some(length), record, Mend::StrayQuote);
+            best.as_ref().is_some_and(Choice::is_certain) && reach != Reach::Lines
+        });
+    }
+
+    /// Takes a reading if it has the width and keeps more records whole than the best so far. Of readings with
+    /// quotes as data that keep as many, the shortest: the longer one has swallowed a record.
+    fn consider(
+        &self,
+        best: &mut Option<Choice>,
+        ahead: &Ahead,
+        length: Option<usize>,
+        record: &Record,
+        mend: Mend,
+    ) {
+        let quoted = (0..record.len()).any(|no| record.quoted(no));
+        let fits = record.len() == self.width && (mend != Mend::OtherQuotes || quoted);
+        let Some((length, behind)) = length.and_then(|length| Some((length, ahead.bytes.get(length..)?)))
+        else {
+            return;
+        };
+        if !fits {
+            return;
+        }
+        let whole = self.whole(behind, ahead.at_end);
+        let is_better = best.as_ref().is_none_or(|best| {
+            let shorter = best.mend == Mend::StrayQuote && mend == best.mend && length < best.length;
+            whole > best.whole || whole == best.whole && shorter
+        });
+        if is_better {
+            *best = Some(Choice { length, record: record.clone(), mend, whole });
+        }
     }
 
     /// The ways that may make sense, the likeliest first.
@@ -230,32 +284,6 @@ impl Lenient {
             ways.push(Way::Stray(Reach::Lines));
         }
         ways
-    }
-
-    /// Reads the record in this way; `None` if it has not its width then.
-    fn read(&self, way: Way, ahead: &Ahead, as_cut: &Record) -> Option<Choice> {
-        let mut record = Record::default();
-        let mut by = |cells: &Cells| match cells.read(ahead.bytes, ahead.at_end, &mut record) {
-            Next::Record { length, flaw: None } => Some(length),
-            _ => None,
-        };
-        let (length, mend) = match way {
-            Way::AnyLineEnding => (by(&self.any_line_ending)?, Mend::OtherLineEnding),
-            Way::Other(other) => (by(&other.cells)?, other.mend),
-            Way::AsCut => {
-                record.clone_from(as_cut);
-                (ahead.strict?, Mend::OtherLineEnding)
-            }
-            Way::Stray(reach) => {
-                (self.search(ahead, reach).find(Some(self.width), &mut record)?, Mend::StrayQuote)
-            }
-        };
-        let quoted = (0..record.len()).any(|no| record.quoted(no));
-        if record.len() != self.width || mend == Mend::OtherQuotes && !quoted {
-            return None;
-        }
-        let behind = ahead.bytes.get(length..)?;
-        Some(Choice { length, record, mend, whole: self.whole(behind, ahead.at_end) })
     }
 
     fn search<'s>(&'s self, ahead: &'s Ahead, reach: Reach) -> Search<'s> {

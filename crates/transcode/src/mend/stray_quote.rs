@@ -9,6 +9,9 @@ use crate::cells::{Cells, End, Record};
 /// How many closing quotes of one field are tried: each may be a datum before the true one.
 const CLOSINGS_MAX: usize = 8;
 
+/// How many readings across lines are compared.
+const READINGS_MAX: usize = 16;
+
 /// How many quotes are looked at for the one that closes a field.
 const QUOTES_MAX: usize = 128;
 
@@ -66,9 +69,27 @@ impl Way {
 }
 
 impl Search<'_> {
-    /// Fills `record` with the first reading that has `width` fields; how many bytes it takes. With no `width`,
-    /// with the first reading of all.
-    pub(super) fn find(&self, width: Option<usize>, record: &mut Record) -> Option<usize> {
+    /// The first reading of all, whatever its width: its bytes, `record` filled with its fields.
+    pub(super) fn first(&self, record: &mut Record) -> Option<usize> {
+        self.search(None, record, |_, _| true)
+    }
+
+    /// The readings that have `width` fields, told to `found` with their bytes until it says that it is content.
+    /// Beyond [`Reach::Lines`] the first one is near enough.
+    pub(super) fn each(&self, width: usize, mut found: impl FnMut(usize, &Record) -> bool) {
+        let mut readings = 0;
+        self.search(Some(width), &mut Record::default(), |length, record| {
+            readings += 1;
+            found(length, record) || self.reach != Reach::Lines || readings == READINGS_MAX
+        });
+    }
+
+    fn search(
+        &self,
+        width: Option<usize>,
+        record: &mut Record,
+        mut found: impl FnMut(usize, &Record) -> bool,
+    ) -> Option<usize> {
         record.truncate(0);
         let (mut at, mut way) = (0, Way::FIRST);
         let mut work_left = WORK_BYTES.saturating_add(self.line_bytes.saturating_mul(WORK_LINES));
@@ -78,13 +99,19 @@ impl Search<'_> {
             let (end, other) = self.field(at, way, record, &mut work_left);
             branches.extend(other.map(|way| Branch { at, way, fields }));
             match end {
-                End::Record(length) if width.is_none_or(|width| fields + 1 == width) => return Some(length),
-                End::Field(next) if width.is_none_or(|width| fields + 1 < width) => {
-                    work_left = work_left.saturating_sub(next - at);
-                    (at, way) = (next, Way::FIRST);
-                    continue;
+                End::Record(length) => {
+                    if width.is_none_or(|width| fields + 1 == width) && found(length, record) {
+                        return Some(length);
+                    }
+                    work_left = work_left.saturating_sub(length - at);
                 }
-                End::Field(next) | End::Record(next) => work_left = work_left.saturating_sub(next - at),
+                End::Field(next) => {
+                    work_left = work_left.saturating_sub(next - at);
+                    if width.is_none_or(|width| fields + 1 < width) {
+                        (at, way) = (next, Way::FIRST);
+                        continue;
+                    }
+                }
                 End::More => work_left = work_left.saturating_sub(self.bytes.len() - at),
             }
             let branch = branches.pop()?;
@@ -158,9 +185,13 @@ mod tests {
         let cells = Cells::new(&Dialect { eol: None, ..dialect.clone() }).unwrap();
         let line_bytes = text.find('\n').map_or(text.len(), |at| at + 1);
         let search = Search { cells: &cells, bytes: text.as_bytes(), at_end: true, line_bytes, reach };
-        let mut record = Record::default();
-        let length = search.find(Some(width), &mut record)?;
-        Some((record.values().map(|v| String::from_utf8_lossy(v).into_owned()).collect(), length))
+        let mut first = None;
+        search.each(width, |length, record| {
+            first =
+                Some((record.values().map(|v| String::from_utf8_lossy(v).into_owned()).collect(), length));
+            true
+        });
+        first
     }
 
     fn line(width: usize, text: &str) -> Vec<String> {
