@@ -5,6 +5,7 @@
 //! second is refused, since it would be stored as another second.
 
 use super::cursor::Cursor;
+use super::layout::ClockLayout;
 use std::io::Write;
 
 /// A time of day.
@@ -14,7 +15,7 @@ pub(super) struct Clock<'a> {
     minute: u8,
     second: Option<u8>,
     /// Up to six digits.
-    fraction: &'a [u8],
+    pub(super) fraction: &'a [u8],
     /// Hour written with two digits.
     wide: bool,
     /// AM or PM stood behind it; the hour is that of the day.
@@ -28,8 +29,8 @@ pub(super) struct Zone {
     negative: bool,
     hours: u8,
     minutes: u8,
-    /// `+00`, as PostgreSQL writes it.
-    exact: bool,
+    /// As it was written, if it says UTC in one of the usual ways.
+    suffix: Option<&'static str>,
 }
 
 impl<'a> Clock<'a> {
@@ -51,10 +52,11 @@ impl<'a> Clock<'a> {
         Some(Clock { hour, minute, second, fraction, wide: digits == 2, half, zone })
     }
 
-    /// PostgreSQL writes it in the same way.
-    pub(super) fn is_exact(&self) -> bool {
-        let zone = self.zone.is_none_or(|zone| zone.exact);
-        self.wide && !self.half && self.second.is_some() && !self.fraction.ends_with(b"0") && zone
+    /// How it is written behind this joint, if it can be written so again.
+    pub(super) fn layout(&self, joint: u8) -> Option<ClockLayout> {
+        let suffix = self.zone.map_or(Some(""), |zone| zone.suffix)?;
+        let seconds = self.second.is_some();
+        (self.wide && !self.half).then_some(ClockLayout { joint, seconds, suffix })
     }
 
     /// As a value of its own it is surely a time: `9:05` could be minutes and seconds or a score.
@@ -108,12 +110,17 @@ fn half_day(cursor: &mut Cursor<'_>, hour: u8) -> Option<(u8, bool)> {
     Some((hour, true))
 }
 
+/// The ways to say UTC that are remembered.
+const UTC: [&str; 6] = ["Z", "+00", "+00:00", "+0000", " UTC", " GMT"];
+
 /// An offset in all of the rest: `Z`, `UTC`, `GMT`, `+02`, `+0200`, `+02:00`; at most 14 hours, the most
 /// there is on earth.
 fn zone(cursor: &mut Cursor<'_>) -> Option<Zone> {
-    let spaced = cursor.blanks();
+    let written = cursor.0;
+    let suffix = UTC.iter().find(|suffix| suffix.as_bytes() == written).copied();
+    cursor.blanks();
     if matches!(cursor.0, b"Z" | b"UTC" | b"GMT") {
-        return Some(Zone { negative: false, hours: 0, minutes: 0, exact: false });
+        return Some(Zone { negative: false, hours: 0, minutes: 0, suffix });
     }
     let negative = cursor.one_of(b"+-")? == b'-';
     let (hours, minutes) = match *cursor.digits() {
@@ -122,11 +129,10 @@ fn zone(cursor: &mut Cursor<'_>) -> Option<Zone> {
         [a, b, c, d] => (pair(a, b), pair(c, d)),
         _ => return None,
     };
-    let exact = cursor.is_done() && !spaced && !negative && hours == 0 && minutes == 0;
     if !cursor.is_done() || hours > 14 || minutes > 59 {
         return None;
     }
-    Some(Zone { negative, hours, minutes, exact })
+    Some(Zone { negative, hours, minutes, suffix })
 }
 
 fn pair(ten: u8, one: u8) -> u8 {

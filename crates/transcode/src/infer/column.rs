@@ -14,6 +14,7 @@ use super::cursor::trim;
 use super::date::{Date, Written};
 use super::facts::{DateFacts, Extent, GroupedFacts, Integers};
 use super::kinds::Kinds;
+use super::layout::{Layout, Spelling, casing_of};
 use super::number::Plain;
 use super::{clock::Clock, grouped, json, number, words};
 
@@ -23,7 +24,7 @@ pub struct ColumnState {
     pub(super) seen: bool,
     /// What every value can be.
     pub(super) possible: Kinds,
-    /// What some value can be only in a spelling that PostgreSQL would not give back.
+    /// What some value can be only in a spelling that nothing would give back.
     pub(super) inexact: Kinds,
     /// Those among all kinds of numbers.
     pub(super) integers: Integers,
@@ -35,8 +36,16 @@ pub struct ColumnState {
     pub(super) grouped: GroupedFacts,
     pub(super) dates: DateFacts,
     pub(super) named_dates: DateFacts,
+    /// How times of day are written.
+    pub(super) times: Spelling,
     /// Flags of words for true and false.
     pub(super) booleans: u16,
+    /// Casings of `true` and `false`, as flags.
+    pub(super) boolean_casings: u8,
+    /// Casings of UUIDs, as flags.
+    pub(super) uuid_casings: u8,
+    /// Flags of [`words::prefix`].
+    pub(super) prefixes: u8,
 }
 
 impl Default for ColumnState {
@@ -52,7 +61,11 @@ impl Default for ColumnState {
             grouped: GroupedFacts::default(),
             dates: DateFacts::default(),
             named_dates: DateFacts::default(),
+            times: Spelling::default(),
             booleans: 0,
+            boolean_casings: 0,
+            uuid_casings: 0,
+            prefixes: 0,
         }
     }
 }
@@ -86,7 +99,11 @@ impl ColumnState {
         self.grouped.join(&other.grouped);
         self.dates.join(&other.dates);
         self.named_dates.join(&other.named_dates);
+        self.times.join(&other.times);
         self.booleans |= other.booleans;
+        self.boolean_casings |= other.boolean_casings;
+        self.uuid_casings |= other.uuid_casings;
+        self.prefixes |= other.prefixes;
         self.forget();
     }
 
@@ -160,8 +177,12 @@ impl ColumnState {
             && clock.stands_alone()
         {
             fits = Kinds::TIME;
-            if !clock.is_exact() {
-                self.mark_inexact(Kinds::TIME);
+            match clock.layout(b' ') {
+                Some(clock_layout) => {
+                    let layout = Layout { separator: None, clock: Some(clock_layout) };
+                    self.times.observe(layout, clock.fraction);
+                }
+                None => self.times.observe_other(),
             }
         }
         if !self.possible.meet(Kinds::DATE.or(Kinds::NAMED_DATE)) {
@@ -175,7 +196,6 @@ impl ColumnState {
         if self.possible.meet(kind) {
             facts.observe(&written);
             fits = if facts.is_possible() { fits.or(kind) } else { fits };
-            self.mark_inexact(if written.exact { Kinds::NONE } else { kind });
         }
         fits
     }
@@ -183,25 +203,27 @@ impl ColumnState {
     /// Kinds that are no numbers. UUIDs and addresses take no blanks around them.
     fn observe_word(&mut self, value: &[u8], padded: bool) -> Kinds {
         let mut fits = Kinds::NONE;
-        let mut found = |kind: Kinds, exact: Option<bool>| {
-            let Some(exact) = exact else { return };
-            fits = fits.or(kind);
-            self.inexact = self.inexact.or(if exact { Kinds::NONE } else { kind });
-        };
         if self.possible.meet(Kinds::BOOLEAN)
             && let Some(word) = words::boolean(value)
         {
+            fits = fits.or(Kinds::BOOLEAN);
             self.booleans |= word;
-            found(Kinds::BOOLEAN, Some(matches!(value, b"true" | b"false")));
+            self.boolean_casings |= casing_of(value);
         }
-        if self.possible.meet(Kinds::UUID) && !padded {
-            found(Kinds::UUID, words::uuid(value));
+        if self.possible.meet(Kinds::UUID) && !padded && words::is_uuid(value) {
+            fits = fits.or(Kinds::UUID);
+            self.uuid_casings |= casing_of(value);
         }
-        if self.possible.meet(Kinds::INET) && !padded {
-            found(Kinds::INET, words::inet(value));
+        if self.possible.meet(Kinds::INET)
+            && !padded
+            && let Some(prefix) = words::inet(value)
+        {
+            fits = fits.or(Kinds::INET);
+            self.prefixes |= prefix;
         }
         if self.possible.meet(Kinds::JSON) && json::is_document(value) {
-            found(Kinds::JSON, Some(false));
+            fits = fits.or(Kinds::JSON);
+            self.mark_inexact(Kinds::JSON);
         }
         fits
     }
@@ -249,8 +271,17 @@ impl ColumnState {
         if !kept(Kinds::NAMED_DATE) {
             self.named_dates = DateFacts::default();
         }
+        if !kept(Kinds::TIME) {
+            self.times = Spelling::default();
+        }
         if !kept(Kinds::BOOLEAN) {
-            self.booleans = 0;
+            (self.booleans, self.boolean_casings) = (0, 0);
+        }
+        if !kept(Kinds::UUID) {
+            self.uuid_casings = 0;
+        }
+        if !kept(Kinds::INET) {
+            self.prefixes = 0;
         }
     }
 }

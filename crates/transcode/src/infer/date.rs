@@ -6,6 +6,7 @@
 
 use super::clock::Clock;
 use super::cursor::{Cursor, trim};
+use super::layout::Layout;
 use howdah_model::DateOrder;
 use std::io::Write;
 
@@ -36,8 +37,8 @@ pub(super) struct Day {
 pub(super) struct Written<'a> {
     pub(super) date: Date,
     pub(super) clock: Option<Clock<'a>>,
-    /// PostgreSQL writes it in the same way.
-    pub(super) exact: bool,
+    /// How it is written, if it can be written so again.
+    pub(super) layout: Option<Layout>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,17 +75,25 @@ impl<'a> Written<'a> {
         let (front, joint, clock) = split(text)?;
         let clock = if clock.is_empty() { None } else { Some(Clock::parse(clock)?) };
         let date = if front.first()?.is_ascii_digit() { in_numbers(front) } else { None };
-        let (date, padded) = match date {
+        let (date, separator) = match date {
             Some(found) => found,
-            None => (named(front)?, false),
+            None => (named(front)?, None),
         };
         // RFC 3339's T is known to PostgreSQL behind a date of its own form only.
-        if joint == b'T' && !padded {
+        if joint == b'T' && separator != Some(b'-') {
             return None;
         }
-        let exact = padded && joint == b' ' && clock.is_none_or(|clock| clock.is_exact());
-        let exact = exact && clock.is_none_or(|_| text.get(10) == Some(&b' ') && text.get(11) != Some(&b' '));
-        Some(Written { date, clock, exact: exact && value.len() == text.len() })
+        let layout = match (separator, &clock) {
+            (None, _) => None,
+            (Some(_), None) => Some(Layout { separator, clock: None }),
+            // More than one space between date and time is not remembered.
+            (Some(_), Some(clock)) if text.get(11).is_some_and(u8::is_ascii_digit) => {
+                clock.layout(joint).map(|clock| Layout { separator, clock: Some(clock) })
+            }
+            _ => None,
+        };
+        let layout = layout.filter(|_| value.len() == text.len());
+        Some(Written { date, clock, layout })
     }
 
     /// Writes it as PostgreSQL reads it in every setting.
@@ -111,9 +120,9 @@ fn split(text: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     }
 }
 
-/// Three numbers with the same separator between them. `true`: a year of four digits in front, two digits
-/// each for month and day, hyphens.
-fn in_numbers(text: &[u8]) -> Option<(Date, bool)> {
+/// Three numbers with the same separator between them; the separator behind a year of four digits if month
+/// and day have two each.
+fn in_numbers(text: &[u8]) -> Option<(Date, Option<u8>)> {
     let mut cursor = Cursor(text);
     let first = cursor.digits();
     let separator = cursor.one_of(b"-/.")?;
@@ -127,8 +136,8 @@ fn in_numbers(text: &[u8]) -> Option<(Date, bool)> {
     }
     if first.len() == 4 {
         let day = Day::new(year(first)?, small(second)?, small(third)?)?;
-        let padded = second.len() == 2 && third.len() == 2 && separator == b'-';
-        return Some((Date::YearFirst(day), padded));
+        let padded = second.len() == 2 && third.len() == 2;
+        return Some((Date::YearFirst(day), padded.then_some(separator)));
     }
     // `10.1.12` is a version: with dots and a short year, day and month have two digits each.
     if separator == b'.' && third.len() == 2 && (first.len() < 2 || second.len() < 2) {
@@ -137,7 +146,7 @@ fn in_numbers(text: &[u8]) -> Option<(Date, bool)> {
     let in_order = |year_digits, month, day| Day::new(year(year_digits)?, small(month)?, small(day)?);
     let days =
         [in_order(first, second, third), in_order(third, second, first), in_order(third, first, second)];
-    days.iter().any(Option::is_some).then_some((Date::Numbers(days), false))
+    days.iter().any(Option::is_some).then_some((Date::Numbers(days), None))
 }
 
 /// `Jan 31, 2024`, `31 January 2024`, `31-Jan-24`, `2024-Jan-31`, a weekday in front or not.
@@ -311,7 +320,7 @@ mod tests {
             "Janu 3 2024",
         ] {
             if bad.ends_with(' ') {
-                assert!(!Written::parse(bad.as_bytes()).unwrap().exact);
+                assert_eq!(Written::parse(bad.as_bytes()).unwrap().layout, None);
             } else {
                 assert_eq!(Written::parse(bad.as_bytes()), None, "{bad}");
             }
@@ -319,23 +328,31 @@ mod tests {
     }
 
     #[test]
-    fn only_postgresqls_own_spelling_is_exact() {
-        for good in ["2024-01-31", "2024-01-31 10:00:00", "2024-01-31 10:00:00.25", "2024-01-31 10:00:00+00"]
-        {
-            assert!(Written::parse(good.as_bytes()).unwrap().exact, "{good}");
-        }
-        for other in [
-            "2024-1-31",
+    fn spellings_that_can_be_written_again_have_a_layout() {
+        let layout = |text: &str| Written::parse(text.as_bytes()).unwrap().layout;
+        for good in [
+            "2024-01-31",
             "2024/01/31",
-            "2024-01-31T10:00:00",
-            "2024-01-31  10:00:00",
-            "2024-01-31 10:00",
+            "2024-01-31 10:00:00",
+            "2024-01-31T10:00",
             "2024-01-31 10:00:00.250",
             "2024-01-31 10:00:00Z",
-            "2024-01-31 10:00:00+02",
-            "31 Jan 2024",
+            "2024-01-31 10:00:00 UTC",
         ] {
-            assert!(!Written::parse(other.as_bytes()).unwrap().exact, "{other}");
+            assert!(layout(good).is_some(), "{good}");
+        }
+        assert_ne!(layout("2024-01-31T10:00:00Z"), layout("2024-01-31T10:00:00+00"));
+        for other in [
+            "2024-1-31",
+            "2024-01-31  10:00:00",
+            "2024-01-31 9:00:00",
+            "2024-01-31 09:00:00 AM",
+            "2024-01-31 10:00:00+02",
+            "2024-01-31 10:00:00  UTC",
+            "31 Jan 2024",
+            "31/01/2024",
+        ] {
+            assert_eq!(layout(other), None, "{other}");
         }
     }
 

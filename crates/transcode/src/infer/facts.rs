@@ -7,6 +7,7 @@
 use super::clock::Clock;
 use super::date::{Date, ORDERS, Written};
 use super::grouped::{GroupSet, Grouped, POINT, Side, UNGROUPED_DIGITS_MAX, groups_beside};
+use super::layout::Spelling;
 use super::number::Plain;
 use howdah_model::DateOrder;
 
@@ -248,11 +249,16 @@ pub(super) struct DateFacts {
     differ: u8,
     /// Some date has no year of four digits in front.
     pub(super) ordered: bool,
+    pub(super) spelling: Spelling,
 }
 
 impl DateFacts {
     pub(super) fn observe(&mut self, written: &Written<'_>) {
         self.timed |= timed(written.clock.as_ref());
+        match written.layout {
+            Some(layout) => self.spelling.observe(layout, written.clock.map_or(b"", |clock| clock.fraction)),
+            None => self.spelling.observe_other(),
+        }
         let Date::Numbers(days) = &written.date else { return };
         self.ordered = true;
         for (day, (_, flag)) in days.iter().zip(ORDERS) {
@@ -268,6 +274,7 @@ impl DateFacts {
         self.refused |= other.refused;
         self.differ |= other.differ;
         self.ordered |= other.ordered;
+        self.spelling.join(&other.spelling);
     }
 
     /// Every order has a date that does not exist in it.

@@ -19,6 +19,7 @@ mod grouped;
 mod json;
 mod keywords;
 mod kinds;
+mod layout;
 mod names;
 mod number;
 mod option;

@@ -1,16 +1,17 @@
 //! The type of a column from what is known of its values.
 //!
 //! Two questions. With all values seen: the narrowest type that holds every one, after a [`Reading`] where
-//! the data proves one. With a sample seen: the same, if the type is *text-exact*, that is, if PostgreSQL
-//! gives every value back byte for byte as it was written (DateStyle ISO, TimeZone UTC); else text. So
-//! whatever comes later, a column can be widened in place and no value stored so far has lost anything.
+//! the data proves one. With a sample seen: the same, if the type is *text-exact*, that is, if SQL can give
+//! every value back byte for byte as it was written ([`Inferred::text_sql`]); else text. So whatever comes
+//! later, a column can be widened in place and no value stored so far has lost anything.
 
 use super::column::ColumnState;
 use super::facts::{Currency, DateFacts, SideFacts, dressed, timed};
 use super::grouped::only_group;
 use super::kinds::Kinds;
+use super::layout::casing_sql;
 use super::number::odd;
-use super::words::are_booleans;
+use super::words::{are_booleans, are_plain, prefix};
 use howdah_model::{DateOrder, Reading};
 
 /// Significant digits up to which a double gives a decimal back (as the shortest text for the same
@@ -31,6 +32,18 @@ pub struct Inferred {
     pub evidence: String,
     /// No further value can change the type: it is text, and not for want of values.
     pub settled: bool,
+    /// SQL that gives every value back as it was written, with `{}` for the column: see
+    /// [`Inferred::text_sql`]. `None`: nothing does.
+    pub text_template: Option<String>,
+}
+
+impl Inferred {
+    /// SQL for the text of every value of this column (an expression, quoted already) byte for byte as it
+    /// was written, in a session with DateStyle ISO: what a column is widened with. `None`: the type is not
+    /// text-exact.
+    pub fn text_sql(&self, column_sql: &str) -> Option<String> {
+        self.text_template.as_ref().map(|template| template.replace("{}", column_sql))
+    }
 }
 
 /// A type that fits all values, before it is asked whether it may be used.
@@ -55,11 +68,12 @@ impl ColumnState {
         }
         match self.candidate() {
             Err(evidence) => text(&evidence),
-            Ok(Candidate { kind, type_name, .. }) if !complete && self.is_inexact(kind) => {
-                text(&format!("{type_name} so far, in a spelling that it would not give back"))
-            }
-            Ok(Candidate { type_name, reading, evidence, .. }) => {
-                Inferred { type_name, reading, evidence, settled: false }
+            Ok(Candidate { kind, type_name, reading, evidence }) => {
+                let text_template = self.text_template(kind);
+                if complete || text_template.is_some() {
+                    return Inferred { type_name, reading, evidence, settled: false, text_template };
+                }
+                text(&format!("{type_name} so far, in spellings that it would not give back"))
             }
         }
     }
@@ -223,11 +237,25 @@ impl ColumnState {
         }
     }
 
-    /// Some value would not come back from the type as it was written.
-    fn is_inexact(&self, kind: Kinds) -> bool {
-        // A date in a column of timestamps comes back with a time of day.
-        let mixed = kind.meet(Kinds::DATE) && self.dates.timed.count_ones() > 1;
-        mixed || self.inexact.meet(kind)
+    /// SQL that gives the values of this kind back as they were written, with `{}` for the column.
+    fn text_template(&self, kind: Kinds) -> Option<String> {
+        if self.inexact.meet(kind) {
+            return None;
+        }
+        match kind {
+            Kinds::DATE => self.dates.spelling.sql(),
+            Kinds::NAMED_DATE => None,
+            Kinds::TIME => self.times.sql(),
+            Kinds::BOOLEAN if !are_plain(self.booleans) => None,
+            Kinds::BOOLEAN => casing_sql(self.boolean_casings),
+            Kinds::UUID => casing_sql(self.uuid_casings),
+            Kinds::INET => match self.prefixes {
+                prefix::NONE => Some("host({})".to_owned()),
+                prefix::LENGTH => Some("{}::text".to_owned()),
+                _ => None,
+            },
+            _ => Some("{}::text".to_owned()),
+        }
     }
 
     fn why_text(&self) -> String {
@@ -252,7 +280,13 @@ impl ColumnState {
 }
 
 fn text(evidence: &str) -> Inferred {
-    Inferred { type_name: "text".to_owned(), reading: None, evidence: evidence.to_owned(), settled: true }
+    Inferred {
+        type_name: "text".to_owned(),
+        reading: None,
+        evidence: evidence.to_owned(),
+        settled: true,
+        text_template: Some("{}".to_owned()),
+    }
 }
 
 /// `numeric` of so many digits, as narrow as it can be declared.
@@ -419,20 +453,29 @@ mod tests {
             (&["1.50", "2.25"], "numeric(3,2)"),
             (&["1.5", "2"], "numeric"),
             (&["true", "false"], "boolean"),
-            (&["True"], "text"),
+            (&["True"], "boolean"),
+            (&["True", "false"], "text"),
             (&["t", "f"], "text"),
             (&["2024-01-31"], "date"),
             (&["2024-1-31"], "text"),
             (&["2024-01-31 10:00:00", "2024-01-31 10:00:00.5"], "timestamp"),
             (&["2024-01-31 10:00:00", "2024-01-31"], "text"),
-            (&["2024-01-31T10:00:00"], "text"),
+            (&["2024-01-31T10:00:00", "2024-01-31T10:00:01.5"], "timestamp"),
+            (&["2024-01-31T10:00:00", "2024-01-31T10:00:01.50"], "text"),
+            (&["2024-01-31T10:00:00", "2024-01-31 10:00:00"], "text"),
+            (&["2024-01-31T10:00:00.000Z", "2024-01-31T10:00:00.250Z"], "timestamptz"),
+            (&["2024/01/31"], "date"),
+            (&["2024-01-31 10:00:00+02"], "text"),
             (&["2024-01-31 10:00:00+00"], "timestamptz"),
             (&["10:00:00"], "time"),
-            (&["10:00"], "text"),
+            (&["10:00"], "time"),
+            (&["10:00", "10:00:00"], "text"),
             (&["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "uuid"),
+            (&["A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"], "uuid"),
             (&["A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11"], "text"),
             (&["10.0.0.0/8"], "inet"),
-            (&["10.0.0.1"], "text"),
+            (&["10.0.0.1"], "inet"),
+            (&["10.0.0.1", "10.0.0.0/8"], "text"),
             (&["{}"], "text"),
             (&["1e5"], "text"),
             (&[" 1"], "text"),

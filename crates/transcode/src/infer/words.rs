@@ -37,21 +37,31 @@ pub(super) fn are_booleans(words: u16) -> bool {
     words != 0 && one_family && (both || words & !PLAIN == 0)
 }
 
-/// A UUID with hyphens in their places. `Some(true)`: in lower case, as PostgreSQL writes it.
-pub(super) fn uuid(value: &[u8]) -> Option<bool> {
-    if value.len() != 36 {
-        return None;
-    }
-    let fits = (0..).zip(value).all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => *byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    });
-    fits.then(|| !value.iter().any(u8::is_ascii_uppercase))
+/// `true` and `false` are all the words there are.
+pub(super) fn are_plain(words: u16) -> bool {
+    words & !PLAIN == 0
 }
 
-/// An address of four numbers or one with colons, a prefix length behind it or not. `Some(true)`: the
-/// text of the `inet` is the same, which holds for four numbers with a prefix.
-pub(super) fn inet(value: &[u8]) -> Option<bool> {
+/// A UUID with hyphens in their places.
+pub(super) fn is_uuid(value: &[u8]) -> bool {
+    let fits = |at: usize, byte: u8| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    value.len() == 36 && (0..).zip(value).all(|(at, byte)| fits(at, *byte))
+}
+
+/// How an address is written, as flags.
+pub(super) mod prefix {
+    pub(in super::super) const NONE: u8 = 1;
+    /// A prefix length stands behind it.
+    pub(in super::super) const LENGTH: u8 = 2;
+    /// With colons, of which there may be more and fewer for the same address.
+    pub(in super::super) const COLONS: u8 = 4;
+}
+
+/// An address of four numbers or one with colons, a prefix length behind it or not: a flag of [`prefix`].
+pub(super) fn inet(value: &[u8]) -> Option<u8> {
     // The longest is eight groups of four digits and a prefix of three.
     if value.len() > 43 {
         return None;
@@ -69,7 +79,12 @@ pub(super) fn inet(value: &[u8]) -> Option<bool> {
         Some(digits) if is_count(digits) => digits.parse::<u16>().ok()?,
         Some(_) => return None,
     };
-    ((four && bits <= 32) || (six && bits <= 128)).then(|| four && prefix.is_some())
+    match (four, prefix) {
+        (true, None) => Some(prefix::NONE),
+        (true, Some(_)) if bits <= 32 => Some(prefix::LENGTH),
+        (false, _) if six && bits <= 128 => Some(prefix::COLONS),
+        _ => None,
+    }
 }
 
 fn is_count(digits: &str) -> bool {
@@ -95,13 +110,18 @@ mod tests {
 
     #[test]
     fn uuids_and_addresses_have_their_full_form() {
-        assert_eq!(uuid(b"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), Some(true));
-        assert_eq!(uuid(b"A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"), Some(false));
-        assert_eq!(uuid(b"a0eebc999c0b4ef8bb6d6bb9bd380a11"), None);
-        for good in ["10.0.0.1", "::1", "2001:db8::/32", "fe80::1", "0.0.0.0"] {
-            assert_eq!(inet(good.as_bytes()), Some(false), "{good}");
+        assert!(is_uuid(b"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"));
+        assert!(is_uuid(b"A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"));
+        assert!(!is_uuid(b"a0eebc999c0b4ef8bb6d6bb9bd380a11") && !is_uuid(b""));
+        for (text, expected) in [
+            ("10.0.0.1", prefix::NONE),
+            ("0.0.0.0", prefix::NONE),
+            ("10.0.0.0/8", prefix::LENGTH),
+            ("::1", prefix::COLONS),
+            ("2001:db8::/32", prefix::COLONS),
+        ] {
+            assert_eq!(inet(text.as_bytes()), Some(expected), "{text}");
         }
-        assert_eq!(inet(b"10.0.0.0/8"), Some(true));
         for bad in [
             "1.2.3",
             "1.2.3.4.5",
