@@ -5,7 +5,7 @@
 //! second is refused, since it would be stored as another second.
 
 use super::cursor::Cursor;
-use super::layout::ClockLayout;
+use super::layout::{ClockLayout, Suffix};
 use std::io::Write;
 
 /// A time of day.
@@ -30,7 +30,7 @@ pub(super) struct Zone {
     hours: u8,
     minutes: u8,
     /// As it was written, if it says UTC in one of the usual ways.
-    suffix: Option<&'static str>,
+    suffix: Option<Suffix>,
 }
 
 impl<'a> Clock<'a> {
@@ -54,7 +54,7 @@ impl<'a> Clock<'a> {
 
     /// How it is written behind this joint, if it can be written so again.
     pub(super) fn layout(&self, joint: u8) -> Option<ClockLayout> {
-        let suffix = self.zone.map_or(Some(""), |zone| zone.suffix)?;
+        let suffix = self.zone.map_or(Some(Suffix::NONE), |zone| zone.suffix)?;
         let seconds = self.second.is_some();
         (self.wide && !self.half).then_some(ClockLayout { joint, seconds, suffix })
     }
@@ -110,14 +110,10 @@ fn half_day(cursor: &mut Cursor<'_>, hour: u8) -> Option<(u8, bool)> {
     Some((hour, true))
 }
 
-/// The ways to say UTC that are remembered.
-const UTC: [&str; 6] = ["Z", "+00", "+00:00", "+0000", " UTC", " GMT"];
-
 /// An offset in all of the rest: `Z`, `UTC`, `GMT`, `+02`, `+0200`, `+02:00`; at most 14 hours, the most
 /// there is on earth.
 fn zone(cursor: &mut Cursor<'_>) -> Option<Zone> {
-    let written = cursor.0;
-    let suffix = UTC.iter().find(|suffix| suffix.as_bytes() == written).copied();
+    let suffix = Suffix::of(cursor.0);
     cursor.blanks();
     if matches!(cursor.0, b"Z" | b"UTC" | b"GMT") {
         return Some(Zone { negative: false, hours: 0, minutes: 0, suffix });

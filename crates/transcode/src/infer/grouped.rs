@@ -156,8 +156,8 @@ fn side(body: &str, decimal: char) -> Option<Side> {
     let (groups, digits, first_group) = if is_digits(whole) {
         (all, whole.len(), None)
     } else {
-        let at = GROUPS.iter().position(|group| whole.contains(*group) && *group != decimal)?;
-        let group = *GROUPS.get(at)?;
+        let group = whole.chars().find(|c| !c.is_ascii_digit())?;
+        let at = GROUPS.iter().position(|known| *known == group && group != decimal)?;
         (1 << at, grouped_digits(whole, group)?, Some(short_byte(whole.find(group)?)))
     };
     // `0,123` is no group behind a zero, and `007` no number.

@@ -99,15 +99,16 @@ fn begins_word(letters: &[char], at: usize) -> bool {
             || before.is_uppercase() && after.is_lowercase() && !plural)
 }
 
-/// The characters of a name, Latin letters without their accents and in ASCII.
+/// The characters of a name, Latin letters without their accents and in ASCII. Other scripts keep their
+/// marks, which are vowels in some.
 fn letters(name: &str) -> impl Iterator<Item = char> {
-    let mut latin = false;
+    let mut takes_marks = false;
     name.chars().flat_map(plain).filter(move |c| {
         let mark = is_combining_mark(*c);
         if !mark {
-            latin = c.is_ascii();
+            takes_marks = c.is_alphanumeric() && !c.is_ascii();
         }
-        !(mark && latin)
+        takes_marks || !mark
     })
 }
 
@@ -221,5 +222,6 @@ mod tests {
         assert_eq!(fold("Название"), "название");
         assert_ne!(fold("a1"), fold("a2"));
         assert_eq!(fold(" - "), "");
+        assert_eq!(fold("s\u{2019}\u{301}"), "s");
     }
 }
