@@ -14,8 +14,10 @@ pub(super) struct Clock<'a> {
     pub(super) hour: u8,
     minute: u8,
     second: Option<u8>,
-    /// Up to six digits.
+    /// Up to six digits; SQL Server writes a seventh and others nine, which are let go if they are zeros.
     pub(super) fraction: &'a [u8],
+    /// There were more than six digits.
+    long: bool,
     /// Hour written with two digits.
     wide: bool,
     /// AM or PM stood behind it; the hour is that of the day.
@@ -40,23 +42,26 @@ impl<'a> Clock<'a> {
         let (hour, digits) = cursor.short()?;
         let minute = sixty(&mut cursor)?;
         let second = if cursor.0.starts_with(b":") { Some(sixty(&mut cursor)?) } else { None };
-        let mut fraction: &[u8] = b"";
+        let (mut fraction, mut long) = (&b""[..], false);
         if second.is_some() && cursor.eat(b'.') {
-            fraction = cursor.digits();
-            if fraction.is_empty() || fraction.len() > 6 {
+            let digits = cursor.digits();
+            let beyond;
+            (fraction, beyond) = digits.split_at(digits.len().min(6));
+            if digits.is_empty() || digits.len() > 9 || beyond.iter().any(|digit| *digit != b'0') {
                 return None;
             }
+            long = !beyond.is_empty();
         }
         let (hour, half) = half_day(&mut cursor, hour)?;
         let zone = if cursor.is_done() { None } else { Some(zone(&mut cursor)?) };
-        Some(Clock { hour, minute, second, fraction, wide: digits == 2, half, zone })
+        Some(Clock { hour, minute, second, fraction, long, wide: digits == 2, half, zone })
     }
 
     /// How it is written behind this joint, if it can be written so again.
     pub(super) fn layout(&self, joint: u8) -> Option<ClockLayout> {
         let suffix = self.zone.map_or(Some(Suffix::NONE), |zone| zone.suffix)?;
         let seconds = self.second.is_some();
-        (self.wide && !self.half).then_some(ClockLayout { joint, seconds, suffix })
+        (self.wide && !self.half && !self.long).then_some(ClockLayout { joint, seconds, suffix })
     }
 
     /// As a value of its own it is surely a time: `9:05` could be minutes and seconds or a score.
@@ -150,6 +155,7 @@ mod tests {
         for (text, expected) in [
             ("9:05", "09:05:00"),
             ("09:05:07.250", "09:05:07.250"),
+            ("09:05:07.1230000", "09:05:07.123000"),
             ("12:00 am", "00:00:00"),
             ("12:30PM", "12:30:00"),
             ("9:05:01 PM", "21:05:01"),

@@ -5,9 +5,9 @@
 
 use super::number::short;
 
-/// What may stand between groups of digits. The first is a plain space; then the two that do not break,
-/// and the apostrophes of Switzerland.
-const GROUPS: [char; 7] = [' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}', ',', '.'];
+/// What may stand between groups of digits. The first is a plain space; then those that do not break or
+/// are thin, and the apostrophes of Switzerland.
+const GROUPS: [char; 8] = [' ', '\u{a0}', '\u{202f}', '\u{2009}', '\'', '\u{2019}', ',', '.'];
 
 /// Digits without groups that may still be a number; more are looked at as a name of something, as they
 /// are in [`super::number`].
@@ -20,11 +20,11 @@ const VALUE_BYTES_MAX: usize = 4096;
 pub(super) type GroupSet = u8;
 
 /// The point.
-pub(super) const POINT: GroupSet = 1 << 6;
+pub(super) const POINT: GroupSet = 1 << 7;
 
 /// Every separator that may stand with this decimal sign.
 pub(super) const fn groups_beside(decimal: u8) -> GroupSet {
-    if decimal == b'.' { 0b011_1111 } else { 0b101_1111 }
+    if decimal == b'.' { 0b0111_1111 } else { 0b1011_1111 }
 }
 
 /// The separator, if the set holds just one.
@@ -142,7 +142,7 @@ pub(super) fn is_currency(c: char) -> bool {
 }
 
 fn is_blank(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\u{a0}' | '\u{202f}')
+    matches!(c, ' ' | '\t' | '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
 /// The body under one decimal sign, or `None` where it would be none.

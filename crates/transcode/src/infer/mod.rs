@@ -3,6 +3,7 @@
 //!
 //! - [`ColumnState`] takes in values and says the narrowest type that holds them all ([`Inferred`]);
 //!   [`Watch`] does so while a table that was made from a sample is loaded.
+//! - [`misfit`] says when the values cannot be of the type that a column has.
 //! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
 //!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
 //!   their form in options.
@@ -20,6 +21,7 @@ mod json;
 mod keywords;
 mod kinds;
 mod layout;
+mod misfit;
 mod names;
 mod number;
 mod option;
@@ -29,6 +31,7 @@ mod watch;
 mod words;
 
 pub use column::ColumnState;
+pub use misfit::misfit;
 pub use names::{fold, snake};
 pub use option::{parse_type, spelling};
 pub use reading::{epoch, read, reading_for};

@@ -120,10 +120,8 @@ fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
 /// `lc_monetary` has a decimal comma would misread it, so there its column should be filled by a cast.
 pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
     let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
-    let plain = type_name.rsplit('.').next()?.split('(').next()?.trim().to_ascii_lowercase();
-    match plain.as_str() {
-        "date" | "timestamptz" => moment(state),
-        name if name.starts_with("timestamp") => moment(state),
+    match base_name(type_name).as_str() {
+        "date" | "timestamp" | "timestamptz" => moment(state),
         _ if !can_be(Kinds::GROUPED) || can_be(Kinds::PLAIN_NUMBERS) => None,
         "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
             // A fraction fits no integer, so a comma that could be both is between groups.
@@ -142,6 +140,16 @@ pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
         }
         _ => None,
     }
+}
+
+/// The name of a type without its schema, length and time zone, in lower case.
+pub(super) fn base_name(type_name: &str) -> String {
+    let lower = type_name.trim().to_ascii_lowercase();
+    let name = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+    let zoned = name.contains("with time zone");
+    let end = name.find(['(', ')']).or_else(|| name.find(" with")).unwrap_or(name.len());
+    let base = name.get(..end).unwrap_or(name).trim();
+    if zoned { format!("{base}tz") } else { base.to_owned() }
 }
 
 fn moment(state: &ColumnState) -> Option<Reading> {

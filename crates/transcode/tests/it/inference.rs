@@ -7,7 +7,7 @@
 use fastrand::Rng;
 use howdah_model::Reading;
 use howdah_testkit::{Database, Server};
-use howdah_transcode::infer::{ColumnState, Inferred, Watch, read};
+use howdah_transcode::infer::{ColumnState, Inferred, Watch, misfit, read};
 
 /// One value of a sort of which columns are made.
 type Sort = fn(&mut Rng) -> String;
@@ -343,10 +343,76 @@ fn every_type_is_one_to_which_the_server_casts_all_values() {
     for major in howdah_testkit::MAJORS {
         let database = Server::shared(major).database();
         check(&database, &claims, "SET DateStyle = 'ISO, MDY'; SET TimeZone = 'America/St_Johns'");
-        let complete: Vec<&Claim> = claims.iter().copied().filter(|claim| claim.complete).collect();
-        check(&database, &complete, "SET DateStyle = 'SQL, DMY'");
-        check(&database, &complete, "SET DateStyle = 'ISO, YMD'");
     }
+    let complete: Vec<&Claim> = claims.iter().copied().filter(|claim| claim.complete).collect();
+    let database = Server::shared(15).database();
+    check(&database, &complete, "SET DateStyle = 'SQL, DMY'");
+    check(&database, &complete, "SET DateStyle = 'ISO, YMD'");
+}
+
+#[test]
+fn a_misfit_is_refused_by_the_server() {
+    const TYPES: [&str; 16] = [
+        "smallint",
+        "integer",
+        "bigint",
+        "numeric",
+        "real",
+        "double precision",
+        "boolean",
+        "date",
+        "timestamp without time zone",
+        "timestamp(3) with time zone",
+        "time",
+        "uuid",
+        "inet",
+        "cidr",
+        "json",
+        "jsonb",
+    ];
+    let mut rng = Rng::with_seed(29);
+    let database = Server::shared(15).database();
+    // EXCEPTION blocks: each claim is tried, and only those that the server takes are said.
+    let tried = |claims: &[(String, &str)]| {
+        let blocks = claims.iter().enumerate().map(|(no, (values, type_name))| {
+            format!(
+                "BEGIN PERFORM count(x::{type_name}) FROM (VALUES {values}) v(x); \
+                 INSERT INTO taken VALUES ({no}); EXCEPTION WHEN data_exception THEN NULL; END;"
+            )
+        });
+        let code = format!("DO $code$ BEGIN {} END $code$", blocks.collect::<String>());
+        database.rows(&format!("CREATE TEMP TABLE taken (no int); {code}; SELECT no FROM taken"))
+    };
+    assert_eq!(tried(&[("('x')".to_owned(), "integer"), ("('1')".to_owned(), "integer")]).len(), 1);
+    let (mut claims, mut count) = (Vec::new(), 0);
+    while count < 3_000 {
+        let values = column(&mut rng);
+        let type_name = *rng.choice(&TYPES).unwrap();
+        let known = state(&values);
+        if misfit(&known, type_name).is_some() {
+            let inferred = Inferred { reading: None, ..known.finish(true) };
+            claims.push((Claim { values, inferred, complete: true }.literals(), type_name));
+            count += 1;
+        }
+        if claims.len() == 100 {
+            if let Some(row) = tried(&claims).first() {
+                let (values, type_name) = &claims[row[0].as_ref().unwrap().parse::<usize>().unwrap()];
+                panic!("{type_name} takes {values}");
+            }
+            claims.clear();
+        }
+    }
+    let fits = |values: &[&str], type_name: &str| {
+        misfit(&state(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>()), type_name)
+            .is_none()
+    };
+    assert!(
+        fits(&["1", "2"], "int") && fits(&["007"], "int") && fits(&["x"], "int") && fits(&["1,234"], "int")
+    );
+    assert!(
+        !fits(&["1.5"], "int") && !fits(&["70000"], "smallint") && !fits(&["2024-01-31"], "numeric(3,1)")
+    );
+    assert!(fits(&["31/01/2024"], "date") && fits(&["1"], "boolean") && !fits(&["2"], "boolean"));
 }
 
 /// The check itself: it is worth no more than what it notices.

@@ -1,0 +1,58 @@
+//! Values that surely cannot be of the type that a column has.
+//!
+//! Said at plan time, before a load fails at its first record. Only what is certain is said: PostgreSQL
+//! reads more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit.
+
+use super::column::ColumnState;
+use super::kinds::Kinds;
+use super::number::odd;
+use super::reading::{base_name, reading_for};
+
+/// Kinds that neither numbers nor dates have anything in common with.
+const WORDS: Kinds = Kinds::UUID.or(Kinds::JSON).or(Kinds::INET).or(Kinds::BOOLEAN);
+
+/// Why some of the values cannot be stored in a column of this type, neither as they stand nor with the
+/// reading that [`reading_for`] proposes; the message names kinds and no values. `None`: they can, or it is
+/// not certain.
+pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
+    let possible = state.possible;
+    if state.is_empty() || possible.is_empty() || reading_for(state, type_name).is_some() {
+        return None;
+    }
+    let whole = |least: i64, greatest: i64| {
+        let in_range = possible.meet(Kinds::INTEGER) && state.integers.within(least, greatest);
+        let digits = !possible.meet(Kinds::INTEGER) && possible.meet(Kinds::DIGITS);
+        !(in_range || digits && state.odd & odd::LONG == 0)
+    };
+    let refused = match base_name(type_name).as_str() {
+        "smallint" | "int2" => whole(i64::from(i16::MIN), i64::from(i16::MAX)),
+        "integer" | "int" | "int4" => whole(i64::from(i32::MIN), i64::from(i32::MAX)),
+        "bigint" | "int8" => whole(i64::MIN, i64::MAX),
+        "numeric" | "decimal" | "real" | "float" | "float4" | "float8" | "double precision" => {
+            !possible.meet(Kinds::PLAIN_NUMBERS)
+        }
+        "boolean" | "bool" => {
+            possible.meet(Kinds::DATE.or(Kinds::NAMED_DATE).or(Kinds::TIME)) || is_other(state)
+        }
+        "date" | "timestamp" | "timestamptz" => possible.meet(WORDS.or(Kinds::TIME)),
+        "time" => possible.meet(WORDS),
+        "uuid" => {
+            possible.meet(WORDS.without(Kinds::UUID).or(Kinds::DATE).or(Kinds::TIME).or(Kinds::INTEGER))
+        }
+        "inet" | "cidr" => possible.meet(WORDS.without(Kinds::INET).or(Kinds::DATE).or(Kinds::TIME)),
+        "json" | "jsonb" => {
+            possible.meet(Kinds::UUID.or(Kinds::INET).or(Kinds::DATE).or(Kinds::NAMED_DATE).or(Kinds::TIME))
+        }
+        _ => return None,
+    };
+    refused.then(|| {
+        let found = state.finish(true);
+        format!("{type_name} cannot hold the values, which are {}", found.evidence)
+    })
+}
+
+/// Integers beyond 0 and 1, or kinds that have no truth.
+fn is_other(state: &ColumnState) -> bool {
+    let number = state.possible.meet(Kinds::INTEGER) && !state.integers.within(0, 1);
+    number || state.possible.meet(WORDS.without(Kinds::BOOLEAN))
+}
