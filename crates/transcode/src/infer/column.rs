@@ -4,11 +4,11 @@
 //! values: it holds the kinds that every one of them can be of, and facts about the kinds still possible;
 //! facts of other kinds are forgotten at once. So neither the order of the values nor the way they were cut
 //! into parts can change it, joining is associative, commutative and idempotent, and a column that has
-//! become text costs nothing more. A state is some 150 bytes, whatever the values.
+//! become text costs nothing more. A state is of 104 bytes, whatever the values.
 //!
-//! Per value one core needs about 4 ns for an integer (1.4 GB/s), nothing to speak of once a column is text,
-//! 30 to 50 ns for dates, times, UUIDs and JSON, and more only where a spelling must be proven
-//! (`examples/infer_throughput.rs`; Xeon of the Sapphire Rapids class, a busy machine).
+//! Per value one core needs about 4 ns for an integer (1.4 GB/s), 20 ns for a decimal (0.4 GB/s), nothing to
+//! speak of once a column is text, 25 to 50 ns for dates, times, UUIDs and JSON, and 200 ns for numbers whose
+//! spelling must be proven (`examples/infer_throughput.rs`; Xeon of the Sapphire Rapids class, busy).
 
 use super::cursor::trim;
 use super::date::{Date, Written};
@@ -289,4 +289,22 @@ impl ColumnState {
 /// A zero with a sign, written as PostgreSQL would read it: the sign would be lost.
 fn is_minus_zero(parts: &grouped::Grouped<'_>) -> bool {
     parts.negative && parts.is_plain() && !parts.body.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_small_and_text_is_its_end() {
+        assert!(size_of::<ColumnState>() <= 128);
+        let mut state = ColumnState::default();
+        for value in ["1", "x", "31/01/2024", "\u{fffd}"] {
+            state.observe(value.as_bytes());
+        }
+        let end = ColumnState { seen: true, possible: Kinds::NONE, ..ColumnState::default() };
+        assert_eq!(state, end);
+        state.join(&ColumnState::default());
+        assert_eq!(state, end);
+    }
 }
