@@ -6,7 +6,7 @@ use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::{Context, finish, retry};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result, Summary, TableChange};
-use howdah_target::define;
+use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, LoadedBefore};
 use howdah_target::session::Session;
@@ -104,8 +104,12 @@ async fn make_tables(session: &Session, plan: &Plan) -> Result<()> {
             match change {
                 TableChange::Add(column) => define::add_column(session, relation, column).await?,
                 TableChange::Widen(column) => {
-                    let change = (column.name.clone(), column.type_name.clone());
-                    define::widen(session, relation, &[change]).await?;
+                    let wider = Wider {
+                        name: column.name.clone(),
+                        type_name: column.type_name.clone(),
+                        text_sql: None,
+                    };
+                    define::widen(session, relation, &[wider]).await?;
                 }
             }
         }

@@ -8,7 +8,8 @@
 use crate::Context;
 use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
-use howdah_target::define;
+use howdah_target::define::{self, Wider};
+use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{ColumnState, Inferred, Watch};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub struct Open {
     pub type_name: String,
     /// What the sample's values are.
     pub state: ColumnState,
+    /// This job made the column, so that all that is in it was written as the state knows.
+    pub made: bool,
 }
 
 /// All such columns of one load.
@@ -88,11 +91,18 @@ impl Widener {
         let mut changes = Vec::new();
         for (name, watch) in watches.columns.into_iter().flatten() {
             let Some(column) = open.get_mut(&name) else { continue };
+            let before = column.state.finish(false);
             column.state.join(watch.state());
             let Inferred { type_name, .. } = column.state.finish(false);
-            if !holds(&column.type_name, &type_name) {
-                changes.push((name, type_name));
+            if holds(&column.type_name, &type_name) {
+                continue;
             }
+            let (type_name, text_sql) = if column.made {
+                (type_name, before.text_sql(&quote_ident(&name)))
+            } else {
+                (wider(&column.type_name, &type_name), None)
+            };
+            changes.push(Wider { name, type_name, text_sql });
         }
         if changes.is_empty() {
             return Ok(());
@@ -102,7 +112,7 @@ impl Widener {
             define::widen(&session, relation, &changes).await
         };
         handle.block_on(patiently(context, patience, alter))?;
-        for (name, type_name) in changes {
+        for Wider { name, type_name, .. } in changes {
             let message = format!("column {name} of {relation} became {type_name}: a value did not fit");
             context.listener.on_event(&Event::Notice { message });
             if let Some(column) = open.get_mut(&name) {

@@ -42,14 +42,27 @@ pub async fn add_column(session: &Session, relation: &Relation, column: &NewColu
     session.client().batch_execute(&sql).await.map_err(|error| refused(&error, relation, "changed"))
 }
 
+/// A column that gets a wider type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wider {
+    /// Its name, unquoted.
+    pub name: String,
+    /// Its new type as SQL writes it.
+    pub type_name: String,
+    /// The SQL that gives the text of a stored value, where `column::text` is not what the file had. Howdah's own
+    /// words around a quoted name.
+    pub text_sql: Option<String>,
+}
+
 /// Gives columns a wider type, all in one rewrite of the table. What is stored is converted through its text.
 ///
 /// # Errors
 /// Table, when the server refuses it; those of the session.
-pub async fn widen(session: &Session, relation: &Relation, columns: &[(String, String)]) -> Result<()> {
-    let change = |(name, type_name): &(String, String)| {
-        let name = quote_ident(name);
-        format!("ALTER COLUMN {name} TYPE {type_name} USING {name}::text::{type_name}")
+pub async fn widen(session: &Session, relation: &Relation, columns: &[Wider]) -> Result<()> {
+    let change = |column: &Wider| {
+        let (name, type_name) = (quote_ident(&column.name), &column.type_name);
+        let text = column.text_sql.clone().unwrap_or_else(|| format!("{name}::text"));
+        format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
     };
     let changes: Vec<String> = columns.iter().map(change).collect();
     // Dates must be written as they were read, whatever the session's style.

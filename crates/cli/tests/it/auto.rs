@@ -47,10 +47,20 @@ fn names_are_matched_forgivingly_and_everything_that_does_not_fit_is_said_at_onc
     load(&database).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT a::text FROM a"), "(1,2001-02-03,Oslo,none)");
 
-    let wrong = files.put("b.csv", b"id,colour,weight\n1,red,2\n");
-    database.sql("CREATE TABLE b (id int)");
+    let wrong = files
+        .put("b.csv", b"id,colour,weight,day\n2023-05-06,red,2,2024-01-02\n2023-05-07,blue,3,2024-01-03\n");
+    database.sql("CREATE TABLE b (id int, day date, shelf text NOT NULL)");
     let refused = load(&database).arg(&wrong).run(PATIENCE).expect_code(1);
-    assert!(refused.stderr.contains("colour, weight"), "{}", refused.stderr);
+    for words in ["colour, weight", "column id is integer", "shelf"] {
+        assert!(refused.stderr.contains(words), "{words}\n{}", refused.stderr);
+    }
+    database.sql("ALTER TABLE b ALTER COLUMN shelf DROP NOT NULL");
+    load(&database).args(["--evolve", "widen"]).arg(&wrong).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "b"), "id text, day date, shelf text, colour text, weight integer");
+    assert_eq!(
+        database.value("SELECT string_agg(b::text, ' ' ORDER BY id) FROM b"),
+        "(2023-05-06,2024-01-02,,red,2) (2023-05-07,2024-01-03,,blue,3)"
+    );
 }
 
 #[test]

@@ -6,23 +6,76 @@
 use super::head::Head;
 use howdah_model::{Column, ColumnChoice, Error, ErrorKind, Format, Header, Job, Result, Table, TablePlan};
 use howdah_transcode::encode::FieldTarget;
-use howdah_transcode::infer;
+use howdah_transcode::infer::{self, ColumnState};
 
 /// The choice, and what should be known about it.
 pub(super) struct Columns {
     /// For each field the column it fills; `None` leaves it out.
     pub(super) fields: Vec<Option<String>>,
     pub(super) notes: Vec<String>,
+    /// What does not fit, said all at once.
+    problems: Vec<Problem>,
+}
+
+/// Something that does not fit, and what to do about it.
+struct Problem {
+    message: String,
+    hint: &'static str,
 }
 
 impl Columns {
     /// Matches a file's header, if it has one, to the table; without one, its fields by position.
     pub(super) fn of(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
         let names = head.names.as_deref();
-        let Some(found) = &head.found else { return Columns::choose(job, table, names, job.format.header) };
+        let Some(found) = &head.found else {
+            return Columns::choose(job, table, names, job.format.header)?.settle();
+        };
         let header = if names.is_some() { Header::Names } else { Header::None };
-        let chosen = Columns::choose(job, table, names, header)?;
-        fit_width(chosen, table, found.finding.width)
+        let mut chosen = fit_width(Columns::choose(job, table, names, header)?, table, found.finding.width)?;
+        chosen.look_at_values(table, &found.columns.states);
+        chosen.settle()
+    }
+
+    /// Columns for each field of a new table.
+    pub(super) fn of_new(fields: Vec<String>, notes: Vec<String>) -> Columns {
+        Columns { fields: fields.into_iter().map(Some).collect(), notes, problems: Vec::new() }
+    }
+
+    /// Values that no column of this type can hold, and columns that need a value and get none.
+    fn look_at_values(&mut self, table: &Table, states: &[ColumnState]) {
+        for (field, state) in self.fields.iter().zip(states) {
+            let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
+            let Some(column) = column else { continue };
+            if let Some(why) = infer::misfit(state, &column.type_name) {
+                self.problems.push(Problem {
+                    message: format!("column {} is {}, and {why}", column.name, column.type_name),
+                    hint: "--evolve widen gives the column a type that holds them",
+                });
+            }
+        }
+        let filled = |column: &Column| self.fields.iter().flatten().any(|name| *name == column.name);
+        let needy: Vec<&str> = table
+            .columns
+            .iter()
+            .filter(|column| column.not_null && !column.has_default && !column.generated && !filled(column))
+            .map(|column| column.name.as_str())
+            .collect();
+        if !needy.is_empty() {
+            self.problems.push(Problem {
+                message: format!(
+                    "no field fills columns that are NOT NULL without a default: {}",
+                    needy.join(", ")
+                ),
+                hint: "map a field to a column with --map 'FIELD=COLUMN', or give the column a default",
+            });
+        }
+    }
+
+    /// All that does not fit is one error.
+    fn settle(self) -> Result<Columns> {
+        let Some(first) = self.problems.first() else { return Ok(self) };
+        let messages: Vec<&str> = self.problems.iter().map(|problem| problem.message.as_str()).collect();
+        Err(columns_error(messages.join("; ")).with_hint(first.hint))
     }
 
     fn choose(job: &Job, table: &Table, names: Option<&[String]>, header: Header) -> Result<Columns> {
@@ -54,9 +107,9 @@ fn fit_width(chosen: Columns, table: &Table, width: usize) -> Result<Columns> {
     let without: Vec<Option<String>> =
         chosen.fields.iter().filter(|field| !field.as_ref().is_some_and(identity)).cloned().collect();
     if without.len() == width {
-        let mut notes = chosen.notes;
+        let mut notes = chosen.notes.clone();
         notes.push("identity columns number the rows themselves".to_owned());
-        return Ok(Columns { fields: without, notes });
+        return Ok(Columns { fields: without, notes, ..chosen });
     }
     Err(columns_error(format!(
         "the file's records have {width} fields, and {columns} columns of {} are to be filled",
@@ -106,7 +159,7 @@ fn by_position(
     }
     let mut notes = Vec::new();
     note_missing(table, columns, &mut notes);
-    Ok(Columns { fields: columns.iter().cloned().map(Some).collect(), notes })
+    Ok(Columns { fields: columns.iter().cloned().map(Some).collect(), notes, problems: Vec::new() })
 }
 
 fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
@@ -129,10 +182,10 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     }
     check_map(job, names)?;
     check_twice(&fields)?;
+    let mut problems = Vec::new();
     if !extra.is_empty() && !job.ignore_extra {
-        return Err(no_such_column(table, &extra));
-    }
-    if fields.iter().all(Option::is_none) {
+        problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT });
+    } else if fields.iter().all(Option::is_none) {
         return Err(columns_error(format!("no field of the header is a column of {}", table.relation))
             .with_hint("if the first record is data, leave --header out"));
     }
@@ -141,7 +194,7 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     }
     let taken: Vec<String> = fields.iter().flatten().cloned().collect();
     note_missing(table, &taken, &mut notes);
-    Ok(Columns { fields, notes })
+    Ok(Columns { fields, notes, problems })
 }
 
 /// By the exact name, else by the only name that differs in case alone, else by the only one that differs in
@@ -189,17 +242,21 @@ fn note_missing(table: &Table, taken: &[String], notes: &mut Vec<String>) {
     }
 }
 
-fn no_such_column(table: &Table, names: &[String]) -> Error {
+const NO_COLUMN_HINT: &str =
+    "map a field to a column with --map 'FIELD=COLUMN', or leave such fields out with --ignore-extra";
+
+fn no_column_message(table: &Table, names: &[String]) -> String {
     let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-    columns_error(format!(
+    format!(
         "{} has no column for: {} (its columns are {})",
         table.relation,
         names.join(", "),
         known.join(", ")
-    ))
-    .with_hint(
-        "map a field to a column with --map 'FIELD=COLUMN', or leave such fields out with --ignore-extra",
     )
+}
+
+fn no_such_column(table: &Table, names: &[String]) -> Error {
+    columns_error(no_column_message(table, names)).with_hint(NO_COLUMN_HINT)
 }
 
 fn columns_error(message: String) -> Error {
@@ -268,7 +325,7 @@ mod tests {
     }
 
     fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
-        Columns::choose(job, table, names, job.format.header)
+        Columns::choose(job, table, names, job.format.header)?.settle()
     }
 
     fn names(names: &[&str]) -> Vec<String> {

@@ -72,7 +72,7 @@ pub(super) fn columns(job: &Job, finding: &Finding) -> Result<Columns> {
     for (was, is) in finding.names.iter().zip(&fields).filter(|(was, is)| was != is) {
         notes.push(format!("field {was:?} is column {is}"));
     }
-    Ok(Columns { fields: fields.into_iter().map(Some).collect(), notes })
+    Ok(Columns::of_new(fields, notes))
 }
 
 /// The columns whose types were chosen from a sample, with what the samples of all files hold.
@@ -93,6 +93,7 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
                     // An earlier run of the job may have widened it.
                     type_name: column.type_name.clone(),
                     state: state.clone(),
+                    made: made(plan).any(|made| made.name == column.name),
                 }),
             }
         }
@@ -102,15 +103,19 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
 
 /// Columns made from a sample, by this job, and with `--evolve widen` all whose type is known here.
 fn may_widen(job: &Job, plan: &TablePlan, column: &Column) -> bool {
+    let mut made = made(plan).filter(|made| made.name == column.name);
+    let evolves = job.shaping.evolve == Evolve::Widen && plan.create.is_none();
+    made.any(|made| made.may_widen)
+        || (evolves && is_inferred(&column.type_name) && column.type_name != "text")
+}
+
+/// Columns that this job makes, in a new table or in one that is there.
+fn made(plan: &TablePlan) -> impl Iterator<Item = &NewColumn> {
     let added = plan.changes.iter().filter_map(|change| match change {
         TableChange::Add(column) => Some(column),
         TableChange::Widen(_) => None,
     });
-    let made = plan.create.iter().flat_map(|create| &create.columns).chain(added);
-    let mut made = made.filter(|made| made.name == column.name);
-    let evolves = job.shaping.evolve == Evolve::Widen && plan.create.is_none();
-    made.any(|made| made.may_widen)
-        || (evolves && is_inferred(&column.type_name) && column.type_name != "text")
+    plan.create.iter().flat_map(|create| &create.columns).chain(added)
 }
 
 /// The names of the columns, one for each field.

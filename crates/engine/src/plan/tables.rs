@@ -100,7 +100,7 @@ fn as_if_made(relation: Relation, create: &NewTable) -> Table {
 }
 
 fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Result<TablePlan> {
-    let Columns { fields, mut notes } = match (&shape.create, &head.found) {
+    let Columns { fields, mut notes, .. } = match (&shape.create, &head.found) {
         (Some(_), Some(found)) => new_table::columns(job, &found.finding)?,
         _ => Columns::of(job, &shape.table, head)?,
     };
