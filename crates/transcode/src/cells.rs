@@ -354,6 +354,17 @@ impl Cells {
         found.map(|offset| at + offset)
     }
 
+    /// The first quote from `at` on.
+    pub(crate) fn next_quote(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        memchr::memchr(self.quote?, bytes.get(at..)?).map(|offset| at + offset)
+    }
+
+    /// Where the delimiter begins that ends at `at`.
+    pub(crate) fn before_delimiter(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let before = bytes.get(..at)?.strip_suffix(self.delimiter.as_slice())?;
+        (before.len() < at).then_some(before.len())
+    }
+
     /// The byte at `at`, which stands inside quotes, makes the next one a datum.
     pub(crate) fn escapes(&self, bytes: &[u8], at: usize) -> bool {
         match self.escape {

@@ -19,6 +19,9 @@ pub const LOOK_AHEAD_BYTES: usize = 64 << 10;
 /// one or two; a few more tell chance from sense.
 const WHOLE_MAX: usize = 8;
 
+/// Lines of one reading that are looked at.
+const LINES_MAX: usize = 64;
+
 /// A record that does not fit, and what stands behind it.
 pub(super) struct Ahead<'a> {
     pub(super) bytes: &'a [u8],
@@ -202,7 +205,7 @@ impl Lenient {
             match way {
                 Way::AsCut => self.consider(&mut best, ahead, ahead.strict, as_cut, Mend::OtherLineEnding),
                 Way::AnyLineEnding => {
-                    self.read(&mut best, ahead, &self.any_line_ending, Mend::OtherLineEnding)
+                    self.read(&mut best, ahead, &self.any_line_ending, Mend::OtherLineEnding);
                 }
                 Way::Other(other) => self.read(&mut best, ahead, &other.cells, other.mend),
                 Way::Stray(reach) => self.stray(&mut best, ahead, reach),
@@ -211,7 +214,16 @@ impl Lenient {
                 break;
             }
         }
-        best
+        best.filter(|best| self.is_better_than_cut(best, ahead, as_cut))
+    }
+
+    /// A record without a flaw stays as it was cut, its fields added or dropped, if that keeps as many records
+    /// whole as quotes read as data do, or more than another style.
+    fn is_better_than_cut(&self, best: &Choice, ahead: &Ahead, as_cut: &Record) -> bool {
+        let cut = ahead.strict.filter(|_| ahead.flaw.is_none() && width::can_fit(as_cut, self.width));
+        let Some(behind) = cut.and_then(|length| ahead.bytes.get(length..)) else { return true };
+        let whole = self.whole(behind, ahead.at_end);
+        best.whole > whole || best.whole == whole && best.mend != Mend::StrayQuote
     }
 
     /// Considers the record by other rules, if it has no flaw then.
@@ -224,14 +236,29 @@ impl Lenient {
 
     fn stray(&self, best: &mut Option<Choice>, ahead: &Ahead, reach: Reach) {
         // These find what the nearer ones miss.
-        let is_later = matches!(reach, Reach::LineAnyQuote | Reach::LineEnd);
+        let is_later = !matches!(reach, Reach::Line | Reach::Lines);
         if is_later && best.as_ref().is_some_and(|best| best.mend == Mend::StrayQuote) {
             return;
         }
         self.search(ahead, reach).each(self.width, |length, record| {
+            if reach == Reach::Lines && self.swallows(ahead, length) {
+                return false;
+            }
             self.consider(best, ahead, Some(length), record, Mend::StrayQuote);
             best.as_ref().is_some_and(Choice::is_certain) && reach != Reach::Lines
         });
+    }
+
+    /// A line within the first `length` bytes begins a record that is whole. A reading across lines is then no
+    /// reading of one record.
+    fn swallows(&self, ahead: &Ahead, length: usize) -> bool {
+        let Some(read) = ahead.bytes.get(..length) else { return true };
+        let mut record = Record::default();
+        memchr::memchr2_iter(b'\n', b'\r', read).take(LINES_MAX).any(|line_end| {
+            let line = &read[line_end + 1..];
+            let next = self.any_line_ending.read(line, false, &mut record);
+            matches!(next, Next::Record { flaw: None, .. }) && record.len() == self.width
+        })
     }
 
     /// Takes a reading if it has the width and keeps more records whole than the best so far. Of readings with
@@ -278,7 +305,7 @@ impl Lenient {
         let others = others.filter(|other| memchr::memmem::find(row, &other.mark).is_some());
         ways.extend(others.map(Way::Other));
         if ahead.flaw.is_some() || ahead.strict.is_some_and(|length| length > ahead.line_bytes) {
-            ways.extend([Reach::Line, Reach::LineAnyQuote, Reach::LineEnd].map(Way::Stray));
+            ways.extend([Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote].map(Way::Stray));
         }
         if ahead.has_quote_flaw() {
             ways.push(Way::Stray(Reach::Lines));

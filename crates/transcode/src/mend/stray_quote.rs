@@ -1,10 +1,11 @@
 //! Quotes that open or close nothing: `5" pipe`, `"the "old" one"`, `"never closed`.
 //!
 //! A field that begins with a quote may end at any quote that a delimiter or a line ending follows; or its
-//! quote is a datum; or its closing quote was lost and it ends with the line. The search goes through these
-//! readings of all fields of a record, nearest ends first, for one that gives the record its width.
+//! quote is a datum; or its closing quote was lost. The search goes through these readings of all fields of a
+//! record, nearest ends first, for one that gives the record its width.
 
 use crate::cells::{Cells, End, Record};
+use std::collections::HashSet;
 
 /// How many closing quotes of one field are tried: each may be a datum before the true one.
 const CLOSINGS_MAX: usize = 8;
@@ -26,13 +27,17 @@ const LINES_BYTES: usize = 16 << 10;
 /// How far the search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// A field ends in the line it begins in, at a quote that is not escaped.
+    /// A field ends in the line it begins in, at the nearest quote that may close it.
     Line,
-    /// At any quote in that line that has a delimiter behind it: `"C:\"` and `"so he said ""` end here.
+    /// There, or, its closing quote being lost, before the delimiter of the next quoted field, or with the line
+    /// if no further quote stands in it.
+    LostQuote,
+    /// At a farther quote in the line: those before it are data.
+    LineFar,
+    /// At any quote in the line that has a delimiter behind it, also if it is escaped: `"C:\"` and `"so he said ""`
+    /// end here.
     LineAnyQuote,
-    /// As [`Reach::Line`], or with the line, if no further quote stands in it.
-    LineEnd,
-    /// At a quote that is not escaped in any line.
+    /// At a quote that is not escaped, in any line.
     Lines,
 }
 
@@ -53,8 +58,8 @@ pub(super) struct Search<'a> {
 enum Way {
     /// Up to the first closing quote at or behind `from`; without any, the quote is a datum.
     Closing { from: usize, tried: usize },
-    /// Up to the end of the line.
-    ToLineEnd,
+    /// Up to where its closing quote must have been.
+    Lost,
 }
 
 /// A field that can be read in another way.
@@ -66,6 +71,16 @@ struct Branch {
 
 impl Way {
     const FIRST: Way = Way::Closing { from: 0, tried: 0 };
+}
+
+impl Reach {
+    /// How many closing quotes of one field are tried.
+    fn closings_max(self) -> usize {
+        match self {
+            Reach::Line | Reach::LostQuote => 1,
+            Reach::LineFar | Reach::LineAnyQuote | Reach::Lines => CLOSINGS_MAX,
+        }
+    }
 }
 
 impl Search<'_> {
@@ -94,6 +109,8 @@ impl Search<'_> {
         let (mut at, mut way) = (0, Way::FIRST);
         let mut work_left = WORK_BYTES.saturating_add(self.line_bytes.saturating_mul(WORK_LINES));
         let mut branches: Vec<Branch> = Vec::new();
+        // What can follow depends on the place and the fields so far alone, so each pair is entered once.
+        let mut entered = HashSet::new();
         while work_left > 0 {
             let fields = record.len();
             let (end, other) = self.field(at, way, record, &mut work_left);
@@ -107,7 +124,7 @@ impl Search<'_> {
                 }
                 End::Field(next) => {
                     work_left = work_left.saturating_sub(next - at);
-                    if width.is_none_or(|width| fields + 1 < width) {
+                    if width.is_none_or(|width| fields + 1 < width && entered.insert((next, fields))) {
                         (at, way) = (next, Way::FIRST);
                         continue;
                     }
@@ -127,13 +144,8 @@ impl Search<'_> {
         let plain = |record: &mut Record| self.cells.plain_field(self.bytes, at, self.at_end, record);
         let Some(opening) = self.cells.opening(self.bytes, at) else { return (plain(record), None) };
         let until = match way {
-            Way::ToLineEnd => {
-                let line = &self.bytes[..self.line_bytes];
-                let value_end = line.trim_ascii_end().len().max(opening + 1);
-                self.cells.push_between(self.bytes, opening, value_end, record);
-                return (End::Record(self.line_bytes), None);
-            }
-            Way::Closing { tried, .. } if tried == CLOSINGS_MAX => None,
+            Way::Lost => return (self.lost(opening, record), None),
+            Way::Closing { tried, .. } if tried == self.reach.closings_max() => None,
             Way::Closing { from, .. } => self.closing(from.max(opening + 1), work_left),
         };
         match (until, way) {
@@ -142,10 +154,7 @@ impl Search<'_> {
                 let end = self.cells.end_of_field(self.bytes, closing + 1, self.at_end);
                 (end, Some(Way::Closing { from: closing + 1, tried: tried + 1 }))
             }
-            _ => {
-                let other = self.reach == Reach::LineEnd && !self.quotes_in_line(opening + 1);
-                (plain(record), other.then_some(Way::ToLineEnd))
-            }
+            _ => (plain(record), (self.reach == Reach::LostQuote).then_some(Way::Lost)),
         }
     }
 
@@ -153,7 +162,7 @@ impl Search<'_> {
     fn closing(&self, from: usize, work_left: &mut usize) -> Option<usize> {
         let limit = match self.reach {
             Reach::Lines => self.bytes.len().min(self.line_bytes.saturating_add(LINES_BYTES)),
-            Reach::Line | Reach::LineAnyQuote | Reach::LineEnd => self.line_bytes,
+            _ => self.line_bytes,
         };
         let mut at = from;
         for _ in 0..QUOTES_MAX {
@@ -171,8 +180,19 @@ impl Search<'_> {
         None
     }
 
-    fn quotes_in_line(&self, from: usize) -> bool {
-        (from..self.line_bytes).any(|at| self.cells.is_quote(self.bytes, at))
+    /// Appends the field whose closing quote was lost.
+    fn lost(&self, opening: usize, record: &mut Record) -> End {
+        let line = &self.bytes[..self.line_bytes];
+        let Some(quote) = self.cells.next_quote(line, opening + 1) else {
+            let value_end = line.trim_ascii_end().len().max(opening + 1);
+            self.cells.push_between(self.bytes, opening, value_end, record);
+            return End::Record(self.line_bytes);
+        };
+        let Some(value_end) = self.cells.before_delimiter(line, quote).filter(|&end| end > opening) else {
+            return End::More;
+        };
+        self.cells.push_between(self.bytes, opening, value_end, record);
+        End::Field(quote)
     }
 }
 
@@ -204,7 +224,8 @@ mod tests {
         assert_eq!(line(2, "1,\"the \"old\" one\"\n"), ["1", "the \"old\" one"]);
         assert_eq!(line(2, "\"Crocodile\" Dundee,1986\n"), ["\"Crocodile\" Dundee", "1986"]);
         assert_eq!(line(3, "\"abc,5,\"d,e\"\n"), ["\"abc", "5", "d,e"]);
-        assert_eq!(line(2, "\"[{\"n\":\"x\",\"m\":\"y\"}]\",5\n"), ["[{\"n\":\"x\",\"m\":\"y\"}]", "5"]);
+        let far = read(&Dialect::csv(), Reach::LineFar, 2, "\"[{\"n\":\"x\",\"m\":\"y\"}]\",5\n");
+        assert_eq!(far.unwrap().0, ["[{\"n\":\"x\",\"m\":\"y\"}]", "5"]);
         assert_eq!(line(2, "1, \"a\" \n"), ["1", "a"]);
     }
 
@@ -212,7 +233,9 @@ mod tests {
     fn a_lost_closing_quote_is_at_the_delimiter_or_the_end_of_the_line() {
         assert_eq!(line(3, "1,\"b,c\n2,d,e\n"), ["1", "\"b", "c"]);
         assert_eq!(line(2, "1,\"b,c\n2,d\n"), [""; 0]);
-        assert_eq!(read(&Dialect::csv(), Reach::LineEnd, 2, "1,\"b,c\n2,d\n").unwrap().0, ["1", "b,c"]);
+        let lost = |text| read(&Dialect::csv(), Reach::LostQuote, 2, text).unwrap().0;
+        assert_eq!(lost("1,\"b,c\n2,d\n"), ["1", "b,c"]);
+        assert_eq!(lost("\"1,1,\"b,c\"\n2,d\n"), ["1,1", "b,c"]);
         assert_eq!(line(2, "1,\"b"), ["1", "\"b"]);
     }
 
@@ -236,14 +259,8 @@ mod tests {
     #[test]
     fn the_search_is_bounded() {
         let text = "\"\",".repeat(20_000);
-        assert!(
-            [Reach::Line, Reach::LineAnyQuote, Reach::LineEnd, Reach::Lines].iter().all(|&reach| read(
-                &Dialect::csv(),
-                reach,
-                7,
-                &text
-            )
-            .is_none())
-        );
+        for reach in [Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote, Reach::Lines] {
+            assert_eq!(read(&Dialect::csv(), reach, 7, &text), None, "{reach:?}");
+        }
     }
 }

@@ -235,6 +235,21 @@ fn leniently_a_quote_never_swallows_the_records_behind_it() {
 }
 
 #[test]
+fn leniently_fields_of_several_lines_stay_beside_lost_quotes() {
+    let after = "\"4\",\"5\",\"6\"\n\"7\",\"8\",\"9\"\n";
+    let rows = [
+        ("\"1,\"a\nb\",\"3\"\n", "\"1\ta\\nb\t3\n"),
+        ("\"1\",\"a\nb\",\"3\n", "1\ta\\nb\t\"3\n"),
+        ("\"1, 1,\"2\",\"3\"\n", "1, 1\t2\t3\n"),
+        ("\"1\",\"a\nb\",\"3\",,\n", "1\ta\\nb\t3\n"),
+    ];
+    for (row, line) in rows {
+        let (lines, _) = mended(&Dialect::csv(), 3, format!("{row}{after}").as_bytes());
+        assert_eq!(lines, format!("{line}4\t5\t6\n7\t8\t9\n"), "{row}");
+    }
+}
+
+#[test]
 fn leniently_bytes_that_cannot_be_stored_are_replaced() {
     let (lines, mends) = mended(&Dialect::csv(), 2, b"a,\xE9\n\0,b\0c\n");
     assert_eq!(lines, "a\t\u{fffd}\n\\N\tbc\n");

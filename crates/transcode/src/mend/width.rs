@@ -18,6 +18,11 @@ pub(super) enum Fitted {
     Beyond,
 }
 
+/// Is the record short, or surplus only in empty fields?
+pub(super) fn can_fit(record: &Record, width: usize) -> bool {
+    record.values().skip(width).all(|value| value.trim_ascii().is_empty())
+}
+
 /// Makes the record `width` fields wide at most.
 pub(super) fn fit(record: &mut Record, width: usize) -> Fitted {
     if record.len() == width {
@@ -29,7 +34,7 @@ pub(super) fn fit(record: &mut Record, width: usize) -> Fitted {
     if record.len() < width {
         return Fitted::Row(Some(Mend::ShortRow));
     }
-    if record.values().skip(width).any(|value| !value.trim_ascii().is_empty()) {
+    if !can_fit(record, width) {
         return Fitted::Beyond;
     }
     record.truncate(width);
