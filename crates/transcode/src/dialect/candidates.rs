@@ -15,7 +15,7 @@ pub(super) struct Candidate {
 }
 
 /// Delimiters of one character, with their doubts.
-const SINGLE: [(&str, f64); 26] = [
+const SINGLE: [(&str, f64); 23] = [
     (",", 0.0),
     ("\t", 0.0),
     (";", 0.0),
@@ -35,13 +35,10 @@ const SINGLE: [(&str, f64); 26] = [
     (":", 2.0),
     (" ", 2.0),
     ("#", 4.0),
-    ("$", 4.0),
     ("&", 4.0),
     ("*", 4.0),
     ("!", 4.0),
-    ("@", 4.0),
     ("=", 4.0),
-    ("%", 4.0),
 ];
 
 /// What may stand in a delimiter of several characters.
@@ -128,15 +125,30 @@ fn with_blanks(windows: &[Window], plain: &Candidate) -> Vec<Candidate> {
                 (dialect.repeats, dialect.trim) = (true, true);
             });
             let wide = Candidate { weak: false, ..wide };
-            let runs = windows.iter().any(|window| memchr::memmem::find(&window.text, b"  ").is_some());
-            if runs { vec![variant(0.0, |dialect| dialect.repeats = true), wide] } else { Vec::new() }
+            if are_runs_usual(windows, b"  ") {
+                vec![variant(0.0, |dialect| dialect.repeats = true), wide]
+            } else {
+                Vec::new()
+            }
         }
-        b"\t" if windows.iter().any(|window| memchr::memmem::find(&window.text, b"\t\t").is_some()) => {
-            vec![variant(1.0, |dialect| dialect.repeats = true)]
+        b"\t" if are_runs_usual(windows, b"\t\t") => vec![variant(2.0, |dialect| dialect.repeats = true)],
+        [byte] if plain.doubt < 4.0 && blanks_around(windows, *byte) => {
+            vec![variant(1.0, |dialect| dialect.trim = true)]
         }
-        [byte] if blanks_around(windows, *byte) => vec![variant(1.0, |dialect| dialect.trim = true)],
         _ => Vec::new(),
     }
+}
+
+/// Two delimiters in a row, in a third of the lines.
+fn are_runs_usual(windows: &[Window], run: &[u8]) -> bool {
+    let (mut lines, mut with_run) = (0usize, 0usize);
+    for window in windows {
+        for line in window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+            lines += usize::from(!line.is_empty());
+            with_run += usize::from(memchr::memmem::find(line, run).is_some());
+        }
+    }
+    with_run * 3 >= lines && with_run > 0
 }
 
 /// A fourth of all delimiters has a blank beside it.
@@ -227,6 +239,17 @@ fn opens_fields(text: &[u8], quote: u8) -> bool {
     })
 }
 
+/// Signs of values at the ends of a run belong to the values: `,$` is a comma before an amount.
+fn without_signs(run: &[u8]) -> &[u8] {
+    let sign = |byte: &u8| matches!(byte, b'$' | b'%' | b'+' | b'-' | b'@' | b'#' | b'*' | b'_');
+    if run.iter().all(|byte| run.first() == Some(byte)) {
+        return run;
+    }
+    let from = run.iter().take_while(|byte| sign(byte)).count();
+    let to = run.iter().rposition(|byte| !sign(byte)).map_or(from, |last| last + 1);
+    &run[from..to]
+}
+
 /// Runs of punctuation that half the lines have.
 fn long_delimiters(windows: &[Window]) -> Vec<String> {
     let mut found: std::collections::BTreeMap<&[u8], usize> = std::collections::BTreeMap::new();
@@ -238,6 +261,7 @@ fn long_delimiters(windows: &[Window]) -> Vec<String> {
             lines += 1;
             let mut runs: Vec<&[u8]> = line
                 .split(|byte| !PUNCTUATION.contains(byte))
+                .map(without_signs)
                 .filter(|run| (2..=5).contains(&run.len()))
                 .flat_map(|run| {
                     // An empty field doubles the delimiter.

@@ -134,6 +134,9 @@ impl Footer<'_, '_> {
         }
         let (same, _) = agreement(self.lines.kinds(no), &self.profile.classes());
         let short = line.width * 2 <= width || (line.filled * 2 <= width && line.left);
+        // A delimiter that text is full of cuts notes into many.
+        let text = line.width != width && self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
+        let short = short || (text && self.first_is_note(no));
         line.is_blank() || (same == 0 && short) || (short && self.first_is_note(no)) || self.is_total(no, 0)
     }
 
@@ -142,11 +145,16 @@ impl Footer<'_, '_> {
         let (line, width): (&Line, usize) = (&self.lines.lines[no], self.profile.width());
         let first = self.lines.kinds(no).first().copied().unwrap_or(Kind::Empty);
         let alone = !self.is_record_otherwise(no) && line.filled == 1 && line.left && first == Kind::Text;
+        let text = self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
+        let cut_note = text && line.width * 2 <= width && !self.is_record_otherwise(no);
         match width {
             // Of text alone, notes are not told from values.
             1 => alone && self.profile.class(0).is_some() && self.first_is_note(no),
             2 => alone && line.width == 1 && self.first_is_note(no),
-            _ => alone && (line.width == 1 || !self.others_are_alone(no)) && self.first_is_note(no),
+            _ => {
+                let alone = alone && (line.width == 1 || !self.others_are_alone(no));
+                (alone || cut_note) && self.first_is_note(no)
+            }
         }
     }
 

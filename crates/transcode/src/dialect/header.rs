@@ -149,7 +149,7 @@ fn are_years(values: &[String], kinds: &[Kind], classes: &[Option<Class>]) -> us
 }
 
 /// Without a typed column that could tell.
-fn by_words(
+pub(super) fn by_words(
     lines: &Lines,
     no: usize,
     classes: &[Option<Class>],
@@ -216,13 +216,16 @@ fn against_body(
             continue;
         }
         let again = body.contains(name);
+        let alike = body.len() > 1
+            && has_digit(name)
+            && body.iter().filter(|value| shape(value) == shape(name)).count() * 10 >= body.len() * 8;
         let same_length = body.len() > 2 && body.iter().all(|value| value.len() == body[0].len());
         let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
         let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
         body.sort_unstable();
         let values = body.len();
         body.dedup();
-        if again {
+        if again || alike {
             weight -= 2.0;
         } else {
             weight += if body.len() * 2 <= values && values > 3 { 0.7 } else { 0.0 };
@@ -231,6 +234,20 @@ fn against_body(
         }
     }
     weight
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// What a code is made of: `AB-12` and `XY-34` are alike.
+fn shape(text: &str) -> Vec<u8> {
+    let class = |byte: u8| match byte {
+        b'0'..=b'9' => b'0',
+        b'a'..=b'z' | b'A'..=b'Z' => b'a',
+        other => other,
+    };
+    text.bytes().map(class).collect()
 }
 
 /// The names of the columns from their header lines, `width` of them at least.

@@ -17,6 +17,7 @@ mod eol;
 mod footer;
 mod header;
 mod nulls;
+mod preamble;
 mod rank;
 mod regions;
 mod rows;

@@ -66,7 +66,7 @@ fn scale(baseline_bits: f64) -> f64 {
 /// What text is full of delimits only where the cells are no text, or many.
 fn is_believable(score: &Score) -> bool {
     let regular = score.regular * 10 >= score.records * 8;
-    score.typed_columns > 0 || (score.width > 2 && regular)
+    score.typed_columns > 0 || score.quoted_permille > 300 || (score.width > 2 && regular)
 }
 
 /// The chance that the first one is right, and the first one that is really another.

@@ -7,6 +7,7 @@
 use super::cell_types::{Class, Kind};
 use super::footer;
 use super::header::{self, HEADER_LINES_MAX};
+use super::preamble;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
 use super::windows::{Window, Windows};
@@ -79,7 +80,7 @@ impl Cut {
 pub(super) fn find(cut: &Cut, windows: &Windows, reader: &mut Reader, given_header: Option<bool>) -> Regions {
     let usual = usual_width(cut.all());
     let width = first_width(&cut.head, usual);
-    let start = start(&cut.head, width);
+    let start = preamble::end(&cut.head, width);
     let mut regions = Regions {
         width,
         start,
@@ -127,7 +128,7 @@ impl Regions {
         let mut no = self.start;
         while no < stop {
             let line = &cut.head.lines[no];
-            let profile = cut.profile(self.width, no + 1, self.end);
+            let profile = self.profile_below(cut, no);
             let sparse_first = no == self.start && is_spread(line, self.width);
             let verdict = header::verdict(&cut.head, no, &profile, reader, &windows.head);
             let first = no == self.start;
@@ -137,7 +138,10 @@ impl Regions {
             let more = if first {
                 verdict.is_header() || given == Some(true)
             } else {
-                verdict.by_types && is_full_header(line, self.width, verdict.weight)
+                let typed = profile.classes().iter().flatten().count();
+                let words = typed > 1
+                    || header::by_words(&cut.head, no, &profile.classes(), reader, &windows.head) > 0.0;
+                verdict.by_types && words && is_full_header(line, self.width, verdict.weight)
             };
             let spans = sparse_first && no + 1 < stop && !cut.head.lines[no + 1].is_blank();
             let names = more || (first && spans && self.names_follow(cut, windows, reader, no + 1));
@@ -151,6 +155,16 @@ impl Regions {
             }
         }
         self.header_lines = no - self.start;
+    }
+
+    /// The columns' kinds below line `no`, further names aside.
+    fn profile_below(&self, cut: &Cut, no: usize) -> Profile {
+        let is_names =
+            |no: &usize| cut.head.lines[*no].width == self.width && is_all_text(cut.head.kinds(*no));
+        let end = self.end.unwrap_or(cut.head.len());
+        let names = (no + 1..end).take(HEADER_LINES_MAX).take_while(is_names).count();
+        let profile = cut.profile(self.width, no + 1 + names, self.end);
+        if profile.is_empty() { cut.profile(self.width, no + 1, self.end) } else { profile }
     }
 
     /// A header that another delimiter cuts stands above the first record.
@@ -192,47 +206,14 @@ fn first_width(lines: &Lines, usual: usize) -> usize {
         profile.add(lines, at + 1..at + run);
         let typed = profile.classes().iter().flatten().count();
         let (_, text) = agreement(lines.kinds(at), &profile.classes());
-        let enough = if line.width > 2 { 3 } else { 8 };
-        if line.width > 1 && run >= enough && typed > 0 && text * 2 >= typed && line.filled > 1 {
+        // Metadata comes in pairs too, but not in many that are alike.
+        let told = typed > 0 && text * 2 >= typed && run >= 3;
+        if line.width > 1 && line.filled > 1 && (told || run >= 10) {
             return line.width;
         }
         at += run.max(1);
     }
     usual
-}
-
-/// The first line of the table.
-fn start(lines: &Lines, width: usize) -> usize {
-    let body: Vec<usize> =
-        lines.lines.iter().filter(|line| line.width == width).map(|line| line.filled).collect();
-    let usual_filled = median(body);
-    let is_sparse = |line: &Line| line.left && line.filled * 2 <= usual_filled;
-    let near = width.div_ceil(4);
-    for (no, line) in lines.lines.iter().enumerate() {
-        if line.is_blank() {
-            continue;
-        }
-        if line.marked && (line.width != width || is_sparse(line) || width == 1) {
-            continue;
-        }
-        if line.width == width && (width == 1 || !is_sparse(line)) {
-            return no;
-        }
-        let next = lines.lines[no + 1..].iter().find(|next| !next.is_blank());
-        let leads = next.is_some_and(|next| next.width == width && !is_sparse(next));
-        let near = line.width.abs_diff(width) <= near && line.filled * 5 >= width * 3;
-        // Names may be more than the fields of most records, titles hardly ever.
-        let wider = line.width > width && is_all_text(lines.kinds(no));
-        if line.width > 1 && width > 1 && leads && (near || wider) {
-            return no;
-        }
-    }
-    lines.lines.iter().position(|line| !line.is_blank()).unwrap_or(lines.len())
-}
-
-fn median(mut numbers: Vec<usize>) -> usize {
-    numbers.sort_unstable();
-    numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
 /// So many lines beyond a border are looked at.

@@ -27,6 +27,8 @@ pub(super) struct Score {
     pub(super) regular: usize,
     /// Columns whose usual cell is neither text nor empty.
     pub(super) typed_columns: usize,
+    /// Cells that stand in quotes, of a thousand.
+    pub(super) quoted_permille: usize,
 }
 
 /// A cell more or less is a decision too.
@@ -102,6 +104,7 @@ struct Lines {
     kinds: Vec<Kind>,
     broken_bits: f64,
     broken: usize,
+    quoted: usize,
     comments: bool,
 }
 
@@ -152,6 +155,7 @@ impl Lines {
             for (no, value) in record.values().enumerate() {
                 let kind = kind(value);
                 self.kinds.push(kind);
+                self.quoted += usize::from(record.quoted(no));
                 let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
                 bits += cell_bits(kind, value) + CELL_BITS + quoted;
             }
@@ -183,7 +187,8 @@ impl Lines {
         bits += columns.iter().map(column_bits).sum::<f64>();
         let typed_columns = columns.iter().filter(|column| is_typed(column)).count();
         let regular = widths.get(&width).copied().unwrap_or(0);
-        Score { bits, width, records: records + self.broken, regular, typed_columns }
+        let quoted_permille = self.quoted * 1000 / self.kinds.len().max(1);
+        Score { bits, width, records: records + self.broken, regular, typed_columns, quoted_permille }
     }
 }
 

@@ -136,6 +136,11 @@ impl Profile {
         }
     }
 
+    /// No line has been added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.counts.iter().all(|column| column.iter().all(|count| *count == 0))
+    }
+
     pub(super) fn width(&self) -> usize {
         self.counts.len()
     }

@@ -1,0 +1,102 @@
+//! Lines above a table that are not of it: titles, comments, metadata, blank ones, padded with empty fields
+//! or not.
+
+use super::cell_types::{Class, Kind};
+use super::table::{Line, Lines, Profile, agreement};
+
+/// Metadata above a table has fewer lines than this.
+const METADATA_LINES_MAX: usize = 4;
+
+/// The first line of the table of this width: its header, or its first record.
+pub(super) fn end(lines: &Lines, width: usize) -> usize {
+    let mut profile = Profile::new(width);
+    profile.add(lines, 0..lines.len());
+    let shape = Shape { lines, width, usual_filled: usual_filled(lines, width), classes: profile.classes() };
+    let found = (0..lines.len()).find(|no| shape.begins_table(*no));
+    let first = found.or_else(|| lines.lines.iter().position(|line| !line.is_blank())).unwrap_or(lines.len());
+    shape.behind_metadata(first).unwrap_or(first)
+}
+
+/// What the table's lines look like.
+struct Shape<'a> {
+    lines: &'a Lines,
+    width: usize,
+    usual_filled: usize,
+    classes: Vec<Option<Class>>,
+}
+
+fn usual_filled(lines: &Lines, width: usize) -> usize {
+    let mut filled: Vec<usize> =
+        lines.lines.iter().filter(|line| line.width == width).map(|line| line.filled).collect();
+    filled.sort_unstable();
+    filled.get(filled.len() / 2).copied().unwrap_or(0)
+}
+
+impl Shape<'_> {
+    fn begins_table(&self, no: usize) -> bool {
+        let line = &self.lines.lines[no];
+        if line.is_blank() || (line.marked && (!self.is_full(no) || self.width == 1)) {
+            return false;
+        }
+        if self.is_full(no) {
+            return true;
+        }
+        if line.width == 1 || self.width == 1 || !self.leads(no) {
+            return false;
+        }
+        let near =
+            line.width.abs_diff(self.width) <= self.width.div_ceil(4) && line.filled * 5 >= self.width * 3;
+        // Names may be more than the fields of most records, titles hardly ever.
+        near || (line.width > self.width && self.is_names(no))
+    }
+
+    /// It has the table's width, and is not a title that was padded to it.
+    fn is_full(&self, no: usize) -> bool {
+        let line = &self.lines.lines[no];
+        line.width == self.width && (self.width == 1 || !self.is_padded(no, line))
+    }
+
+    fn is_padded(&self, no: usize, line: &Line) -> bool {
+        let sparse = line.left && line.filled * 2 <= self.usual_filled;
+        let first = self.lines.kinds(no).first().and_then(|kind| kind.class());
+        let is_record = first.is_some() && first == self.classes.first().copied().flatten();
+        sparse && !is_record
+    }
+
+    /// A record, or a header of another width, stands right above a line of the table: not above its header,
+    /// for then it is a title.
+    fn leads(&self, no: usize) -> bool {
+        let below = no + 1;
+        let full = below < self.lines.len() && self.is_full(below);
+        let above_header =
+            full && self.is_names(below) && no + 2 < self.lines.len() && !self.is_names(below + 1);
+        full && !above_header
+    }
+
+    fn is_names(&self, no: usize) -> bool {
+        self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text)
+    }
+
+    /// A few lines of the table's own width, then a blank one, then names and many more lines: the few are
+    /// metadata.
+    fn behind_metadata(&self, first: usize) -> Option<usize> {
+        let lines = &self.lines.lines;
+        let block = lines.get(first..)?.iter().take_while(|line| !line.is_blank()).count();
+        let gap = lines[first + block..].iter().take_while(|line| line.is_blank()).count();
+        let names = first + block + gap;
+        if block >= METADATA_LINES_MAX || gap == 0 || names >= lines.len() || !self.is_names(names) {
+            return None;
+        }
+        let below = lines.len() - names;
+        let mut profile = Profile::new(self.width);
+        profile.add(self.lines, names + 1..lines.len());
+        let classes = profile.classes();
+        let typed = classes.iter().flatten().count();
+        // Lines that fit the records are records, with a blank line among them.
+        let fits = (first..first + block).any(|no| {
+            let (same, text) = agreement(self.lines.kinds(no), &classes);
+            typed > 0 && same > text
+        });
+        (self.is_full(names) && below > block * 2 && !fits).then_some(names)
+    }
+}
