@@ -68,7 +68,8 @@ pub(super) fn candidates(windows: &[Window], given: &Given, eol: Option<Eol>) ->
                 quote,
                 escape,
                 eol,
-                nulls: Vec::new(),
+                // COPY's text format would read `\N` as a letter.
+                nulls: vec!["\\N".to_owned()],
                 ..Dialect::csv()
             };
             let plain = Candidate { dialect, doubt: doubt + further, weak };
@@ -194,7 +195,8 @@ fn quotes(
                     all.push((quote, Escape::Backslash, rare + 0.5));
                 }
             }
-            None => all.push((None, Escape::None, 0.5)),
+            // One quote astray is no reason to take those of other records for data.
+            None => all.push((None, Escape::None, 2.0)),
         }
     }
     let escaped: Vec<u8> = std::iter::once(b'\\').chain(delimiter.bytes()).collect();

@@ -175,6 +175,10 @@ fn number(value: &[u8]) -> Option<Kind> {
             at += 4;
             groups += 1;
         }
+        // Four groups with points between them are an address first, a number hardly ever.
+        if groups == 3 && mark == b'.' && at == value.len() && is_address(value) {
+            return Some(Kind::Address);
+        }
         // One group behind a point or a comma may as well be a fraction: a number all the same.
         if groups > 0 {
             kind = Kind::Decimal;
@@ -414,7 +418,7 @@ mod tests {
             (Kind::Time, &["12:30", "12:30:59.123", "1:05 PM", "23:59:59+02:00"]),
             (Kind::Timestamp, &["2024-01-31 12:30:00", "2024-01-31T12:30:00.5Z", "1/31/2024 1:05 pm"]),
             (Kind::Uuid, &["123e4567-e89b-12d3-a456-426614174000"]),
-            (Kind::Address, &["10.0.0.1", "10.0.0.0/8", "fe80::1", "00:1b:44:11:3a:b7"]),
+            (Kind::Address, &["10.0.0.1", "10.202.121.161", "10.0.0.0/8", "fe80::1", "00:1b:44:11:3a:b7"]),
             (Kind::Email, &["a.b@example.org"]),
             (Kind::Url, &["https://example.org/a?b=c", "www.example.org"]),
             (

@@ -146,7 +146,9 @@ impl Footer<'_, '_> {
         let first = self.lines.kinds(no).first().copied().unwrap_or(Kind::Empty);
         let alone = !self.is_record_otherwise(no) && line.filled == 1 && line.left && first == Kind::Text;
         let text = self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
-        let cut_note = text && line.width * 2 <= width && !self.is_record_otherwise(no);
+        let against = agreement(self.lines.kinds(no), &self.profile.classes()).1 > 0;
+        let cut_note = text && (line.width * 2 <= width || (line.width < width && against));
+        let cut_note = cut_note && !self.is_record_otherwise(no);
         match width {
             // Of text alone, notes are not told from values.
             1 => alone && self.profile.class(0).is_some() && self.first_is_note(no),
@@ -160,11 +162,10 @@ impl Footer<'_, '_> {
 
     /// Another delimiter makes a record of it.
     fn is_record_otherwise(&self, no: usize) -> bool {
-        let cut = header::cut_otherwise(self.lines, no, self.profile.width(), self.reader, self.window);
-        cut.is_some_and(|(_, kinds)| {
-            let classes = self.profile.classes();
-            agreement(&kinds, &classes).0 * 2 >= classes.iter().flatten().count().max(1)
-        })
+        let classes = self.profile.classes();
+        let enough = classes.iter().flatten().count().max(1);
+        let fits = |kinds: &[Kind]| agreement(kinds, &classes).0 * 2 >= enough;
+        header::cut_otherwise(self.lines, no, self.profile.width(), self.reader, self.window, fits).is_some()
     }
 
     /// Records with one field filled are usual here.
@@ -178,8 +179,7 @@ impl Footer<'_, '_> {
         let values = self.lines.values(no, self.reader, self.window);
         let Some(first) = values.iter().find(|value| !value.is_empty()) else { return false };
         let text = first.to_lowercase();
-        let sentence = text.split_whitespace().count() >= 4;
-        sentence || NOTES.iter().any(|note| starts_with_word(&text, note))
+        is_sentence(&text) || NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
     fn is_total(&mut self, no: usize, from: usize) -> bool {
@@ -203,6 +203,12 @@ impl Footer<'_, '_> {
         let name = name.trim_end_matches([':', ' ']).to_owned();
         TOTALS.contains(&name.as_str()).then_some(name)
     }
+}
+
+/// Four words or more, of letters for the most part.
+fn is_sentence(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+    text.split_whitespace().count() >= 4 && letters * 10 >= text.chars().count() * 8
 }
 
 fn starts_with_word(text: &str, word: &str) -> bool {

@@ -179,7 +179,8 @@ pub(super) fn by_words(
     weight + against_body(lines, no, &names, classes, reader, window)
 }
 
-fn has_word(name: &str) -> bool {
+/// A word that names columns is part of it.
+pub(super) fn has_word(name: &str) -> bool {
     let mut parts = name.split(|c: char| !c.is_alphabetic()).filter(|part| !part.is_empty());
     name.len() <= 40 && parts.any(|part| WORDS.iter().any(|word| part.eq_ignore_ascii_case(word)))
 }
@@ -292,7 +293,8 @@ pub(super) fn cut_otherwise(
     width: usize,
     reader: &Reader,
     window: &Window,
-) -> Option<(Vec<String>, Vec<Kind>)> {
+    accept: impl Fn(&[Kind]) -> bool,
+) -> Option<Vec<String>> {
     let line = lines.lines.get(no).filter(|line| line.width * 2 <= width.max(3))?;
     let bytes = window.text.get(line.start..line.start + line.length)?;
     let own = &reader.dialect.delimiter;
@@ -305,8 +307,8 @@ pub(super) fn cut_otherwise(
         let values = record.values().map(|value| String::from_utf8_lossy(value).trim().to_owned());
         // Titles have blanks too, and now and then as many as the table.
         let enough = if *delimiter == " " { 4 } else { 2 };
-        let fits = record.len() == width && width >= enough;
-        fits.then(|| (values.collect(), record.values().map(kind).collect()))
+        let kinds: Vec<Kind> = record.values().map(kind).collect();
+        (kinds.len() == width && width >= enough && accept(&kinds)).then(|| values.collect())
     })
 }
 
@@ -318,8 +320,7 @@ pub(super) fn otherwise(
     reader: &Reader,
     window: &Window,
 ) -> Option<Vec<String>> {
-    let (names, kinds) = cut_otherwise(lines, no, width, reader, window)?;
-    kinds.iter().all(|kind| *kind == Kind::Text).then_some(names)
+    cut_otherwise(lines, no, width, reader, window, |kinds| kinds.iter().all(|kind| *kind == Kind::Text))
 }
 
 /// The lines below begin with 1, 2, 3: a column that R writes without a name.

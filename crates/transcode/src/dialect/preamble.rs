@@ -93,7 +93,7 @@ impl Shape<'_> {
         let classes = profile.classes();
         let typed = classes.iter().flatten().count();
         // Lines that fit the records are records, with a blank line among them.
-        let fits = (first..first + block).any(|no| {
+        let fits = (first..first + block).all(|no| {
             let (same, text) = agreement(self.lines.kinds(no), &classes);
             typed > 0 && same > text
         });

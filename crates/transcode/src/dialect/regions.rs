@@ -246,7 +246,9 @@ fn second_table(
             (no..lines.len()).filter(|no| !lines.lines[*no].is_blank()).take(BEYOND_LINES).collect();
         let border = if line.width == width {
             let values = lines.values(no, reader, window);
-            names_again(lines, no, &beyond, &classes, before.is_blank()) && values != header
+            let words = values.iter().filter(|value| header::has_word(value)).count() * 2 >= width;
+            let sure = before.is_blank() || words;
+            names_again(lines, no, &beyond, &classes, sure) && values != header
         } else {
             is_border(lines, &beyond, width, &classes, before.is_blank())
         };
@@ -262,13 +264,7 @@ fn is_all_text(kinds: &[Kind]) -> bool {
 }
 
 /// A line of the table's width that is text wherever the table and the lines below are not.
-fn names_again(
-    lines: &Lines,
-    no: usize,
-    beyond: &[usize],
-    classes: &[Option<Class>],
-    behind_blank: bool,
-) -> bool {
+fn names_again(lines: &Lines, no: usize, beyond: &[usize], classes: &[Option<Class>], sure: bool) -> bool {
     let mut below = Profile::new(classes.len());
     beyond.iter().skip(1).for_each(|no| below.add(lines, *no..*no + 1));
     let (same_below, text_below) = agreement(lines.kinds(no), &below.classes());
@@ -277,7 +273,7 @@ fn names_again(
     }
     let (same, text) = agreement(lines.kinds(no), classes);
     let typed = classes.iter().flatten().count();
-    let enough = if behind_blank { 1 } else { 2 };
+    let enough = if sure { 1 } else { 2 };
     is_all_text(lines.kinds(no)) && same == 0 && text >= enough && text == typed
 }
 

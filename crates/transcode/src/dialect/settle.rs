@@ -23,9 +23,7 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) {
     if dialect.delimiter == "\t" && given.quote.is_none_or(|quote| quote.is_none()) {
         settle_copy_text(dialect, windows, given);
     }
-    if given.escape.is_none() && dialect.escape == Escape::Doubled && dialect.quote.is_some() {
-        settle_escape(dialect, windows);
-    }
+    settle_quote(dialect, windows, given);
 }
 
 /// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. Quotes
@@ -43,8 +41,9 @@ fn settle_copy_text(dialect: &mut Dialect, windows: &Windows, given: &Given) {
         escapes.add(&window.text[window.from..]);
     }
     let no_quotes = !windows.all().any(|window| memchr::memchr(b'"', &window.text).is_some());
+    let quotes = Quotes::count(dialect, windows);
     let copies = nulls > 0 || (escapes.doubled > 0 && no_quotes);
-    if !copies || escapes.foreign > 0 && nulls == 0 || quotes_are_needed(dialect, windows) {
+    if !copies || escapes.foreign > 0 && nulls == 0 || quotes.are_meant() {
         return;
     }
     dialect.quote = None;
@@ -92,52 +91,64 @@ impl Escapes {
     }
 }
 
-/// A quoted field holds what only quotes can hold: a delimiter, a line ending, a doubled quote.
-fn quotes_are_needed(dialect: &Dialect, windows: &Windows) -> bool {
-    let Some(quote) = dialect.quote else { return false };
-    let Ok(mut reader) = Reader::new(dialect) else { return false };
-    let (mut needed, mut flawed) = (0, 0);
-    each_record(&mut reader, windows, |reader, flaw| {
-        flawed += usize::from(flaw.is_some());
-        let special = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\t') || *byte == quote;
-        let quoted = |no: &usize| reader.record.quoted(*no);
-        needed += usize::from(
-            (0..reader.record.len()).filter(quoted).any(|no| reader.record.value(no).iter().any(special)),
-        );
-    });
-    needed > flawed
+/// How a dialect's quotes are used.
+#[derive(Default)]
+struct Quotes {
+    cells: usize,
+    quoted: usize,
+    /// Records with a quoted field that only quotes can write: a delimiter, a line ending, a quote is in it.
+    needed: usize,
+    /// Records with a quote inside a quoted field that is written as the dialect says.
+    escaped: usize,
+    /// Records with a quote inside a quoted field that is not.
+    bare: usize,
+    /// Records with any quote astray.
+    flawed: usize,
 }
 
-/// Quotes inside quotes that are not doubled, more than once, where none is doubled.
-fn settle_escape(dialect: &mut Dialect, windows: &Windows) {
-    let Some(quote) = dialect.quote else { return };
-    let Ok(mut reader) = Reader::new(dialect) else { return };
-    let (mut bare, mut doubled) = (0, 0);
-    each_record(&mut reader, windows, |reader, flaw| {
-        if matches!(flaw, Some(Flaw::TextAfterQuote(_))) {
-            bare += 1;
-        } else {
-            let quoted = |no: &usize| reader.record.quoted(*no);
-            doubled += (0..reader.record.len())
-                .filter(quoted)
-                .filter(|no| reader.record.value(*no).contains(&quote))
-                .count();
+impl Quotes {
+    fn count(dialect: &Dialect, windows: &Windows) -> Quotes {
+        let mut counts = Quotes::default();
+        let (Some(quote), Ok(mut reader)) = (dialect.quote, Reader::new(dialect)) else { return counts };
+        let delimiter = dialect.delimiter.as_bytes();
+        for window in windows.all() {
+            let mut at = window.from;
+            while let Some(row) = reader.next(window, at) {
+                at += row.length;
+                counts.flawed += usize::from(row.flaw.is_some() || row.broken);
+                counts.bare += usize::from(matches!(row.flaw, Some(Flaw::TextAfterQuote(_))));
+                if row.flaw.is_some() || row.broken {
+                    continue;
+                }
+                let record = &reader.record;
+                let quoted = || (0..record.len()).filter(|no| record.quoted(*no)).map(|no| record.value(no));
+                let holds = |value: &[u8], what: &[u8]| memchr::memmem::find(value, what).is_some();
+                let special =
+                    |value: &[u8]| [delimiter, b"\n", b"\r", &[quote]].iter().any(|what| holds(value, what));
+                counts.cells += record.len();
+                counts.quoted += quoted().count();
+                counts.needed += usize::from(quoted().any(special));
+                counts.escaped += usize::from(quoted().any(|value| value.contains(&quote)));
+            }
         }
-    });
-    if bare > 1 && doubled == 0 {
-        dialect.escape = Escape::None;
+        counts
+    }
+
+    /// Quotes are used as such, not as data that happens to stand at the beginning and the end of a field.
+    fn are_meant(&self) -> bool {
+        self.needed > self.flawed || self.quoted * 4 > self.cells
     }
 }
 
-fn each_record(reader: &mut Reader, windows: &Windows, mut look: impl FnMut(&Reader, Option<Flaw>)) {
-    for window in windows.all() {
-        let mut at = window.from;
-        while let Some(row) = reader.next(window, at) {
-            if !row.broken {
-                look(reader, row.flaw);
-            }
-            at += row.length;
-        }
+/// Quotes that open nothing anywhere are data. Quotes inside quotes that are not escaped, more than once, where
+/// none is escaped, are never escaped.
+fn settle_quote(dialect: &mut Dialect, windows: &Windows, given: &Given) {
+    let counts = Quotes::count(dialect, windows);
+    let open = given.escape.is_none();
+    if given.quote.is_none() && open && counts.quoted == 0 && counts.flawed > counts.bare {
+        (dialect.quote, dialect.escape) = (None, Escape::None);
+    } else if open && dialect.escape == Escape::Doubled && counts.bare > 1 && counts.escaped == 0 {
+        dialect.escape = Escape::None;
     }
 }
 
