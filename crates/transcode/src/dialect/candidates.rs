@@ -278,8 +278,12 @@ fn long_delimiters(windows: &[Window]) -> Vec<String> {
             }
         }
     }
-    let mut found: Vec<(&[u8], usize)> =
-        found.into_iter().filter(|(run, count)| count * 2 >= lines && run.len() > 1).collect();
+    // Commas in a row are empty fields.
+    let empty_fields = |run: &[u8]| run.iter().all(|byte| matches!(byte, b',' | b';'));
+    let mut found: Vec<(&[u8], usize)> = found
+        .into_iter()
+        .filter(|(run, count)| count * 2 >= lines && run.len() > 1 && !empty_fields(run))
+        .collect();
     found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let text = |(run, _): (&[u8], usize)| String::from_utf8_lossy(run).into_owned();
     found.into_iter().take(LONG_DELIMITERS_MAX).map(text).collect()

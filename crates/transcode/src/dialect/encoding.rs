@@ -128,12 +128,12 @@ fn utf8(sample: &Sample) -> (usize, usize) {
 
 fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    for window in [sample.head, sample.middle, sample.tail] {
+    for (window, is_head) in [(sample.head, true), (sample.middle, false), (sample.tail, false)] {
         // Between two line endings no character is cut in half.
-        let from = memchr::memchr(b'\n', window).unwrap_or(0);
-        let from = if std::ptr::eq(window, sample.head) { 0 } else { from };
-        let to = if sample.whole { None } else { memchr::memrchr(b'\n', window) };
-        detector.feed(&window[from..to.unwrap_or(window.len()).max(from)], false);
+        let first = memchr::memchr(b'\n', window).filter(|_| !is_head).unwrap_or(0);
+        let last = memchr::memrchr(b'\n', window).unwrap_or(window.len()).max(first);
+        let lines = &window[first..last];
+        detector.feed(if lines.is_ascii() { window } else { lines }, false);
     }
     detector.feed(b"", true);
     let guess = detector.guess(None, Utf8Detection::Deny);
@@ -161,7 +161,8 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
 fn broken_in(encoding: &'static encoding_rs::Encoding, head: &[u8], whole: bool) -> usize {
     let (text, _) = encoding.decode_without_bom_handling(head);
     let broken = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
-    broken.saturating_sub(usize::from(!whole))
+    let all = text.chars().filter(|c| !c.is_ascii()).count();
+    if broken * 20 < all || (broken == 1 && !whole) { 0 } else { broken }
 }
 
 /// Bytes that Windows-1252 has no character for, but ISO 8859-1 has.

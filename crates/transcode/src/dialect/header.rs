@@ -129,23 +129,32 @@ pub(super) fn verdict(
     let typed = classes.iter().flatten().count();
     if typed > 0 && same + text > 0 {
         let values = lines.values(no, reader, window);
-        let years = are_years(&values, kinds, &classes);
-        let (same, text) = (same.saturating_sub(years), text + years);
+        let named = numbers_that_name(&values, kinds, &classes);
+        // `y` and `no` are names as well as truths: they do not speak against other names.
+        let truth = |(kind, class): &(&Kind, &Option<Class>)| {
+            **kind == Kind::Boolean && **class == Some(Class::Boolean)
+        };
+        let truths = if text > 0 { kinds.iter().zip(&classes).filter(truth).count() } else { 0 };
+        let (same, text) = (same.saturating_sub(named + truths), text + named);
         let weight = if text >= same * 2 && text > 0 { 1.0 + text as f64 } else { -1.0 - same as f64 };
         return Verdict { weight, by_types: true };
     }
     Verdict { weight: by_words(lines, no, &classes, reader, window), by_types: false }
 }
 
-/// Numbers that name columns: each the one before it and one more, from a year on.
-fn are_years(values: &[String], kinds: &[Kind], classes: &[Option<Class>]) -> usize {
-    let numbers: Vec<u32> = (values.iter().zip(kinds).zip(classes))
-        .filter(|((_, kind), class)| **kind == Kind::Integer && **class == Some(Class::Number))
+/// Numbers that name columns: years in a row, or rising numbers behind an empty corner.
+fn numbers_that_name(values: &[String], kinds: &[Kind], classes: &[Option<Class>]) -> usize {
+    let numbers: Vec<f64> = (values.iter().zip(kinds).zip(classes))
+        .filter(|((_, kind), class)| kind.class() == Some(Class::Number) && **class == Some(Class::Number))
         .filter_map(|((value, _), _)| value.parse().ok())
         .collect();
-    let in_row = numbers.windows(2).all(|pair| pair[0].abs_diff(pair[1]) == 1);
-    let years = numbers.len() >= 2 && in_row && numbers.iter().all(|year| (1800..2200).contains(year));
-    if years { numbers.len() } else { 0 }
+    let each = |agree: fn(f64, f64) -> bool| numbers.windows(2).all(|pair| agree(pair[0], pair[1]));
+    let years = numbers.len() > 1
+        && numbers.iter().all(|year| (1800.0..2200.0).contains(year))
+        && each(|a, b| (a - b).abs() == 1.0);
+    let corner = values.first().is_some_and(String::is_empty) && numbers.len() + 1 == values.len();
+    let rising = numbers.len() > 2 && each(|a, b| a < b);
+    if years || (corner && rising) { numbers.len() } else { 0 }
 }
 
 /// Without a typed column that could tell.
@@ -164,7 +173,9 @@ pub(super) fn by_words(
     }
     // A header without a line below it has words alone to speak for it.
     let mut weight: f64 = 0.5;
-    weight += if filled == names.len() { 0.5 } else { -0.5 };
+    // The column of row numbers has often no name.
+    let corner = filled + 1 == names.len() && names[0].is_empty();
+    weight += if filled == names.len() || corner { 0.5 } else { -0.5 };
     let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {

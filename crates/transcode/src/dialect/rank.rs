@@ -20,6 +20,9 @@ pub(super) struct Ranked {
 /// hundred records, and 40 candidates take some 20 ms.
 const EXCERPT_BYTES: usize = 24 << 10;
 
+/// Lines that the head's part has at least, however long they are.
+const EXCERPT_LINES: usize = 8;
+
 /// The best ones are scored again on everything.
 const FINALISTS: usize = 5;
 
@@ -111,7 +114,10 @@ impl Window<'_> {
         self.view(0, self.text.len())
     }
 
+    /// So many bytes at least, and so many lines.
     fn begin(&self, bytes: usize) -> Window<'_> {
+        let lines = memchr::memchr2_iter(b'\n', b'\r', &self.text).nth(EXCERPT_LINES);
+        let bytes = lines.unwrap_or(self.text.len()).max(bytes);
         self.view(0, bytes.min(self.text.len()))
     }
 

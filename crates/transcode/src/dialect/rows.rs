@@ -9,7 +9,7 @@ use super::windows::Window;
 use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Eol, Escape, Result};
 
-/// A record is not looked for beyond so many bytes: sixteen times the longest field in the files this was
+/// The lines of a record are not looked for beyond so many bytes: sixteen times the longest field in the files this was
 /// tried on, and few enough to keep a stray quote cheap.
 const LOOK_BYTES: usize = 64 << 10;
 
@@ -66,7 +66,9 @@ impl Reader {
     /// is whole.
     pub(super) fn next(&mut self, window: &Window, start: usize) -> Option<Row> {
         let rest = window.text.get(start..).filter(|rest| !rest.is_empty())?;
-        let looked = &rest[..rest.len().min(LOOK_BYTES)];
+        // A line is looked at in full, however long it is.
+        let line_bytes = memchr::memchr2(b'\n', b'\r', rest).map_or(rest.len(), |at| at + 2);
+        let looked = &rest[..rest.len().min(LOOK_BYTES.max(line_bytes))];
         let all = looked.len() == rest.len();
         let at_end = all && window.at_end;
         let row = |length, flaw| Row { start, length, comment: false, flaw, broken: false };

@@ -196,6 +196,8 @@ pub(super) fn agreement(kinds: &[Kind], classes: &[Option<Class>]) -> (usize, us
         match (kind, class) {
             (_, None) | (Kind::Empty | Kind::Missing, _) => {}
             (Kind::Text, Some(_)) => text += 1,
+            // `n` among numbers is a name.
+            (Kind::Boolean, Some(class)) if *class != Class::Boolean => text += 1,
             (kind, class) => same += usize::from(kind.class() == *class),
         }
     }

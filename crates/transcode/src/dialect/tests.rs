@@ -268,6 +268,9 @@ fn headers_are_told_from_data() {
     assert_eq!(spans.names, ["id", "who name", "born"]);
     let years = text("country,2019,2020,2021\nfr,1.5,2.5,3.5\nde,4,5,6\nit,7,8,9\n");
     assert_eq!(years.names[1..], ["2019", "2020", "2021"]);
+    let corner = text("\"\",16.5,17.5,18\n71,0,2,1\n72,3,0,2\n73,1,1,1\n");
+    assert_eq!(corner.names[1..], ["16.5", "17.5", "18"]);
+    assert_eq!(text("\"\",y,n\n1,5.5,2\n2,6.5,3\n").names, ["", "y", "n"]);
     assert_eq!(text("first_name,city\nann,oslo\nbob,rome\ncid,bern\n").header_rows, 1);
     let r = text("\"mpg\",\"cyl\"\n\"1\",21.0,6\n\"2\",22.8,4\n\"3\",21.4,6\n");
     assert_eq!(r.names, ["", "mpg", "cyl"]);
