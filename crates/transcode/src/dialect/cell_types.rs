@@ -247,7 +247,8 @@ fn time(value: &[u8]) -> Option<usize> {
         }
         at = next;
     }
-    if matches!(value.get(at), Some(b'.' | b',')) {
+    // A comma behind seconds is a delimiter more often than a fraction's.
+    if value.get(at) == Some(&b'.') {
         at += 1 + value[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     }
     let rest = &value[at..];
@@ -423,7 +424,18 @@ mod tests {
             (Kind::Url, &["https://example.org/a?b=c", "www.example.org"]),
             (
                 Kind::Text,
-                &["abc", "12,", "1-2-3", "2024-13-01", "99/99/2024", "12:99", "1,2,3", "a b", "12 apples"],
+                &[
+                    "2024-01-31 12:30:00,5",
+                    "abc",
+                    "12,",
+                    "1-2-3",
+                    "2024-13-01",
+                    "99/99/2024",
+                    "12:99",
+                    "1,2,3",
+                    "a b",
+                    "12 apples",
+                ],
             ),
         ];
         for (expected, values) in cases {

@@ -152,7 +152,8 @@ impl Footer<'_, '_> {
         match width {
             // Of text alone, notes are not told from values.
             1 => alone && self.profile.class(0).is_some() && self.first_is_note(no),
-            2 => alone && line.width == 1 && self.first_is_note(no),
+            2 if line.width == 1 => alone && self.first_is_note(no),
+            2 => alone && !self.others_are_alone(no) && self.first_begins_note(no),
             _ => {
                 let alone = alone && (line.width == 1 || !self.others_are_alone(no));
                 (alone || cut_note) && self.first_is_note(no)
@@ -180,6 +181,13 @@ impl Footer<'_, '_> {
         let Some(first) = values.iter().find(|value| !value.is_empty()) else { return false };
         let text = first.to_lowercase();
         is_sentence(&text) || NOTES.iter().any(|note| starts_with_word(&text, note))
+    }
+
+    /// Its first words are those of notes, and more follow.
+    fn first_begins_note(&mut self, no: usize) -> bool {
+        let values = self.lines.values(no, self.reader, self.window);
+        let text = values.first().map(|first| first.to_lowercase()).unwrap_or_default();
+        text.split_whitespace().count() > 1 && NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
     fn is_total(&mut self, no: usize, from: usize) -> bool {

@@ -67,9 +67,17 @@ impl Shape<'_> {
     /// for then it is a title.
     fn leads(&self, no: usize) -> bool {
         let below = no + 1;
-        let full = below < self.lines.len() && self.is_full(below);
-        let above_header =
-            full && self.is_names(below) && no + 2 < self.lines.len() && !self.is_names(below + 1);
+        if below >= self.lines.len() || self.lines.lines[below].is_blank() {
+            return false;
+        }
+        // The next record may be polluted too.
+        let mut together =
+            (below..self.lines.len()).take(3).take_while(|no| !self.lines.lines[*no].is_blank());
+        let full = together.any(|no| self.is_full(no));
+        let above_header = self.is_full(below)
+            && self.is_names(below)
+            && no + 2 < self.lines.len()
+            && !self.is_names(below + 1);
         full && !above_header
     }
 

@@ -274,7 +274,7 @@ fn names_again(lines: &Lines, no: usize, beyond: &[usize], classes: &[Option<Cla
     let (same, text) = agreement(lines.kinds(no), classes);
     let typed = classes.iter().flatten().count();
     let enough = if sure { 1 } else { 2 };
-    is_all_text(lines.kinds(no)) && same == 0 && text >= enough && text == typed
+    !lines.lines[no].flawed && is_all_text(lines.kinds(no)) && same == 0 && text >= enough && text == typed
 }
 
 /// Lines that agree with one another, and not with the table.
