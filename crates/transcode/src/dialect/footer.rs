@@ -173,7 +173,8 @@ impl Footer<'_, '_> {
     fn others_are_alone(&self, no: usize) -> bool {
         let alone = |line: &&Line| line.filled == 1 && line.width > 1;
         let others = self.lines.lines[..no].iter().filter(alone).count();
-        others * 50 >= no.max(1)
+        // Where the first column has a class, text alone is no such record.
+        others * 50 >= no.max(1) && self.profile.class(0).is_none()
     }
 
     fn first_is_note(&mut self, no: usize) -> bool {

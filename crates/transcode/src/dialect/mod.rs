@@ -255,6 +255,9 @@ impl Finding {
             .collect();
         self.dialect.comment = settle::comment(&marked, regions.width);
         self.find_nulls(&cut, &regions, windows, given, &mut reader);
+        if let Some((other, _)) = &mut self.runner_up {
+            other.nulls.clone_from(&self.dialect.nulls);
+        }
         self.place(&cut, &mut regions, windows);
         let header = regions.start..regions.start + regions.header_lines;
         self.names = header::names(&cut.head, header, regions.width, &mut reader, &windows.head);

@@ -345,6 +345,8 @@ fn spellings_of_null() {
     ] {
         assert_eq!(text(bytes).dialect.nulls, nulls, "{bytes:?}");
     }
+    let other = text("id,x,y\n1,NA,5\n2,3.5,NA\n3,4.5,6\n").runner_up.unwrap().0;
+    assert_eq!(other.nulls, ["NA"]);
     assert_eq!(text("id,x\n1,NA\n2,DE\n3,FR\n").unsure.last().unwrap().option, "--null");
 }
 
