@@ -4,6 +4,7 @@
 //! - [`S3`]: a throw-away S3 server over a plain folder
 //! - [`Proxy`]: stands before either and breaks connections in ways that have names ([`Fault`])
 //! - [`HowdahCommand`]: runs the binary, interrupts and kills it
+//! - [`corpus`]: messy files and the rows that they hold, and [`Scores`] that must not fall
 //! - [`NastyFile`]: CSV and text files that try to fool a splitter, the same for the same seed
 //!
 //! The servers come from `cargo xtask servers`. Everything ends with the test: on drop, after a panic, and
@@ -12,18 +13,22 @@
 
 mod background;
 mod command;
+mod corpus;
 mod database;
 mod guard;
 mod nasty;
 mod place;
 mod proxy;
 mod s3;
+mod score;
 mod server;
 
 pub use command::{Finished, HowdahCommand, Running};
+pub use corpus::{Case, Wanted, corpus, corpus_folder};
 pub use database::{Database, Row};
 pub use nasty::{NastyFile, NastyOptions};
 pub use place::{psql, scratch, servers_folder};
 pub use proxy::{Fault, HttpFailure, Proxy};
 pub use s3::S3;
+pub use score::Scores;
 pub use server::{MAJORS, Server, ServerOptions};
