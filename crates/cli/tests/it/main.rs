@@ -12,6 +12,7 @@ mod ledger;
 mod long_records;
 mod output;
 mod pipe;
+mod real_files;
 mod scene;
 mod strike;
 mod twice;
