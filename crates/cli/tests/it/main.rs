@@ -5,6 +5,7 @@
 
 mod auto;
 mod changed;
+mod corpus;
 mod crash;
 mod interrupt;
 mod kills;
