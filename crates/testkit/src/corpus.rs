@@ -270,6 +270,7 @@ impl Case {
 /// PostgreSQL's short words for types.
 fn short(name: &str) -> &str {
     match name {
+        "int" => "integer",
         "timestamp without time zone" => "timestamp",
         "timestamp with time zone" => "timestamptz",
         "time without time zone" => "time",

@@ -5,6 +5,7 @@
 //! - [`Proxy`]: stands before either and breaks connections in ways that have names ([`Fault`])
 //! - [`HowdahCommand`]: runs the binary, interrupts and kills it
 //! - [`corpus`]: messy files and the rows that they hold, and [`Scores`] that must not fall
+//! - [`Mess`]: clean tables made messy in one known way, the same for the same seed
 //! - [`NastyFile`]: CSV and text files that try to fool a splitter, the same for the same seed
 //!
 //! The servers come from `cargo xtask servers`. Everything ends with the test: on drop, after a panic, and
@@ -16,6 +17,7 @@ mod command;
 mod corpus;
 mod database;
 mod guard;
+mod mess;
 mod nasty;
 mod place;
 mod proxy;
@@ -26,6 +28,7 @@ mod server;
 pub use command::{Finished, HowdahCommand, Running};
 pub use corpus::{Case, Wanted, corpus, corpus_folder};
 pub use database::{Database, Row};
+pub use mess::{Mess, MessKind, asked};
 pub use nasty::{NastyFile, NastyOptions};
 pub use place::{psql, scratch, servers_folder};
 pub use proxy::{Fault, HttpFailure, Proxy};
