@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod careful;
+mod corpus;
 mod decompress;
 mod inference;
 mod mend;
+mod mess;
 mod reference;
 mod split;
+mod whole_way;
