@@ -155,6 +155,11 @@ impl Drawn {
         }
     }
 
+    /// Nothing in it needs many records to be seen.
+    pub(super) fn is_plain(&self) -> bool {
+        self.quote == Some('"') && [",", ";", "\t", "|"].contains(&self.delimiter) && self.is_utf8()
+    }
+
     pub(super) fn is_utf8(&self) -> bool {
         matches!(self.encoding, Encoding::Utf8 | Encoding::Utf8Bom)
     }

@@ -29,6 +29,8 @@ pub enum MessKind {
     SecondTable,
     /// A second header row.
     HeaderRows,
+    /// There is one record.
+    OneRow,
     /// Records that end in different ways.
     MixedEndings,
     /// The last record does not end.
@@ -37,12 +39,16 @@ pub enum MessKind {
     NullSpelling,
     /// A record lacks fields at its end.
     ShortRow,
+    /// A record lacks a delimiter: two of its fields are one.
+    MissingDelimiter,
     /// A record has empty fields more at its end.
     SurplusEnd,
     /// A record has one more delimiter somewhere.
     SurplusInside,
     /// A quote stands inside a value and nothing escapes it.
     StrayQuote,
+    /// A value begins or ends with one quote more.
+    ExtraQuote,
     /// A quote opens and nothing closes it.
     UnclosedQuote,
     /// A record has another delimiter.
@@ -57,7 +63,7 @@ pub enum MessKind {
 
 impl MessKind {
     /// All kinds.
-    pub const ALL: [MessKind; 23] = [
+    pub const ALL: [MessKind; 26] = [
         MessKind::Clean,
         MessKind::Title,
         MessKind::Comments,
@@ -69,13 +75,16 @@ impl MessKind {
         MessKind::Footnote,
         MessKind::SecondTable,
         MessKind::HeaderRows,
+        MessKind::OneRow,
         MessKind::MixedEndings,
         MessKind::NoFinalNewline,
         MessKind::NullSpelling,
         MessKind::ShortRow,
+        MessKind::MissingDelimiter,
         MessKind::SurplusEnd,
         MessKind::SurplusInside,
         MessKind::StrayQuote,
+        MessKind::ExtraQuote,
         MessKind::UnclosedQuote,
         MessKind::OtherDelimiter,
         MessKind::BrokenBytes,
@@ -102,6 +111,7 @@ impl MessKind {
             MessKind::Footnote => footnote(draft, rng),
             MessKind::SecondTable => second_table(draft, rng),
             MessKind::HeaderRows => header_rows(draft, rng),
+            MessKind::OneRow => one_row(draft),
             MessKind::MixedEndings => mixed_endings(draft, rng),
             MessKind::NoFinalNewline => {
                 draft.final_newline = false;
@@ -109,9 +119,11 @@ impl MessKind {
             }
             MessKind::NullSpelling => null_spelling(draft, rng),
             MessKind::ShortRow => short_row(draft, rng),
+            MessKind::MissingDelimiter => missing_delimiter(draft, rng),
             MessKind::SurplusEnd => surplus_end(draft, rng),
             MessKind::SurplusInside => surplus_inside(draft, rng),
             MessKind::StrayQuote => stray_quote(draft, rng),
+            MessKind::ExtraQuote => extra_quote(draft, rng),
             MessKind::UnclosedQuote => unclosed_quote(draft, rng),
             MessKind::OtherDelimiter => other_delimiter(draft, rng),
             MessKind::BrokenBytes => broken_bytes(draft, rng),
@@ -227,6 +239,12 @@ fn header_rows(draft: &mut Draft, rng: &mut Rng) -> bool {
     true
 }
 
+fn one_row(draft: &mut Draft) -> bool {
+    draft.clean.rows.truncate(1);
+    draft.lines.truncate(draft.first_row + 1);
+    draft.drawn.header && draft.drawn.is_plain()
+}
+
 fn mixed_endings(draft: &mut Draft, rng: &mut Rng) -> bool {
     let both = [["\n", "\r\n"], ["\n", "\r"], ["\r\n", "\n"]][rng.usize(..3)];
     let share = *pick(rng, &[&3, &20, &50]);
@@ -265,6 +283,23 @@ fn short_row(draft: &mut Draft, rng: &mut Rng) -> bool {
     let at_end = no + 1 == draft.clean.rows.len();
     draft.clean.rows[no].iter().flatten().count() >= if at_end { 2 } else { 1 }
         && draft.drawn.delimiter != " "
+}
+
+/// The fields behind move to the front, and NULL stands at the end: nothing says where the border was.
+fn missing_delimiter(draft: &mut Draft, rng: &mut Rng) -> bool {
+    let no = row(draft, rng);
+    let mut fields = draft.drawn.fields(&draft.clean, no);
+    let values = &mut draft.clean.rows[no];
+    let at = rng.usize(..fields.len() - 1);
+    let second = fields.remove(at + 1);
+    fields[at] += &second;
+    let (Some(first), Some(second)) = (values[at].clone(), values.remove(at + 1)) else { return false };
+    values[at] = Some(first.clone() + &second);
+    values.push(None);
+    let joined = first + &second;
+    let plain = draft.drawn.quote.is_none_or(|quote| !fields[at].contains(quote));
+    draft.lines[draft.first_row + no] = fields.join(draft.drawn.delimiter);
+    plain && !joined.contains(' ') && fields.len() > 1 && no > 0 && no + 1 < draft.clean.rows.len()
 }
 
 fn surplus_end(draft: &mut Draft, rng: &mut Rng) -> bool {
@@ -328,6 +363,22 @@ fn stray_quote(draft: &mut Draft, rng: &mut Rng) -> bool {
     // Quotes elsewhere say that this is one.
     let others = draft.lines.iter().filter(|line| line.contains(&quote)).count();
     others >= 2 && insert(draft, rng, &quote, &quote)
+}
+
+fn extra_quote(draft: &mut Draft, rng: &mut Rng) -> bool {
+    let (Some(quote), Some((no, column, _))) = (draft.drawn.quote, inside_text(draft, rng)) else {
+        return false;
+    };
+    let others = draft.lines.iter().filter(|line| line.contains(quote)).count();
+    let old = draft.clean.rows[no][column].clone().unwrap_or_default();
+    let written = draft.drawn.field(Some(&old), draft.clean.kinds[column]);
+    let is_quoted = written.len() > old.len();
+    let (value, written) = match is_quoted && rng.bool() {
+        true => (format!("{quote}{old}"), format!("{quote}{written}")),
+        false => (format!("{old}{quote}"), format!("{written}{quote}")),
+    };
+    put(draft, no, column, value, written);
+    others >= 2 && !draft.drawn.delimiter.contains(' ')
 }
 
 fn unclosed_quote(draft: &mut Draft, rng: &mut Rng) -> bool {
