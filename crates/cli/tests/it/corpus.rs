@@ -100,7 +100,11 @@ impl Load {
     }
 
     fn rows(&self, database: &Database, columns: &[(String, String)]) -> Vec<Row> {
-        let quoted = |(name, _): &(String, String)| format!("\"{}\"::text", name.replace('"', "\"\""));
+        // As psql prints it, but for the words of truth.
+        let quoted = |(name, of): &(String, String)| {
+            let cast = if of == "boolean" { "::text" } else { "" };
+            format!("\"{}\"{cast}", name.replace('"', "\"\""))
+        };
         let columns: Vec<String> = columns.iter().map(quoted).collect();
         database.rows(&format!("SELECT {} FROM {}", columns.join(", "), self.table))
     }

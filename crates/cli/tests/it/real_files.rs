@@ -86,9 +86,10 @@ fn planes_airlines_and_airports() {
          speed integer, engine text",
     );
     expect("airlines.csv", "FORMAT csv, HEADER true", "carrier text, name text");
+    // Three airports have NA for a time zone. In text alone NA may be a word, as Namibia is.
     expect(
         "airports.csv",
-        "FORMAT csv, HEADER true, NULL 'NA'",
+        "FORMAT csv, HEADER true",
         "faa text, name text, lat numeric, lon numeric, alt integer, tz integer, dst text, tzone text",
     );
 }
@@ -126,7 +127,7 @@ fn cities_of_geonames_with_and_without_a_header() {
     );
     expect(
         "cities.tsv",
-        "FORMAT csv, DELIMITER E'\\t', QUOTE E'\\x01'",
+        "FORMAT csv, DELIMITER E'\\t'",
         "column_1 text, column_2 integer, column_3 text, column_4 integer, column_5 integer, column_6 numeric, \
          column_7 numeric",
     );
@@ -141,7 +142,7 @@ fn assignments_of_network_addresses() {
     );
 }
 
-/// No header, fifteen fields, codes that look like numbers.
+/// No header, fifteen fields, codes that look like numbers, and a character that is named NULL.
 #[test]
 fn the_unicode_database() {
     expect(

@@ -27,7 +27,7 @@ pub(crate) struct Loaded {
 pub(crate) fn load(bytes: &[u8], lenient: bool) -> Result<Loaded> {
     let finding = find(&sample(bytes), &Given::default())?;
     if finding.width == 0 {
-        return Err(Error::new(ErrorKind::Usage, "the file is empty"));
+        return Err(Error::new(ErrorKind::Usage, "no table can be made from files without a record"));
     }
     let counts = Arc::new(Counts::new(finding.width));
     let lines = copy_text(bytes, lenient, &finding, &counts)?;
