@@ -16,6 +16,7 @@ pub mod finish;
 pub mod history;
 pub mod jobs;
 pub mod load;
+mod locate;
 pub mod pipeline;
 pub mod plan;
 pub mod retry;

@@ -5,15 +5,14 @@
 
 use crate::feed::wait_to_retry;
 use crate::jobs::Climber;
+use crate::locate::locate;
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
-use howdah_model::plan::Encode;
-use howdah_model::{CopyChunk, Error, ErrorKind, Place, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Result, Stage};
 use howdah_target::activity;
-use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
+use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::{Backend, Session};
-use howdah_transcode::split::Rules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -170,33 +169,10 @@ impl<'a> Worker<'a> {
             self.lost = None;
             self.session = Some(session);
         }
-        stored.map_err(|failed| self.locate(chunk, failed))
-    }
-
-    /// The server's line of a chunk, as file, record and byte.
-    fn locate(&self, chunk: &CopyChunk, failed: ChunkError) -> Error {
-        let ChunkError { error, line } = failed;
-        let (plan, origin) = (&self.run.plan, &chunk.origin);
-        let file = &plan.files[origin.file_no as usize];
-        let place = Place { file: Some(file.location.clone()), ..Place::default() };
-        let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
-        let table = &plan.tables[file.table_no as usize];
-        let rewritten = table.encode == Encode::CopyText;
-        let (record, byte) = if rewritten {
-            // COPY text has one line a record; the bytes sent are not those of the file.
-            (Some(line.saturating_sub(1)), None)
-        } else {
-            let rules = Rules::new(&table.format, plan.server_version, file.eol).ok();
-            let record = rules.as_ref().and_then(|rules| rules.record_of_line(&chunk.bytes, line));
-            let start =
-                rules.zip(record).and_then(|(rules, record)| rules.record_start(&chunk.bytes, record));
-            (record, start)
-        };
-        error.at(Place {
-            record: record.map(|record| origin.first_record + record),
-            byte: byte.map(|byte| origin.start_byte + byte as u64),
-            ..place
-        })
+        match stored {
+            Ok(outcome) => Ok(outcome),
+            Err(failed) => Err(locate(run, chunk, failed).await),
+        }
     }
 
     async fn connect(&mut self) -> Result<Session> {

@@ -1,5 +1,6 @@
 //! Which field goes to which column.
 
+use crate::compress::gzip;
 use crate::rig::{Place, job};
 use howdah_engine::copy_options::parse;
 use howdah_engine::model::plan::Encode;
@@ -263,6 +264,29 @@ fn a_marker_inside_a_text_header_is_refused_as_copy_refuses_it() {
     let mut job = job(&[&file], "t", with_header(Format::text()));
     job.columns = Some(vec!["a".to_owned()]);
     place.loader.load(job).refusal(ErrorKind::Record);
+}
+
+#[test]
+fn a_rewritten_record_that_the_server_refuses_is_told_with_its_byte_in_the_file() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int)");
+    // Longer than the blocks in which the file is read again, and cut between \r and \n as well.
+    for eol in ["\n", "\r\n"] {
+        let good = |no: usize| format!("{no},\"an extra{eol}field\"{eol}");
+        let before: String =
+            ["a,extra", eol].map(str::to_owned).into_iter().chain((0..9000).map(good)).collect();
+        let text = format!("{before}x,bad{eol}{}", good(9001));
+        for (name, bytes, byte) in [
+            ("a.csv", text.clone().into_bytes(), Some(before.len() as u64)),
+            // Nobody reads a compressed file from its beginning again for it.
+            ("a.csv.gz", gzip(text.as_bytes()), None),
+        ] {
+            let mut job = job(&[&place.file(name, bytes)], "t", with_header(Format::csv()));
+            job.ignore_extra = true;
+            let error = place.loader.load(job).refusal(ErrorKind::Server);
+            assert_eq!((error.place().record, error.place().byte), (Some(9001), byte), "{name}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! Where in its file the record is that the server refused.
+//!
+//! COPY names a line of what it was sent; file, record and byte leave. Where the file's bytes went untouched the
+//! chunk itself tells. Where records were rewritten, the chunk's part of the file is read once more, as far as the
+//! record: the bytes are gone by then, and an index of all records would cost every load memory for the sake of
+//! the one that fails. A compressed file or a pipe would have to be read from its beginning, so there only the
+//! record is told, unless it begins the chunk.
+
+use crate::pipeline::Run;
+use howdah_model::plan::Encode;
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place};
+use howdah_target::commit::ChunkError;
+use howdah_transcode::split::{Rules, State, Tail};
+
+/// Bytes read at a time.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// The server's line of a chunk, as file, record and byte.
+pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> Error {
+    let ChunkError { error, line } = failed;
+    let (plan, origin) = (&run.plan, &chunk.origin);
+    let file = &plan.files[origin.file_no as usize];
+    let place = Place { file: Some(file.location.clone()), ..Place::default() };
+    let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
+    let table = &plan.tables[file.table_no as usize];
+    let Ok(rules) = Rules::new(&table.format, plan.server_version, file.eol) else { return error.at(place) };
+    let (record, byte) = if table.encode == Encode::CopyText {
+        // COPY text has one line a record.
+        let record = line.saturating_sub(1);
+        (Some(record), byte_in_file(run, file, &rules, origin, record).await)
+    } else {
+        let record = rules.record_of_line(&chunk.bytes, line);
+        let start = record.and_then(|record| rules.record_start(&chunk.bytes, record));
+        (record, start.map(|start| origin.start_byte + start as u64))
+    };
+    error.at(Place { record: record.map(|record| origin.first_record + record), byte, ..place })
+}
+
+/// Where the chunk's record of this number, counted from 0, begins. `None` if the file cannot be read there any
+/// more: the server's error is the one to tell.
+async fn byte_in_file(
+    run: &Run,
+    file: &FilePlan,
+    rules: &Rules,
+    origin: &Origin,
+    record: u64,
+) -> Option<u64> {
+    if record == 0 {
+        return Some(origin.start_byte);
+    }
+    if !file.ranged {
+        return None;
+    }
+    let object = run.context.sources.open(&file.location, file.version.as_deref()).await.ok()?;
+    let mut block = vec![0; BLOCK_BYTES];
+    let (mut state, mut offset, mut borders_left) = (State::START, origin.start_byte, record);
+    while offset < origin.end_byte {
+        let count = object.read_at(offset, &mut block).await.ok().filter(|count| *count > 0)?;
+        let bytes = block.get(..count)?;
+        let scan = rules.scan(state, bytes);
+        if scan.records >= borders_left {
+            return Some(offset + border(rules, state, bytes, borders_left)? as u64);
+        }
+        borders_left -= scan.records;
+        (state, offset) = (scan.state, offset + count as u64);
+    }
+    None
+}
+
+/// One past the end of the `count`-th record that ends in `bytes`.
+fn border(rules: &Rules, from: State, bytes: &[u8], count: u64) -> Option<usize> {
+    let (mut state, mut end) = (from, 0);
+    for _ in 0..count {
+        let Tail::Border(border) = rules.tail(state, bytes.get(end..)?) else { return None };
+        (state, end) = (State::START, end + border);
+    }
+    Some(end)
+}
