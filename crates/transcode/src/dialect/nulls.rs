@@ -1,7 +1,8 @@
 //! What the data says for "no value".
 //!
 //! A word is NULL where the rest of its column proves that it is no value: `NA` among numbers. Words that
-//! mean nothing else (`\N`, `NULL`) are NULL in columns of text too. The empty field is NULL wherever it
+//! mean nothing else (`\N`, `NULL`) are NULL in columns of text too, unless the empty field says it a thousand
+//! times as often: then the word is the name of something. The empty field is NULL wherever it
 //! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL in one
 //! column is NULL in all of them, so a word that is a value in another column stays a value.
 
@@ -17,6 +18,9 @@ const UNMISTAKABLE: &[&str] = &["\\N", "NULL", "(null)", "<NULL>", "<null>", "<N
 
 /// Words among text that are worth a question.
 const SUSPICIOUS: &[&str] = &["NA", "N/A", "n/a", "-", "?", "#N/A", "NaN", "nan"];
+
+/// A word that stands for NULL so many times less often than the empty field does not stand for it.
+const RARE: usize = 1000;
 
 /// More spellings than this are not one file's.
 const SPELLINGS_MAX: usize = 6;
@@ -78,10 +82,11 @@ impl Spellings {
     /// The spellings of NULL, the empty field first; at least one.
     pub(super) fn settle(&self, copy_text: bool) -> (Vec<String>, Option<Unsure>) {
         let backslash = copy_text || self.uses.contains_key("\\N");
+        let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);
         let mut found: Vec<(&String, usize)> = Vec::new();
         let mut left: Option<&String> = None;
         for (spelling, uses) in &self.uses {
-            let sure = UNMISTAKABLE.contains(&spelling.as_str());
+            let sure = UNMISTAKABLE.contains(&spelling.as_str()) && uses.text.saturating_mul(RARE) >= empty;
             let null = match spelling.as_str() {
                 blank if blank.trim().is_empty() => blank.is_empty() && (uses.typed > 0 || !backslash),
                 _ => {
