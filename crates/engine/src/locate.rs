@@ -4,10 +4,10 @@
 //! chunk itself tells. Where records were rewritten, the chunk's part of the file is read once more, as far as the
 //! record: the bytes are gone by then, and an index of all records would cost every load memory for the sake of
 //! the one that fails. A compressed file or a pipe would have to be read from its beginning, so there only the
-//! record is told, unless it begins the chunk.
+//! record is told, unless it begins the chunk. The same holds for files in a dialect that COPY cannot be told.
 
 use crate::pipeline::Run;
-use howdah_model::plan::Encode;
+use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place};
 use howdah_target::commit::ChunkError;
 use howdah_transcode::split::{Rules, State, Tail};
@@ -31,9 +31,17 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     } else {
         let record = rules.record_of_line(&chunk.bytes, line);
         let start = record.and_then(|record| rules.record_start(&chunk.bytes, record));
+        let start = start.filter(|_| table.care != Care::Rewritten && is_untouched(chunk));
         (record, start.map(|start| origin.start_byte + start as u64))
     };
+    // Rows of a file from which records are left out are not numbered as its records are.
+    let record = record.filter(|_| !plan.job.shaping.lenient || byte.is_some());
     error.at(Place { record: record.map(|record| origin.first_record + record), byte, ..place })
+}
+
+/// What was sent is what stands in the file. A mended chunk of the very same length is taken for one, too.
+fn is_untouched(chunk: &CopyChunk) -> bool {
+    chunk.bytes.len() as u64 == chunk.origin.end_byte - chunk.origin.start_byte
 }
 
 /// Where the chunk's record of this number, counted from 0, begins. `None` if the file cannot be read there any
