@@ -32,6 +32,7 @@ def load(
     primary_key: str | Sequence[str] | None = None,
     evolve: Literal["none", "add", "widen"] = "none",
     lenient: bool = False,
+    all_tables: bool = False,
     jobs: int | Literal["auto"] = "auto",
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
@@ -79,6 +80,7 @@ def load(
         primary_key: The primary key of a new table.
         evolve: What may be done to a table that exists so that the data fits.
         lenient: Mend records that do not fit, count what was mended, and leave out what is beyond mending.
+        all_tables: Load every table that stands in a file; the second goes to `table_2`, and so on.
         jobs: Sessions that copy at once; `"auto"` finds out how many help.
         memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).

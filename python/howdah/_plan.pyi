@@ -31,6 +31,7 @@ def plan(
     primary_key: str | Sequence[str] | None = None,
     evolve: Literal["none", "add", "widen"] = "none",
     lenient: bool = False,
+    all_tables: bool = False,
     jobs: int | Literal["auto"] = "auto",
     memory: int | str | None = None,
     chunk_size: int | str | None = None,

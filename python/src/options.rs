@@ -102,6 +102,7 @@ fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
         primary_key: keywords.take::<Names>("primary_key")?.map(|names| names.0).unwrap_or_default(),
         evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
         lenient: keywords.take("lenient")?.unwrap_or(false),
+        all_tables: keywords.take("all_tables")?.unwrap_or(false),
     })
 }
 

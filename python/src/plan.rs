@@ -16,7 +16,8 @@ use pyo3::types::PyDict;
     text_signature = "(sources, table=None, *, to=None, format=None, delimiter=None, quote=None, escape=None, \
         null=None, header=None, encoding=None, force_null=None, force_not_null=None, default=None, \
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
-        names='snake', primary_key=None, evolve='none', lenient=False, jobs='auto', memory=None, \
+        names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
+        memory=None, \
         chunk_size=None, ledger='howdah', job_id=None, force=False, retry_for=None)"
 )]
 pub(crate) fn plan<'py>(

@@ -50,6 +50,7 @@ struct JobFile {
     primary_key: Vec<String>,
     evolve: Option<String>,
     lenient: Option<bool>,
+    all_tables: Option<bool>,
     jobs: Option<Number>,
     memory: Option<Number>,
     chunk_size: Option<Number>,
@@ -158,6 +159,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     }
     fill(&mut shaping.evolve, file.evolve.map(|name| word("evolve", &name)).transpose()?);
     shaping.lenient |= file.lenient.unwrap_or(false);
+    shaping.all_tables |= file.all_tables.unwrap_or(false);
     let run = &mut options.run;
     fill(&mut run.jobs, file.jobs.map(Number::into_text));
     fill(&mut run.memory, file.memory.map(Number::into_text));

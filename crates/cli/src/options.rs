@@ -155,6 +155,9 @@ pub struct ShapingOptions {
     /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
     #[arg(long)]
     pub lenient: bool,
+    /// Load every table that stands in a file, one behind the other: the second goes to `NAME_2`, and so on
+    #[arg(long)]
+    pub all_tables: bool,
 }
 
 /// How names of a header become names of columns.

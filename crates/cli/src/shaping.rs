@@ -32,7 +32,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shapi
             Some(EvolveName::Widen) => Evolve::Widen,
         },
         lenient: options.lenient,
-        all_tables: false,
+        all_tables: options.all_tables,
     };
     let needs = [
         ("--create", shaping.create == Some(true)),
@@ -40,6 +40,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shapi
         ("--primary-key", !shaping.primary_key.is_empty()),
         ("--evolve", shaping.evolve != Evolve::None),
         ("--lenient", shaping.lenient),
+        ("--all-tables", shaping.all_tables),
     ];
     match needs.iter().find(|(_, given)| *given && shaping.told.is_none()) {
         None => Ok(shaping),

@@ -92,6 +92,7 @@ async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
         by_position: job.columns.is_some(),
         recode: recode.as_deref(),
         told: job.shaping.told.as_ref(),
+        all_tables: job.shaping.all_tables,
     };
     let heads = heads.read_all(sources).await?;
     let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;

@@ -217,6 +217,30 @@ fn a_load_of_rewritten_records_is_killed_and_run_again() {
 }
 
 #[test]
+fn of_two_tables_in_a_file_the_first_is_loaded_or_all_when_asked() {
+    let files = Files::new();
+    let source = files.put(
+        "trees.csv",
+        b"tree,height\nfir,30\noak,25\nelm,20\nash,28\n\nstation,lat,lon,opened\nOslo,59.9,10.7,1990-01-02\nBergen,60.4,5.3,1991-02-03\nTurku,60.5,22.3,1992-03-04\n",
+    );
+    let database = Server::shared(15).database();
+    let done = load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("the first of several tables"), "{}", done.stderr);
+    assert_eq!(
+        database.value("SELECT string_agg(trees::text, ' ') FROM trees"),
+        "(fir,30) (oak,25) (elm,20) (ash,28)"
+    );
+    load(&database)
+        .args(["--create", "--all-tables", "--table", "all_of"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM all_of"), "4");
+    assert_eq!(shape(&database, "all_of_2"), "station text, lat numeric(3,1), lon numeric(3,1), opened date");
+    assert_eq!(database.value("SELECT count(*) FROM all_of_2"), "3");
+}
+
+#[test]
 fn plan_shows_what_was_found_and_the_first_rows_and_makes_nothing() {
     let files = Files::new();
     let source = files.put("a.csv", b"Height of trees\n\nTree;Height\nfir;30\noak;\n");

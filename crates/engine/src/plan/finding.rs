@@ -15,6 +15,9 @@ use howdah_transcode::dialect::{self, Finding, Given, Sample, WINDOW_BYTES};
 /// Plain bytes of a file that can only be read from its beginning.
 const STREAM_HEAD_BYTES: usize = 4 * WINDOW_BYTES;
 
+/// Tables looked for in one file.
+const TABLES_MAX: usize = 100;
+
 /// What was found in one file.
 pub(super) struct Found {
     pub(super) finding: Finding,
@@ -45,8 +48,62 @@ impl Windows {
 }
 
 impl Heads<'_> {
-    /// As the data shows.
-    pub(super) async fn find(&self, source: &Source, told: &Told) -> Result<Head> {
+    /// As the data shows: the first table of the file, and with `--all-tables` those behind it, too.
+    pub(super) async fn find_all(&self, source: &Source, told: &Told) -> Result<Vec<Head>> {
+        let first = self.find(source, told).await?;
+        let mut next = first.found.as_ref().and_then(|found| found.finding.plain.second_table_byte);
+        // Only plain UTF-8 can be read from the middle of a file and counted in its own bytes.
+        let countable = first.written.recode.is_none()
+            && first.found.as_ref().is_some_and(|found| found.finding.encoding.name == "UTF8");
+        if !self.all_tables || first.codec != Codec::None || !source.object.ranged() || !countable {
+            return Ok(vec![first]);
+        }
+        let mut heads = vec![first];
+        while let Some(from_byte) = next.filter(|_| heads.len() < TABLES_MAX) {
+            let (head, behind) = self.find_behind(source, told, from_byte, heads.len() + 1).await?;
+            heads.push(head);
+            next = behind;
+        }
+        Ok(heads)
+    }
+
+    /// The table that begins at this byte, and where the one behind it does.
+    async fn find_behind(
+        &self,
+        source: &Source,
+        told: &Told,
+        from_byte: u64,
+        number: usize,
+    ) -> Result<(Head, Option<u64>)> {
+        let bytes = source.object.stored_bytes().unwrap_or(0);
+        let end = bytes.min(from_byte.saturating_add(3 * WINDOW_BYTES as u64));
+        let head = read(&source.object, from_byte, end).await?;
+        let windows = Windows {
+            head,
+            middle: Vec::new(),
+            tail: Vec::new(),
+            whole: end == bytes,
+            size_bytes: Some(bytes.saturating_sub(from_byte)),
+        };
+        let found = found_in(windows, given(told)).await?;
+        let plain = found.finding.plain;
+        let written = self.written(&found.finding).await?;
+        let head = Head {
+            opened: HeadReader::new(source.object.clone()).into_opened(),
+            table: numbered(&source.table, number),
+            codec: Codec::None,
+            eol: found.finding.dialect.eol,
+            data_start_byte: from_byte + plain.start_byte,
+            data_end_byte: plain.end_byte.map(|end| from_byte + end),
+            names: (found.finding.header_rows > 0).then(|| found.finding.names.clone()),
+            written,
+            found: Some(found),
+        };
+        Ok((head, plain.second_table_byte.map(|next| from_byte + next)))
+    }
+
+    /// The first table.
+    async fn find(&self, source: &Source, told: &Told) -> Result<Head> {
         let mut reader = HeadReader::new(source.object.clone());
         let all = reader.fill(WINDOW_BYTES).await?;
         let stored = reader.stored();
@@ -58,11 +115,7 @@ impl Heads<'_> {
             let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
             Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None }
         };
-        let given = given(told);
-        let found = tokio::task::spawn_blocking(move || look(&windows, &given)).await;
-        let found = found.map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("finding the dialect failed: {error}"))
-        })??;
+        let found = found_in(windows, given(told)).await?;
         let finding = &found.finding;
         let written = self.written(finding).await?;
         Ok(Head {
@@ -94,11 +147,37 @@ impl Heads<'_> {
     }
 }
 
+/// The work of another thread: no I/O.
+async fn found_in(windows: Windows, given: Given) -> Result<Found> {
+    let found = tokio::task::spawn_blocking(move || {
+        let finding = dialect::find(&windows.sample(), &given)?;
+        let columns = Columns::sampled(&finding, &windows);
+        Ok(Found { finding, columns })
+    });
+    found
+        .await
+        .map_err(|error| Error::new(ErrorKind::Internal, format!("finding the dialect failed: {error}")))?
+}
+
+/// `stations` -> `stations_2`; a quoted name stays one.
+fn numbered(table: &str, number: usize) -> String {
+    match table.strip_suffix('"') {
+        Some(open) => format!("{open}_{number}\""),
+        None => format!("{table}_{number}"),
+    }
+}
+
 /// Reads the middle and the tail of a file whose head was read. Windows never overlap.
 async fn windows_of(object: &Object, head: Vec<u8>, whole: bool) -> Result<Windows> {
     let window = WINDOW_BYTES as u64;
     let bytes = object.stored_bytes().unwrap_or(head.len() as u64);
     if whole || bytes <= window {
+        let size_bytes = Some(head.len() as u64);
+        return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
+    }
+    if bytes <= 3 * window {
+        let rest = read(object, head.len() as u64, bytes).await?;
+        let head = [head, rest].concat();
         let size_bytes = Some(head.len() as u64);
         return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
     }
@@ -134,13 +213,6 @@ fn given(told: &Told) -> Given {
         encoding: told.encoding.clone(),
         ..Given::default()
     }
-}
-
-/// The work of a thread: no I/O.
-fn look(windows: &Windows, given: &Given) -> Result<Found> {
-    let finding = dialect::find(&windows.sample(), given)?;
-    let columns = Columns::sampled(&finding, windows);
-    Ok(Found { finding, columns })
 }
 
 impl Found {

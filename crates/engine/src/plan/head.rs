@@ -82,6 +82,8 @@ pub(super) struct Heads<'a> {
     pub(super) recode: Option<&'a str>,
     /// The rest is to be found from the data.
     pub(super) told: Option<&'a Told>,
+    /// Further tables of a file are loaded, too.
+    pub(super) all_tables: bool,
 }
 
 impl Heads<'_> {
@@ -96,14 +98,14 @@ impl Heads<'_> {
                 looked.map_err(|error| error.in_file(location))
             })
             .buffered(HEADS_AT_ONCE)
-            .try_collect()
+            .try_concat()
             .await
     }
 
-    async fn look(&self, source: &Source) -> Result<Head> {
+    async fn look(&self, source: &Source) -> Result<Vec<Head>> {
         match self.told {
-            Some(told) => self.find(source, told).await,
-            None => self.read(source).await,
+            Some(told) => self.find_all(source, told).await,
+            None => Ok(vec![self.read(source).await?]),
         }
     }
 
