@@ -165,34 +165,54 @@ pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
 }
 
 /// May COPY take these bytes of a file for text? `false` for a NUL and for a broken character: in UTF-8 any, in
-/// extended Unix codes one that an ASCII byte interrupts. Of single-byte encodings the server judges.
+/// extended Unix codes any that the server's own check refuses. Of single-byte encodings the server judges.
 pub(crate) fn is_text(encoding: Option<&str>, bytes: &[u8]) -> bool {
     if bytes.contains(&0) {
         return false;
     }
     match normalised(encoding.unwrap_or("UTF8")).as_str() {
         "utf8" | "unicode" => std::str::from_utf8(bytes).is_ok(),
-        name if name.starts_with("euc") => is_extended_unix_code(bytes),
+        "eucjp" | "eucjis2004" => consists_of(japanese_character, bytes),
+        "euctw" => consists_of(taiwanese_character, bytes),
+        name if name.starts_with("euc") => consists_of(two_byte_character, bytes),
         _ => true,
     }
 }
 
-/// Characters of more than one byte have their high bits set in all (`pg_euc_mblen` in `wchar.c`).
-fn is_extended_unix_code(mut bytes: &[u8]) -> bool {
+/// Text from end to end: each time the length of the first character, `None` if it is broken.
+fn consists_of(character: fn(&[u8]) -> Option<usize>, mut bytes: &[u8]) -> bool {
     while let Some(first) = bytes.first() {
-        let length = match first {
-            0..0x80 => 1,
-            0x8F => 3,
-            _ => 2,
-        };
-        match bytes.split_at_checked(length) {
-            Some((character, rest)) if length == 1 || character.iter().all(|byte| *byte >= 0x80) => {
-                bytes = rest;
-            }
-            _ => return false,
+        let length = if first.is_ascii() { Some(1) } else { character(bytes) };
+        match length.and_then(|length| bytes.get(length..)) {
+            Some(rest) => bytes = rest,
+            None => return false,
         }
     }
     true
+}
+
+/// `pg_euckr_verifychar` in `wchar.c`, which is `pg_euccn_verifychar` too.
+fn two_byte_character(bytes: &[u8]) -> Option<usize> {
+    matches!(bytes, [0xA1..=0xFE, 0xA1..=0xFE, ..]).then_some(2)
+}
+
+/// `pg_eucjp_verifychar`, also for EUC_JIS_2004.
+fn japanese_character(bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [0x8E, 0xA1..=0xDF, ..] => Some(2),
+        [0x8F, 0xA1..=0xFE, 0xA1..=0xFE, ..] => Some(3),
+        _ => two_byte_character(bytes),
+    }
+}
+
+/// `pg_euctw_verifychar`, which looks no further at the first of two bytes.
+fn taiwanese_character(bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [0x8E, 0xA1..=0xA7, 0xA1..=0xFE, 0xA1..=0xFE, ..] => Some(4),
+        [0x8E | 0x8F, ..] => None,
+        [0x80..=0xFF, 0xA1..=0xFE, ..] => Some(2),
+        _ => None,
+    }
 }
 
 /// As PostgreSQL compares names of encodings.
@@ -366,6 +386,30 @@ mod tests {
         assert!(is_text(None, "é漢🐘".as_bytes()) && !is_text(Some("UTF8"), b"\xf0\x9f\"\x90\x98\""));
         assert!(is_text(Some("EUC_JP"), b"a\xA4\xA2\x8F\xB0\xA1") && !is_text(Some("euc-jp"), b"\xA4\"\xA2"));
         assert!(is_text(Some("LATIN1"), b"\xE9\"") && !is_text(Some("LATIN1"), b"\0"));
+    }
+
+    #[test]
+    fn characters_that_the_server_refuses_are_no_text() {
+        let good: [(&str, &[u8]); 5] = [
+            ("EUC_JP", b"\xA1\xFE\x8E\xDF\x8F\xA1\xFEa"),
+            ("EUC_JIS_2004", b"\x8E\xA1"),
+            ("EUC_KR", b"\xB0\xA1"),
+            ("EUC_CN", b"\xB0\xA1"),
+            ("EUC_TW", b"\xC4\xE3\x8E\xA2\xA1\xA1"),
+        ];
+        assert!(good.iter().all(|(encoding, bytes)| is_text(Some(encoding), bytes)));
+        let bad: [(&str, &[u8]); 9] = [
+            ("EUC_JP", b"\xFF\xFE"),
+            ("EUC_JP", b"\xFE\xFF"),
+            ("EUC_JP", b"\x8E\xE0"),
+            ("EUC_JP", b"\x8F\xA1"),
+            ("EUC_JP", b"\xA0\xA1"),
+            ("EUC_KR", b"\x8E\xA1"),
+            ("EUC_CN", b"\xA1"),
+            ("EUC_TW", b"\x8E\xA8\xA1\xA1"),
+            ("EUC_TW", b"\x8F\xA1\xA1"),
+        ];
+        assert!(bad.iter().all(|(encoding, bytes)| !is_text(Some(encoding), bytes)));
     }
 
     #[test]
