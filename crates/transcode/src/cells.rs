@@ -102,9 +102,9 @@ impl Record {
         self.cells.iter().map(|cell| &self.text[cell.value.clone()])
     }
 
-    /// Every field is empty or blank: a blank line, or one of delimiters alone.
+    /// Every field is empty or blank: a blank line, one of delimiters alone, or NUL bytes that fill up a file.
     pub fn is_blank(&self) -> bool {
-        self.values().all(|value| value.trim_ascii().is_empty())
+        self.values().all(|value| value.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()))
     }
 
     /// The bytes of all values.
@@ -116,6 +116,12 @@ impl Record {
     pub(crate) fn truncate(&mut self, width: usize) {
         self.cells.truncate(width);
         self.text.truncate(self.cells.last().map_or(0, |cell| cell.value.end));
+    }
+
+    /// Drops the fields that are marked.
+    pub(crate) fn remove(&mut self, marked: &[bool]) {
+        let mut marks = marked.iter();
+        self.cells.retain(|_| marks.next() != Some(&true));
     }
 
     /// Puts other values in the place of those that there are.

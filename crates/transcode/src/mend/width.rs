@@ -1,8 +1,9 @@
 //! Rows with too few or too many fields, each as its own bytes say.
 //!
-//! Fields missing at the end become NULL; surplus ones are dropped if they are empty. A surplus field with a
-//! value means that a delimiter somewhere in the record is a datum, and nothing says which: such a record
-//! is beyond mending.
+//! Fields missing at the end become NULL. Surplus ones are dropped if they are empty: those at the end, or else
+//! all empty ones of the record, if without them it has the width. Where more are empty than are surplus, nothing
+//! says which; a record too wide in values has a delimiter somewhere that is a datum, and nothing says which
+//! either: such records are beyond mending.
 
 use crate::cells::Record;
 use howdah_model::Mend;
@@ -14,13 +15,28 @@ pub(super) enum Fitted {
     Row(Option<Mend>),
     /// Nothing stands in it.
     Blank,
-    /// A surplus field has a value.
+    /// Which field is surplus cannot be told, or it has a value.
     Beyond,
 }
 
 /// Is the record short, or surplus only in empty fields?
 pub(super) fn can_fit(record: &Record, width: usize) -> bool {
+    is_empty_behind(record, width) || is_full_without_empty(record, width)
+}
+
+/// All surplus fields at the end are empty.
+fn is_empty_behind(record: &Record, width: usize) -> bool {
     record.values().skip(width).all(|value| value.trim_ascii().is_empty())
+}
+
+/// Without all its empty fields the record has the width, so that these are the surplus ones.
+fn is_full_without_empty(record: &Record, width: usize) -> bool {
+    (0..record.len()).filter(|&no| !is_gap(record, no)).count() == width
+}
+
+/// Nothing stands between two delimiters. Quotes around nothing are a value.
+fn is_gap(record: &Record, no: usize) -> bool {
+    !record.quoted(no) && record.value(no).trim_ascii().is_empty()
 }
 
 /// Makes the record `width` fields wide at most.
@@ -34,10 +50,14 @@ pub(super) fn fit(record: &mut Record, width: usize) -> Fitted {
     if record.len() < width {
         return Fitted::Row(Some(Mend::ShortRow));
     }
-    if !can_fit(record, width) {
+    if is_empty_behind(record, width) {
+        record.truncate(width);
+    } else if is_full_without_empty(record, width) {
+        let gaps: Vec<bool> = (0..record.len()).map(|no| is_gap(record, no)).collect();
+        record.remove(&gaps);
+    } else {
         return Fitted::Beyond;
     }
-    record.truncate(width);
     Fitted::Row(Some(Mend::SurplusEmpty))
 }
 
@@ -59,8 +79,13 @@ mod tests {
         assert_eq!(fitted("a\n", 2), (Fitted::Row(Some(Mend::ShortRow)), 1));
         assert_eq!(fitted("a,,\" \",\t\n", 2), (Fitted::Row(Some(Mend::SurplusEmpty)), 2));
         assert_eq!(fitted("a,b,,c\n", 2), (Fitted::Beyond, 4));
+        assert_eq!(fitted("a, ,b,,c\n", 3), (Fitted::Row(Some(Mend::SurplusEmpty)), 3));
+        assert_eq!(fitted(",a,,b\n", 3), (Fitted::Beyond, 4));
+        assert_eq!(fitted("a,\"\",b\n", 2), (Fitted::Beyond, 3));
+        assert_eq!(fitted(",a,b,\n", 3), (Fitted::Row(Some(Mend::SurplusEmpty)), 3));
         assert_eq!(fitted("\n", 2), (Fitted::Blank, 1));
         assert_eq!(fitted(" ,,\n", 2), (Fitted::Blank, 3));
+        assert_eq!(fitted("\0\0", 2), (Fitted::Blank, 1));
         assert_eq!(fitted(",\n", 2), (Fitted::Row(None), 2));
     }
 }
