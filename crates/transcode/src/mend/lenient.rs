@@ -182,7 +182,10 @@ impl Lenient {
     ) -> (usize, Option<Mended>) {
         let length = match as_cut {
             Some(length) => length,
-            None => match self.search(ahead, Reach::Line).first(record) {
+            None => match [Reach::Whole, Reach::Line]
+                .into_iter()
+                .find_map(|reach| self.search(ahead, reach).first(record))
+            {
                 Some(length) => length,
                 None => return (ahead.line_bytes, Some(Mended::Beyond)),
             },
@@ -236,7 +239,7 @@ impl Lenient {
 
     fn stray(&self, best: &mut Option<Choice>, ahead: &Ahead, reach: Reach) {
         // These find what the nearer ones miss.
-        let is_later = !matches!(reach, Reach::Line | Reach::Lines);
+        let is_later = !matches!(reach, Reach::Whole | Reach::Lines);
         if is_later && best.as_ref().is_some_and(|best| best.mend == Mend::StrayQuote) {
             return;
         }
@@ -305,7 +308,8 @@ impl Lenient {
         let others = others.filter(|other| memchr::memmem::find(row, &other.mark).is_some());
         ways.extend(others.map(Way::Other));
         if ahead.flaw.is_some() || ahead.strict.is_some_and(|length| length > ahead.line_bytes) {
-            ways.extend([Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote].map(Way::Stray));
+            let in_line = [Reach::Whole, Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote];
+            ways.extend(in_line.map(Way::Stray));
         }
         if ahead.has_quote_flaw() {
             ways.push(Way::Stray(Reach::Lines));

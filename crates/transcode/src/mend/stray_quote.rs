@@ -27,6 +27,10 @@ const LINES_BYTES: usize = 16 << 10;
 /// How far the search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
+    /// A field ends in the line it begins in, at the nearest quote that may close it, or the nearest one that
+    /// looks escaped and has a delimiter behind it. A quote is a datum only where no other stands in its field:
+    /// the reading that takes no pair of quotes apart.
+    Whole,
     /// A field ends in the line it begins in, at the nearest quote that may close it.
     Line,
     /// There, or, its closing quote being lost, before the delimiter of the next quoted field, or with the line
@@ -58,6 +62,10 @@ pub(super) struct Search<'a> {
 enum Way {
     /// Up to the first closing quote at or behind `from`; without any, the quote is a datum.
     Closing { from: usize, tried: usize },
+    /// Up to the first quote that has a delimiter behind it, escaped or not.
+    AnyQuote,
+    /// The quote is a datum.
+    Datum,
     /// Up to where its closing quote must have been.
     Lost,
 }
@@ -77,7 +85,7 @@ impl Reach {
     /// How many closing quotes of one field are tried.
     fn closings_max(self) -> usize {
         match self {
-            Reach::Line | Reach::LostQuote => 1,
+            Reach::Whole | Reach::Line | Reach::LostQuote => 1,
             Reach::LineFar | Reach::LineAnyQuote | Reach::Lines => CLOSINGS_MAX,
         }
     }
@@ -142,24 +150,65 @@ impl Search<'_> {
     /// closing quote is taken from `work_left`.
     fn field(&self, at: usize, way: Way, record: &mut Record, work_left: &mut usize) -> (End, Option<Way>) {
         let plain = |record: &mut Record| self.cells.plain_field(self.bytes, at, self.at_end, record);
+        if self.reach == Reach::Whole {
+            return self.whole_field(at, way, record, work_left);
+        }
         let Some(opening) = self.cells.opening(self.bytes, at) else { return (plain(record), None) };
         let until = match way {
             Way::Lost => return (self.lost(opening, record), None),
-            Way::Closing { tried, .. } if tried == self.reach.closings_max() => None,
-            Way::Closing { from, .. } => self.closing(from.max(opening + 1), work_left),
+            Way::Closing { from, tried } if tried < self.reach.closings_max() => {
+                let any = self.reach == Reach::LineAnyQuote;
+                self.closing(from.max(opening + 1), any, work_left)
+            }
+            _ => None,
         };
         match (until, way) {
             (Some(closing), Way::Closing { tried, .. }) => {
-                self.cells.push_between(self.bytes, opening, closing, record);
-                let end = self.cells.end_of_field(self.bytes, closing + 1, self.at_end);
+                let end = self.closed(opening, closing, record);
                 (end, Some(Way::Closing { from: closing + 1, tried: tried + 1 }))
             }
             _ => (plain(record), (self.reach == Reach::LostQuote).then_some(Way::Lost)),
         }
     }
 
-    /// The first quote at or behind `from`, which stands inside quotes, that may close them.
-    fn closing(&self, from: usize, work_left: &mut usize) -> Option<usize> {
+    /// As [`Search::field`], for [`Reach::Whole`].
+    fn whole_field(
+        &self,
+        at: usize,
+        way: Way,
+        record: &mut Record,
+        work_left: &mut usize,
+    ) -> (End, Option<Way>) {
+        let opening = self.cells.opening(self.bytes, at);
+        let (closing, other) = match (opening, way) {
+            (None, _) | (_, Way::Datum | Way::Lost) => (None, None),
+            (Some(opening), Way::Closing { .. }) => {
+                (self.closing(opening + 1, false, work_left), Some(Way::AnyQuote))
+            }
+            (Some(opening), Way::AnyQuote) => (self.closing(opening + 1, true, work_left), Some(Way::Datum)),
+        };
+        if let Some((opening, closing)) = opening.zip(closing) {
+            return (self.closed(opening, closing, record), other);
+        }
+        if other.is_some() {
+            return (End::More, other);
+        }
+        let end = self.cells.plain_field(self.bytes, at, self.at_end, record);
+        let (End::Field(next) | End::Record(next)) = end else { return (End::More, None) };
+        let written = self.bytes.get(..next).unwrap_or(self.bytes);
+        let is_whole = self.cells.next_quote(written, opening.map_or(at, |opening| opening + 1)).is_none();
+        (if is_whole { end } else { End::More }, None)
+    }
+
+    /// Appends the field between these quotes.
+    fn closed(&self, opening: usize, closing: usize, record: &mut Record) -> End {
+        self.cells.push_between(self.bytes, opening, closing, record);
+        self.cells.end_of_field(self.bytes, closing + 1, self.at_end)
+    }
+
+    /// The first quote at or behind `from`, which stands inside quotes, that may close them; with `any` also if
+    /// it is escaped.
+    fn closing(&self, from: usize, any: bool, work_left: &mut usize) -> Option<usize> {
         let limit = match self.reach {
             Reach::Lines => self.bytes.len().min(self.line_bytes.saturating_add(LINES_BYTES)),
             _ => self.line_bytes,
@@ -170,7 +219,7 @@ impl Search<'_> {
             at = self.cells.next_special(self.bytes.get(..limit)?, at)?;
             *work_left = work_left.saturating_sub(at - before);
             let escapes = self.cells.escapes(self.bytes, at);
-            let quote = at + usize::from(escapes && self.reach == Reach::LineAnyQuote);
+            let quote = at + usize::from(escapes && any);
             let may_close = self.cells.is_quote(self.bytes, quote) && (!escapes || quote > at);
             if may_close && self.cells.closes(self.bytes, quote, self.at_end) {
                 return Some(quote);
@@ -230,6 +279,17 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_more_beside_the_closing_one_is_a_datum() {
+        let whole = |width, text| read(&Dialect::csv(), Reach::Whole, width, text).unwrap_or_default().0;
+        assert_eq!(whole(2, "\"a\",\"zinc\"\"\n\"b\",\"c\"\n"), ["a", "zinc\""]);
+        assert_eq!(whole(2, "\"a\",\"\"zinc\"\n"), ["a", "\"zinc"]);
+        assert_eq!(whole(3, "\"a\",\"(F,OH)\"\",\"8\"\n"), ["a", "(F,OH)\"", "8"]);
+        assert_eq!(whole(2, "1,\"the \"old\"\"\n"), ["1", "the \"old\""]);
+        assert_eq!(whole(3, "\"a,\"b\",\"c,d\"\n"), ["\"a", "b", "c,d"]);
+        assert_eq!(whole(2, "1,5\" pipe\n"), [""; 0]);
+    }
+
+    #[test]
     fn a_lost_closing_quote_is_at_the_delimiter_or_the_end_of_the_line() {
         assert_eq!(line(3, "1,\"b,c\n2,d,e\n"), ["1", "\"b", "c"]);
         assert_eq!(line(2, "1,\"b,c\n2,d\n"), [""; 0]);
@@ -259,7 +319,9 @@ mod tests {
     #[test]
     fn the_search_is_bounded() {
         let text = "\"\",".repeat(20_000);
-        for reach in [Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote, Reach::Lines] {
+        for reach in
+            [Reach::Whole, Reach::Line, Reach::LostQuote, Reach::LineFar, Reach::LineAnyQuote, Reach::Lines]
+        {
             assert_eq!(read(&Dialect::csv(), reach, 7, &text), None, "{reach:?}");
         }
     }
