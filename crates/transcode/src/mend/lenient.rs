@@ -8,7 +8,7 @@
 use super::other_line_ending::{self, ends_otherwise};
 use super::stray_quote::{Reach, Search};
 use super::width::{self, Fitted};
-use super::{broken_bytes, other_delimiter, other_quotes};
+use super::{broken_bytes, neighbours, other_delimiter, other_quotes};
 use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Eol, Escape, Mend, Result};
 
@@ -190,7 +190,9 @@ impl Lenient {
                 None => return (ahead.line_bytes, Some(Mended::Beyond)),
             },
         };
-        match width::fit(record, self.width) {
+        let behind = ahead.bytes.get(length..).unwrap_or_default();
+        let agrees = |record: &Record| neighbours::agree(&self.strict, record, behind, ahead.at_end);
+        match width::fit(record, self.width, agrees) {
             Fitted::Row(mend) => {
                 mends.extend(ahead.has_quote_flaw().then_some(Mend::StrayQuote));
                 mends.extend(mend);

@@ -12,7 +12,8 @@
 //!    looks for the reading that keeps it and the records behind it whole:
 //!    - `other_line_ending`, `other_quotes`, `other_delimiter`: the row is in another style than the file;
 //!    - `stray_quote`: quotes that open or close nothing are data;
-//!    - `width`: fields are missing or surplus, whichever way the row is read;
+//!    - `width`: fields are missing or surplus, whichever way the row is read; `neighbours` says whether values then
+//!      stand in their columns;
 //!    - `broken_bytes`: NUL and what is no character;
 //! 4. `line` writes the fields that the table has, through their readings.
 //!
@@ -29,6 +30,7 @@ mod chunk;
 mod counts;
 mod lenient;
 mod line;
+mod neighbours;
 mod other_delimiter;
 mod other_line_ending;
 pub(crate) mod other_quotes;

@@ -1,9 +1,10 @@
-//! Rows with too few or too many fields, each as its own bytes say.
+//! Rows with too few or too many fields.
 //!
 //! Fields missing at the end become NULL. Surplus ones are dropped if they are empty: those at the end, or else
-//! all empty ones of the record, if without them it has the width. Where more are empty than are surplus, nothing
-//! says which; a record too wide in values has a delimiter somewhere that is a datum, and nothing says which
-//! either: such records are beyond mending.
+//! all empty ones of the record, if without them it has the width and its values are such as stand in the same
+//! columns of the records behind it. Where more are empty than are surplus, nothing says which; a record too wide
+//! in values has a delimiter somewhere that is a datum, and nothing says which either: such records are beyond
+//! mending.
 
 use crate::cells::Record;
 use howdah_model::Mend;
@@ -39,8 +40,9 @@ fn is_gap(record: &Record, no: usize) -> bool {
     !record.quoted(no) && record.value(no).trim_ascii().is_empty()
 }
 
-/// Makes the record `width` fields wide at most.
-pub(super) fn fit(record: &mut Record, width: usize) -> Fitted {
+/// Makes the record `width` fields wide at most. `agrees` says whether one that lost fields inside is such as the
+/// records beside it.
+pub(super) fn fit(record: &mut Record, width: usize, agrees: impl FnOnce(&Record) -> bool) -> Fitted {
     if record.len() == width {
         return Fitted::Row(None);
     }
@@ -55,6 +57,9 @@ pub(super) fn fit(record: &mut Record, width: usize) -> Fitted {
     } else if is_full_without_empty(record, width) {
         let gaps: Vec<bool> = (0..record.len()).map(|no| is_gap(record, no)).collect();
         record.remove(&gaps);
+        if !agrees(record) {
+            return Fitted::Beyond;
+        }
     } else {
         return Fitted::Beyond;
     }
@@ -70,7 +75,7 @@ mod tests {
     fn fitted(line: &str, width: usize) -> (Fitted, usize) {
         let mut record = Record::default();
         Cells::new(&Dialect::csv()).unwrap().read(line.as_bytes(), true, &mut record);
-        (fit(&mut record, width), record.len())
+        (fit(&mut record, width, |record| record.value(0) != b"z"), record.len())
     }
 
     #[test]
@@ -80,6 +85,7 @@ mod tests {
         assert_eq!(fitted("a,,\" \",\t\n", 2), (Fitted::Row(Some(Mend::SurplusEmpty)), 2));
         assert_eq!(fitted("a,b,,c\n", 2), (Fitted::Beyond, 4));
         assert_eq!(fitted("a, ,b,,c\n", 3), (Fitted::Row(Some(Mend::SurplusEmpty)), 3));
+        assert_eq!(fitted("z, ,b,,c\n", 3), (Fitted::Beyond, 3));
         assert_eq!(fitted(",a,,b\n", 3), (Fitted::Beyond, 4));
         assert_eq!(fitted("a,\"\",b\n", 2), (Fitted::Beyond, 3));
         assert_eq!(fitted(",a,b,\n", 3), (Fitted::Row(Some(Mend::SurplusEmpty)), 3));
