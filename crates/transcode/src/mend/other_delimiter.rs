@@ -18,7 +18,8 @@ pub(super) fn dialects(dialect: &Dialect, width: usize) -> Vec<Dialect> {
     let spaced = format!("{} ", dialect.delimiter);
     let spaced = if dialect.delimiter.trim().is_empty() { None } else { Some(spaced.as_str()) };
     let others = spaced.into_iter().chain(DELIMITERS).chain(weak.iter().copied());
-    let others = others.filter(|&other| other != dialect.delimiter && width > 1);
+    // Where the file's own is one of these repeated, a row in it would fall into fields and gaps.
+    let others = others.filter(|&other| width > 1 && !dialect.delimiter.replace(other, "").is_empty());
     let with =
         |other: &str| Dialect { delimiter: other.to_owned(), repeats: false, eol: None, ..dialect.clone() };
     others.map(with).collect()
@@ -41,5 +42,7 @@ mod tests {
         assert_eq!(found(2), [", ", ";", "\t", "|", "^", "~", "\u{1f}"]);
         assert_eq!(found(3)[7..], [":", " "]);
         assert!(found(1).is_empty());
+        let bars = Dialect { delimiter: "||".to_owned(), ..Dialect::csv() };
+        assert!(dialects(&bars, 2).iter().all(|other| other.delimiter != "|"));
     }
 }
