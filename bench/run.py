@@ -29,6 +29,7 @@ WORKLOADS = (
     "principals_plain",
     "seven_files_s3",
     "typed",
+    "found",
     "split_only",
     "memory",
     "startup",
