@@ -65,7 +65,8 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         };
         return Ok(sure("UTF8", 0, evidence));
     }
-    if characters > broken.saturating_mul(4) {
+    // Two characters of UTF-8 by chance are rare in any other encoding: `Ã¼` is no text.
+    if characters >= broken.saturating_mul(2) {
         let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} are broken");
         return Ok(sure("UTF8", 0, evidence));
     }
@@ -257,6 +258,11 @@ mod tests {
         let mut bytes = "id,name\n1,zoë\n2,für\n3,ça\n4,né\n5,où\n".as_bytes().to_vec();
         bytes.extend(b"6,\xff\n");
         assert_eq!(name(&bytes), "UTF8");
+    }
+
+    #[test]
+    fn two_good_characters_outweigh_a_broken_one() {
+        assert_eq!(name(b"no\tlieu\n1\tZ\xc3\xbcrich\n2\tGen\xc3\xa8ve\n3\tFribourg \x82 Est\n"), "UTF8");
     }
 
     #[test]
