@@ -201,7 +201,7 @@ fn quotes(
     }
     let escaped: Vec<u8> = std::iter::once(b'\\').chain(delimiter.bytes()).collect();
     let free = given.quote.is_none_or(|quote| quote.is_none()) && given.escape.is_none();
-    if free && !delimiter.is_empty() && holds(&escaped) {
+    if free && !delimiter.is_empty() && holds(&escaped) && backslashes_escape(windows, delimiter) {
         all.push((None, Escape::Backslash, 1.0));
     }
     all
@@ -230,6 +230,27 @@ impl Contents {
         contents.long = long_delimiters(windows);
         contents
     }
+}
+
+/// Backslashes stand before what needs one (delimiters, line endings, backslashes) more often than before letters
+/// that mean nothing behind one: not as in paths.
+fn backslashes_escape(windows: &[Window], delimiter: &str) -> bool {
+    let (mut needed, mut foreign) = (0usize, 0usize);
+    for window in windows {
+        let text = &window.text[window.from..];
+        let mut at = 0;
+        while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+            let behind = &text[at + found + 1..];
+            match behind.first() {
+                Some(b'\\' | b'\n' | b'\r' | b'"' | b'\'') => needed += 1,
+                _ if behind.starts_with(delimiter.as_bytes()) => needed += 1,
+                Some(b'N' | b'b' | b'f' | b'n' | b'r' | b't' | b'v') => {}
+                _ => foreign += 1,
+            }
+            at += found + 2;
+        }
+    }
+    needed > foreign
 }
 
 /// A quote stands where a field may begin: behind something that is neither a letter nor a digit, and
