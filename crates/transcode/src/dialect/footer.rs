@@ -165,7 +165,10 @@ impl Footer<'_, '_> {
     fn is_record_otherwise(&self, no: usize) -> bool {
         let classes = self.profile.classes();
         let enough = classes.iter().flatten().count().max(1);
-        let fits = |kinds: &[Kind]| agreement(kinds, &classes).0 * 2 >= enough;
+        let fits = |kinds: &[Kind]| {
+            let (same, text) = agreement(kinds, &classes);
+            same * 2 >= enough && text == 0
+        };
         header::cut_otherwise(self.lines, no, self.profile.width(), self.reader, self.window, fits).is_some()
     }
 
