@@ -35,7 +35,7 @@ use howdah_model::{Dialect, Eol, Escape, Result};
 use nulls::Spellings;
 use regions::{Cut, Regions};
 use rows::Reader;
-use windows::Windows;
+use windows::{Window, Windows};
 
 /// How much to read at the head, in the middle and at the tail of a file. A file of up to three times as much
 /// is better given whole. Of so much [`find`] takes 6 to 18 ms of CPU for real files (flights, weather, TPC-H,
@@ -172,13 +172,24 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     };
     // What is given must make a dialect, whatever the data.
     Reader::new(&finding.dialect)?;
-    if windows.all().all(|window| window.text.trim_ascii().is_empty()) {
+    if windows.all().all(holds_nothing) {
         finding.place_nothing(&windows);
         return Ok(finding);
     }
     finding.find_dialect(&windows, given);
     finding.find_table(&windows, given)?;
     Ok(finding)
+}
+
+/// Blanks, fields without anything in them and remarks alone.
+fn holds_nothing(window: &Window) -> bool {
+    let is_empty = |byte: &u8| matches!(byte, b',' | b';' | b'|' | b'"' | b' ' | b'\t');
+    let mut lines = window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.all(|line| {
+        // A sign without a blank behind it may be a value: `#1`.
+        let remark = table::mark(line).is_some_and(|mark| matches!(line.get(mark.len()), None | Some(b' ')));
+        remark || line.iter().all(is_empty)
+    })
 }
 
 /// The dialect of RFC 4180 but for what is given.
@@ -320,7 +331,8 @@ impl Finding {
             (self.plain.second_table_byte, self.utf8.second_table_byte) = (Some(plain), Some(utf8));
         }
         if let Some((no, window)) = regions.tail_end.zip(windows.tail.as_ref()) {
-            let end = cut.tail.lines.get(no).and_then(|line| window.plain_byte(line.start));
+            let start = cut.tail.lines.get(no).map_or(window.text.len(), |line| line.start);
+            let end = window.plain_byte(start);
             self.plain.end_byte = end;
             self.utf8.end_byte = end.filter(|_| is_utf8);
         }

@@ -108,12 +108,13 @@ pub(super) fn find(cut: &Cut, windows: &Windows, reader: &mut Reader, given_head
         let profile = cut.profile(width, data, Some(end));
         let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head);
         regions.footer_lines = end - found;
-        regions.end = (found < cut.head.len()).then_some(found);
+        let cut_off = found < cut.head.len() || windows.head.padded;
+        regions.end = cut_off.then_some(found);
     } else if let Some(window) = windows.tail.as_ref() {
         let profile = cut.profile(width, data, None);
         let found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window);
         regions.footer_lines = cut.tail.len() - found;
-        regions.tail_end = (found < cut.tail.len()).then_some(found);
+        regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
     regions
 }

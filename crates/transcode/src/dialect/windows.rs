@@ -14,6 +14,8 @@ pub(super) struct Window<'a> {
     pub(super) from: usize,
     /// The file ends with this window.
     pub(super) at_end: bool,
+    /// Behind the text stood lines of NULs or Ctrl-Z alone, with which the file was filled up.
+    pub(super) padded: bool,
     raw: &'a [u8],
     /// The offset in the file of `raw`, if known.
     raw_start: Option<u64>,
@@ -67,7 +69,17 @@ impl<'a> Window<'a> {
             },
             None => Cow::Borrowed(raw),
         };
-        Window { text, from: 0, at_end, raw, raw_start: start.map(|start| start + shift as u64), decoder }
+        let end = if at_end { filled_up(&text) } else { None };
+        let text = match (end, text) {
+            (None, text) => text,
+            (Some(end), Cow::Borrowed(text)) => Cow::Borrowed(&text[..end]),
+            (Some(end), Cow::Owned(mut text)) => {
+                text.truncate(end);
+                Cow::Owned(text)
+            }
+        };
+        let raw_start = start.map(|start| start + shift as u64);
+        Window { text, from: 0, at_end, padded: end.is_some(), raw, raw_start, decoder }
     }
 
     /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
@@ -76,6 +88,7 @@ impl<'a> Window<'a> {
             text: Cow::Borrowed(&self.text[from..to]),
             from: self.from.saturating_sub(from),
             at_end: self.at_end && to == self.text.len(),
+            padded: false,
             raw: &[],
             raw_start: None,
             decoder: None,
@@ -111,6 +124,16 @@ impl<'a> Window<'a> {
         }
         self.raw.len()
     }
+}
+
+/// Where the data ends in a file that was filled up with NULs, or ended with Ctrl-Z as DOS did, on lines of their own.
+fn filled_up(text: &[u8]) -> Option<usize> {
+    let is_filling = |byte: &u8| matches!(byte, 0 | 0x1A);
+    let data = text.iter().rposition(|byte| !is_filling(byte) && !matches!(byte, b'\n' | b'\r'));
+    let behind = data.map_or(0, |last| last + 1);
+    let first = behind + text[behind..].iter().position(is_filling)?;
+    // What follows a record directly may be its last field's.
+    (behind == 0 || first > behind).then_some(first)
 }
 
 /// How many bytes to leave out so that units of two bytes begin at the border of a window.
