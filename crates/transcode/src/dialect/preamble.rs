@@ -35,7 +35,7 @@ fn usual_filled(lines: &Lines, width: usize) -> usize {
 impl Shape<'_> {
     fn begins_table(&self, no: usize) -> bool {
         let line = &self.lines.lines[no];
-        if line.is_blank() || (line.marked && (!self.is_full(no) || self.width == 1)) {
+        if line.is_blank() || (line.marked && self.is_comment(no)) {
             return false;
         }
         if self.is_full(no) {
@@ -48,6 +48,18 @@ impl Shape<'_> {
             line.width.abs_diff(self.width) <= self.width.div_ceil(4) && line.filled * 5 >= self.width * 3;
         // Names may be more than the fields of most records, titles hardly ever.
         near || (line.width > self.width && self.is_names(no))
+    }
+
+    /// A marked line is the header (`#id,name`) only right above the first record.
+    fn is_comment(&self, no: usize) -> bool {
+        let (lines, below) = (&self.lines.lines, no + 1);
+        let typed = self.classes.iter().flatten().count() > 0;
+        let above_header =
+            || typed && self.is_names(below) && below + 1 < lines.len() && !self.is_names(below + 1);
+        !self.is_full(no)
+            || self.width == 1
+            || lines[no].remark
+            || lines.get(below).is_some_and(|line| line.marked || line.is_blank() || above_header())
     }
 
     /// It has the table's width, and is not a title that was padded to it.

@@ -171,7 +171,7 @@ impl Regions {
     /// A header that another delimiter cuts stands above the first record.
     fn find_other_header(&mut self, cut: &Cut, windows: &Windows, reader: &Reader, given: Option<bool>) {
         let Some(above) = self.start.checked_sub(1) else { return };
-        let wanted = self.header_lines == 0 && given != Some(false);
+        let wanted = self.header_lines == 0 && given != Some(false) && !cut.head.lines[above].marked;
         if wanted && header::otherwise(&cut.head, above, self.width, reader, &windows.head).is_some() {
             (self.start, self.header_lines) = (above, 1);
         }

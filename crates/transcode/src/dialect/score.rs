@@ -10,6 +10,7 @@
 
 use super::cell_types::{KINDS, Kind, kind};
 use super::rows::Reader;
+use super::table::mark;
 use super::windows::Window;
 use howdah_model::Dialect;
 use std::collections::BTreeMap;
@@ -108,13 +109,13 @@ struct Lines {
     comments: bool,
 }
 
-/// Fewer than half of the lines begin with `#`.
+/// Fewer than half of the lines begin with a sign of comments.
 fn few_are_marked(windows: &[Window]) -> bool {
     let (mut lines, mut marked) = (0usize, 0usize);
     for window in windows {
         for line in window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r')) {
             lines += usize::from(!line.is_empty());
-            marked += usize::from(line.first() == Some(&b'#'));
+            marked += usize::from(mark(line).is_some());
         }
     }
     marked * 2 < lines
@@ -122,7 +123,7 @@ fn few_are_marked(windows: &[Window]) -> bool {
 
 /// Scores a dialect; `None` if there is no such dialect.
 ///
-/// Lines that begin with `#` are left out unless most do: they are comments, whatever the dialect.
+/// Lines that begin with `#`, `//` or `%` are left out unless most do: they are comments, whatever the dialect.
 pub(super) fn score(dialect: &Dialect, windows: &[Window]) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
     let mut lines = Lines { comments: few_are_marked(windows), ..Lines::default() };
@@ -138,7 +139,7 @@ impl Lines {
         while let Some(row) = reader.next(window, at) {
             let bytes = &window.text[at..at + row.length];
             at += row.length;
-            if self.comments && bytes[0] == b'#' {
+            if self.comments && mark(bytes).is_some() {
                 continue;
             }
             if row.broken {

@@ -18,6 +18,8 @@ pub(super) struct Line {
     pub(super) left: bool,
     /// It begins with a sign of comments.
     pub(super) marked: bool,
+    /// It begins with such a sign, and what follows is prose rather than names.
+    pub(super) remark: bool,
     /// It was read against the dialect.
     pub(super) broken: bool,
     /// A quote is not where the dialect has quotes.
@@ -57,6 +59,7 @@ impl Lines {
                 filled,
                 left: kinds.iter().take(filled).all(|kind| *kind != Kind::Empty),
                 marked: mark(bytes).is_some(),
+                remark: is_remark(bytes, kinds.len()),
                 broken: row.broken,
                 flawed: row.broken || row.flaw.is_some(),
                 ruled: is_ruled(bytes),
@@ -93,7 +96,15 @@ fn is_ruled(line: &[u8]) -> bool {
 
 /// The sign of comments that a line begins with.
 pub(super) fn mark(line: &[u8]) -> Option<&'static str> {
-    ["#", "//"].into_iter().find(|mark| line.starts_with(mark.as_bytes()))
+    ["#", "//", "%"].into_iter().find(|mark| line.starts_with(mark.as_bytes()))
+}
+
+/// A comment in words: a colon or a full stop before a blank, or more blanks than names have.
+fn is_remark(line: &[u8], width: usize) -> bool {
+    let line = line.trim_ascii_end();
+    let holds = |what: &[u8]| memchr::memmem::find(line, what).is_some();
+    let blanks = line.iter().filter(|byte| **byte == b' ').count();
+    mark(line).is_some() && (holds(b": ") || holds(b". ") || line.ends_with(b".") || blanks > width * 2)
 }
 
 /// The width that most lines have, the greater of equals; at least 1.
