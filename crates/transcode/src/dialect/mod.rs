@@ -9,6 +9,7 @@
 //! den Burg, Nazábal and Sutton, 2019); what the score leaves open settled by rules; the table's place in
 //! the file; NULL spellings. `docs/decisions/2026-11-21-dialect.md` has the reasons.
 
+mod blocks;
 mod candidates;
 mod cell_types;
 mod describe;
@@ -176,8 +177,8 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         finding.place_nothing(&windows);
         return Ok(finding);
     }
-    finding.find_dialect(&windows, given);
-    finding.find_table(&windows, given)?;
+    let width = finding.find_dialect(&windows, given);
+    finding.find_table(&windows, given, width)?;
     Ok(finding)
 }
 
@@ -213,14 +214,20 @@ impl Finding {
         self.evidence.push("the file holds no records".to_owned());
     }
 
-    fn find_dialect(&mut self, windows: &Windows, given: &Given) {
+    /// Finds the dialect; the width of its records, where those of the first of several tables have spoken alone.
+    fn find_dialect(&mut self, windows: &Windows, given: &Given) -> Option<usize> {
         let endings = Endings::of_text(windows.all());
         let eol = given.eol.or(endings.only());
         let mut given = given.clone();
         if given.delimiter.is_none() {
             given.delimiter = declared_delimiter(&windows.head.text);
         }
-        let ranked = rank::rank(windows, &given, eol);
+        let mut ranked = rank::rank(windows, &given, eol);
+        let mut width = None;
+        if let Some(first) = blocks::first_table(windows, &given, eol, &ranked) {
+            width = first.first().map(|best| best.score.width);
+            ranked = first;
+        }
         let (probability, runner_up) = rank::chance(&ranked);
         self.probability = probability;
         if let Some(best) = ranked.first() {
@@ -246,9 +253,10 @@ impl Finding {
             }
         }
         self.runner_up = runner_up;
+        width
     }
 
-    fn find_table(&mut self, windows: &Windows, given: &Given) -> Result<()> {
+    fn find_table(&mut self, windows: &Windows, given: &Given, width: Option<usize>) -> Result<()> {
         let mut reader = Reader::new(&self.dialect)?;
         let mut cut = Cut::new(&mut reader, windows);
         if self.dialect.eol.is_none() && given.eol.is_none() {
@@ -257,7 +265,7 @@ impl Finding {
             reader = Reader::new(&self.dialect)?;
             cut = Cut::new(&mut reader, windows);
         }
-        let mut regions = regions::find(&cut, windows, &mut reader, given.header);
+        let mut regions = regions::find(&cut, windows, &mut reader, given.header, width);
         let data = regions.start + regions.header_lines;
         let marked: Vec<_> = cut
             .with_windows(windows)

@@ -43,6 +43,22 @@ pub(super) fn rank(windows: &Windows, given: &Given, eol: Option<Eol>) -> Vec<Ra
     ranked
 }
 
+/// All candidates, by what they make of this part alone.
+pub(super) fn rank_part(part: Window, given: &Given, eol: Option<Eol>) -> Vec<Ranked> {
+    let part = [part];
+    let candidates = candidates(&part, given, eol);
+    ranked(candidates.iter().map(|c| (&c.dialect, c.doubt, c.weak)), &part)
+}
+
+impl Ranked {
+    /// Every record has the usual width, and values or quotes say that fields are fields.
+    pub(super) fn is_sure_table(&self) -> bool {
+        let score = &self.score;
+        let told = score.typed_columns > 0 || score.quoted_permille > 500;
+        score.width > 1 && score.regular == score.records && told && self.doubt < 2.0
+    }
+}
+
 fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, windows: &[Window]) -> Vec<Ranked> {
     let baseline: f64 = windows.iter().map(|window| text_bits(&window.text[window.from..])).sum();
     let scale = scale(baseline);

@@ -76,10 +76,16 @@ impl Cut {
     }
 }
 
-/// Finds the regions. `given_header` says whether there is a header, if that is known.
-pub(super) fn find(cut: &Cut, windows: &Windows, reader: &mut Reader, given_header: Option<bool>) -> Regions {
-    let usual = usual_width(cut.all());
-    let width = first_width(&cut.head, usual);
+/// Finds the regions. `given_header` says whether there is a header, and `width` how many fields the first table
+/// has, if that is known.
+pub(super) fn find(
+    cut: &Cut,
+    windows: &Windows,
+    reader: &mut Reader,
+    given_header: Option<bool>,
+    width: Option<usize>,
+) -> Regions {
+    let width = width.unwrap_or_else(|| first_width(&cut.head, usual_width(cut.all())));
     let start = preamble::end(&cut.head, width);
     let mut regions = Regions {
         width,
