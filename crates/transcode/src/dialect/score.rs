@@ -12,6 +12,7 @@ use super::cell_types::{KINDS, Kind, kind};
 use super::rows::Reader;
 use super::table::mark;
 use super::windows::Window;
+use crate::cells::Record;
 use howdah_model::Dialect;
 use std::collections::BTreeMap;
 
@@ -133,6 +134,15 @@ pub(super) fn score(dialect: &Dialect, windows: &[Window]) -> Option<Score> {
     Some(lines.score(&dialect.delimiter))
 }
 
+/// One field begins with a quote, and a later one ends with it: a field in quotes that was cut.
+fn cuts_quotes(record: &Record) -> bool {
+    let mut values = record.values();
+    let opens =
+        |value: &[u8]| value.len() > 1 && value[0] == b'"' && memchr::memchr(b'"', &value[1..]).is_none();
+    let closes = |value: &[u8]| value.len() > 1 && memchr::memchr(b'"', value) == Some(value.len() - 1);
+    values.any(opens) && values.any(closes)
+}
+
 impl Lines {
     fn read(&mut self, reader: &mut Reader, window: &Window) {
         let mut at = window.from;
@@ -152,6 +162,9 @@ impl Lines {
             }
             let record = &reader.record;
             let mut bits = if row.flaw.is_some() { FLAW_BITS } else { 0.0 };
+            if reader.dialect.quote.is_none() && cuts_quotes(record) {
+                bits += BROKEN_BITS;
+            }
             let first_cell = self.kinds.len();
             for (no, value) in record.values().enumerate() {
                 let kind = kind(value);
