@@ -319,8 +319,16 @@ pub(super) fn cut_otherwise(
         // Titles have blanks too, and now and then as many as the table.
         let enough = if *delimiter == " " { 4 } else { 2 };
         let kinds: Vec<Kind> = record.values().map(kind).collect();
-        (kinds.len() == width && width >= enough && accept(&kinds)).then(|| values.collect())
+        let values: Vec<String> = values.collect();
+        let sentence = *delimiter == " " && is_sentence(&values);
+        (kinds.len() == width && width >= enough && !sentence && accept(&kinds)).then_some(values)
     })
+}
+
+/// Words of which the first one alone begins with a capital.
+fn is_sentence(words: &[String]) -> bool {
+    let mut first = words.iter().map(|word| word.chars().next());
+    first.next().flatten().is_some_and(char::is_uppercase) && first.all(|c| c.is_some_and(char::is_lowercase))
 }
 
 /// The names in a line that another delimiter cuts.

@@ -455,6 +455,12 @@ fn the_printed_line_says_it_all() {
     );
 }
 
+#[test]
+fn a_title_is_not_cut_into_names() {
+    let found = text("Survey of plots north\noak,1,2021-03-04,7\nash,2,2021-03-05,9\nelm,3,2021-03-06,8\n");
+    assert_eq!((found.header_rows, found.width, found.preamble_records), (0, 4, 1));
+}
+
 proptest::proptest! {
     #[test]
     fn any_bytes_have_a_finding(head: Vec<u8>, middle: Vec<u8>, tail: Vec<u8>, whole: bool) {
