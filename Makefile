@@ -2,7 +2,7 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle kills mess demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle kills mess late demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules"
@@ -10,6 +10,7 @@ help:
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
 	@echo "make kills   at least HOWDAH_KILLS (300) loads ended by faults and run again; HOWDAH_KILLS_SEED repeats a run"
 	@echo "make mess    HOWDAH_MESS_FILES (20000) clean tables made messy, from HOWDAH_MESS_SEED (0) on; 98 % must come back"
+	@echo "make late    at least HOWDAH_LATE_TABLES (1000) tables made from a sample, with late surprises"
 	@echo "make demo    build, load real data into an embedded server, run a query"
 	@echo "make bench   the measurements of bench/"
 	@echo "make fuzz    every fuzz target for FUZZ_SECONDS (60) seconds"
@@ -50,6 +51,11 @@ kills:
 # Nightly: under a minute for 20,000 files. A file that does not come back is named by its seed.
 mess:
 	HOWDAH_MESS_FILES=$${HOWDAH_MESS_FILES:-20000} $(CARGO) test -p howdah-transcode --test it mess -- --nocapture
+
+# At least so many random tables made from a sample, each with late surprises, against the same table seen whole.
+late:
+	$(CARGO) xtask servers
+	HOWDAH_LATE_TABLES=$${HOWDAH_LATE_TABLES:-1000} $(CARGO) test -p howdah-cli --test it late
 
 demo: build
 	demo/run

@@ -86,10 +86,10 @@ fn header(word: &str) -> Result<bool> {
     Ok(header_word(word)? != Header::None)
 }
 
-/// `a=numeric(10,2),b=text`: a comma inside parentheses belongs to the type.
+/// `a=numeric(10,2),b=text`: a comma that no `column=` follows belongs to the type or its spelling.
 fn types(written: &[String]) -> Result<BTreeMap<String, String>> {
     let mut types = BTreeMap::new();
-    for pair in written.iter().flat_map(|list| split_outside_parentheses(list)) {
+    for pair in written.iter().flat_map(|list| pairs(list)) {
         let Some((column, type_name)) =
             pair.split_once('=').filter(|(column, type_name)| !column.is_empty() && !type_name.is_empty())
         else {
@@ -103,21 +103,18 @@ fn types(written: &[String]) -> Result<BTreeMap<String, String>> {
     Ok(types)
 }
 
-fn split_outside_parentheses(list: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_u32);
-    for (at, letter) in list.char_indices() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(&list[start..at]);
-                start = at + 1;
+fn pairs(list: &str) -> Vec<String> {
+    let mut pairs: Vec<String> = Vec::new();
+    for part in list.split(',') {
+        match pairs.last_mut() {
+            Some(last) if !part.contains('=') => {
+                last.push(',');
+                last.push_str(part);
             }
-            _ => {}
+            _ => pairs.push(part.to_owned()),
         }
     }
-    parts.push(&list[start..]);
-    parts
+    pairs
 }
 
 /// What was found and decided beyond the options, a line each: how files are written, the tables that are made.
@@ -161,15 +158,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comma_inside_parentheses_belongs_to_the_type() {
-        let types = types(&["a=numeric(10,2),b=text".to_owned(), "*=text".to_owned()]).unwrap();
+    fn a_comma_belongs_to_the_type_unless_a_column_follows() {
+        let types = types(&["a=numeric(10,2),b=text".to_owned(), "*=numeric:1.234,56".to_owned()]).unwrap();
         let pairs: Vec<_> = types.iter().map(|(column, name)| (column.as_str(), name.as_str())).collect();
-        assert_eq!(pairs, [("*", "text"), ("a", "numeric(10,2)"), ("b", "text")]);
+        assert_eq!(pairs, [("*", "numeric:1.234,56"), ("a", "numeric(10,2)"), ("b", "text")]);
     }
 
     #[test]
     fn a_type_given_twice_or_not_at_all_is_refused() {
-        for wrong in ["a", "a=", "=text", "a=int,a=text"] {
+        for wrong in ["a", "a=", "=text", "a=int,a=text", ""] {
             assert_eq!(types(&[wrong.to_owned()]).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
         }
     }

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// `howdah load` without any option about the files.
-fn load(database: &Database) -> HowdahCommand {
+pub(crate) fn load(database: &Database) -> HowdahCommand {
     howdah("load").args(["--to", &database.conninfo()])
 }
 
 /// Name and type of every column.
-fn shape(database: &Database, table: &str) -> String {
+pub(crate) fn shape(database: &Database, table: &str) -> String {
     database.value(&format!(
         "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
          FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0"
@@ -66,18 +66,29 @@ fn names_are_matched_forgivingly_and_everything_that_does_not_fit_is_said_at_onc
 #[test]
 fn options_fix_their_part_and_types_and_keys_are_as_told() {
     let files = Files::new();
-    let source = files.put("a.txt", b"id|when|code\n1|31/01/2024|007\n2|05/02/2024|12\n");
+    let source = files.put("a.txt", b"id|when|code|at\n1|01/02/2024|007|1706745600\n2|05/02/2024|12|0\n");
     let database = Server::shared(13).database();
     load(&database)
-        .args(["--create", "--delimiter", "|", "--types", "code=varchar(5),id=bigint", "--primary-key", "id"])
+        .args([
+            "--create",
+            "--delimiter",
+            "|",
+            "--types",
+            "code=varchar(5),id=bigint,when=date:d/m/y,at=timestamp:epoch",
+            "--primary-key",
+            "id",
+        ])
         .args(["--names", "keep", "--table", "told"])
         .arg(&source)
         .run(PATIENCE)
         .expect_code(0);
-    assert_eq!(shape(&database, "told"), "id bigint, when date, code character varying(5)");
+    assert_eq!(
+        shape(&database, "told"),
+        "id bigint, when date, code character varying(5), at timestamp without time zone"
+    );
     assert_eq!(
         database.value("SELECT string_agg(told::text, ' ' ORDER BY id) FROM told"),
-        "(1,2024-01-31,007) (2,2024-02-05,12)"
+        "(1,2024-02-01,007,\"2024-02-01 00:00:00\") (2,2024-02-05,12,\"1970-01-01 00:00:00\")"
     );
     assert_eq!(
         database.value("SELECT count(*) FROM pg_index WHERE indrelid = 'told'::regclass AND indisprimary"),

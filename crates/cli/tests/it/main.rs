@@ -9,6 +9,7 @@ mod corpus;
 mod crash;
 mod interrupt;
 mod kills;
+mod late;
 mod ledger;
 mod long_records;
 mod output;

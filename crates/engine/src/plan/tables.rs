@@ -14,6 +14,7 @@ use howdah_model::{
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
 use howdah_transcode::encode::Rewriter;
+use howdah_transcode::infer;
 use std::collections::BTreeMap;
 
 /// A table as it will be when the data comes.
@@ -104,7 +105,7 @@ fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Resul
         (Some(_), Some(found)) => new_table::columns(job, &found.finding)?,
         _ => Columns::of(job, &shape.table, head)?,
     };
-    let readings = readings(shape, head.found.as_ref(), &fields);
+    let readings = readings(job, shape, head.found.as_ref(), &fields)?;
     let written = &head.written;
     let care = care(written, &readings, job.shaping.lenient);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
@@ -147,14 +148,24 @@ fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Resul
     Ok(plan)
 }
 
-/// How the values of each field are spelled, where the server would not read them alike.
-fn readings(shape: &Shape, found: Option<&Found>, fields: &[Option<String>]) -> Vec<Option<Reading>> {
-    let Some(found) = found else { return vec![None; fields.len()] };
-    let reading = |(no, field): (usize, &Option<String>)| {
-        let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
-        found.columns.reading(no, &column.type_name)
-    };
-    fields.iter().enumerate().map(reading).collect()
+/// How the values of each field are spelled, where the server would not read them alike: as told behind the colon
+/// of `--types column=type:spelling`, else as the data proves.
+fn readings(
+    job: &Job,
+    shape: &Shape,
+    found: Option<&Found>,
+    fields: &[Option<String>],
+) -> Result<Vec<Option<Reading>>> {
+    let Some(found) = found else { return Ok(vec![None; fields.len()]) };
+    let mut readings = Vec::new();
+    for (no, field) in fields.iter().enumerate() {
+        let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
+        let told = column.and_then(|column| job.shaping.types.get(&column.name));
+        let told = told.map(|written| infer::parse_type(written)).transpose()?;
+        let told = told.and_then(|(_, reading)| reading);
+        readings.push(told.or_else(|| found.columns.reading(no, &column?.type_name)));
+    }
+    Ok(readings)
 }
 
 /// The client writes records anew where COPY has no words for how they are written. Mending needs to tell

@@ -1,0 +1,134 @@
+//! A table made from a sample ends as if all values had been seen first, and holds what COPY would have stored.
+//!
+//! `HOWDAH_LATE_TABLES` sets the number of random tables (1,000 in the nightly run), `HOWDAH_LATE_SEED` the first.
+
+use crate::auto::{load, shape};
+use fastrand::Rng;
+use howdah_testkit::{Database, Server};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+const TABLES_DEFAULT: u64 = 12;
+const PATIENCE: Duration = Duration::from_secs(120);
+/// More than the sample of a pipe holds.
+const BYTES_MIN: usize = 400 << 10;
+
+/// What the values of a column look like, all but one.
+#[derive(Clone, Copy)]
+enum Kind {
+    Small,
+    Large,
+    Decimal,
+    Day,
+    Moment,
+    Truth,
+    Uuid,
+    Word,
+}
+
+const KINDS: [Kind; 8] =
+    [Kind::Small, Kind::Large, Kind::Decimal, Kind::Day, Kind::Moment, Kind::Truth, Kind::Uuid, Kind::Word];
+
+/// Values that some of the kinds cannot hold, or would change.
+const SURPRISES: [&str; 14] = [
+    "007",
+    "+5",
+    "-0",
+    "3000000000",
+    "12345678901234567890123",
+    "1.5",
+    "1e3",
+    "x17",
+    "2024-02-30",
+    "2024-02-29",
+    "2024-02-29 10:11:12.5",
+    "31/01/2024",
+    "{\"a\": 1}",
+    "yes",
+];
+
+fn value(kind: Kind, random: &mut Rng) -> String {
+    match kind {
+        Kind::Small => random.i32(-5000..5000).to_string(),
+        Kind::Large => random.i64(..).to_string(),
+        Kind::Decimal => format!("{}.{:02}", random.u16(..), random.u8(..100)),
+        Kind::Day => format!("20{:02}-{:02}-{:02}", random.u8(..99), random.u8(1..13), random.u8(1..29)),
+        Kind::Moment => format!("2021-03-{:02} {:02}:15:00", random.u8(1..29), random.u8(..24)),
+        Kind::Truth => random.bool().to_string(),
+        Kind::Uuid => format!(
+            "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+            random.u32(..),
+            random.u16(..),
+            random.u16(..4096),
+            random.u16(..4096),
+            random.u64(..1 << 48)
+        ),
+        Kind::Word => format!("word {}", random.u32(..)),
+    }
+}
+
+/// Rows of a random table, and the one with a surprise in every second column.
+fn table(random: &mut Rng) -> (String, Vec<String>, String) {
+    let kinds: Vec<Kind> = (0..random.usize(2..6)).map(|_| KINDS[random.usize(..KINDS.len())]).collect();
+    let names: Vec<String> = (0..kinds.len()).map(|no| format!("c{no}")).collect();
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    while bytes < BYTES_MIN {
+        let cell = |kind: &Kind| match random.u8(..12) {
+            0 => String::new(),
+            _ => value(*kind, random),
+        };
+        let row = kinds.iter().map(cell).collect::<Vec<String>>().join(",");
+        bytes += row.len() + 1;
+        rows.push(row);
+    }
+    let surprise = |(no, kind): (usize, &Kind)| match no % 2 {
+        0 => SURPRISES[random.usize(..SURPRISES.len())].replace('"', "\"\""),
+        _ => value(*kind, random),
+    };
+    let odd = kinds.iter().enumerate().map(surprise).map(|value| format!("\"{value}\""));
+    let odd = odd.collect::<Vec<String>>().join(",");
+    (names.join(","), rows, odd)
+}
+
+fn load_rows<'a>(
+    database: &Database,
+    table: &str,
+    header: &str,
+    rows: impl Iterator<Item = &'a String>,
+) -> String {
+    let mut text = format!("{header}\n");
+    for row in rows {
+        let _ = writeln!(text, "{row}");
+    }
+    load(database)
+        .args(["--create", "--header", "--null", "", "--chunk-size", "64kB", "--table", table, "-"])
+        .stdin(text.clone())
+        .run(PATIENCE)
+        .expect_code(0);
+    text
+}
+
+#[test]
+fn a_late_surprise_gives_the_types_that_an_early_one_does() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let tables = number("HOWDAH_LATE_TABLES").unwrap_or(TABLES_DEFAULT);
+    let first = number("HOWDAH_LATE_SEED").unwrap_or(0);
+    let database = Server::shared(15).database();
+    for seed in first..first + tables {
+        let mut random = Rng::with_seed(seed);
+        let (header, rows, odd) = table(&mut random);
+        let at = rows.len() - 1 - random.usize(..rows.len() / 10);
+        let late = rows[..at].iter().chain([&odd]).chain(&rows[at..]);
+        let text = load_rows(&database, "late", &header, late);
+        // Right behind the header it would be taken for a second line of it.
+        let early = rows[..5].iter().chain([&odd]).chain(&rows[5..]);
+        load_rows(&database, "early", &header, early);
+        assert_eq!(shape(&database, "late"), shape(&database, "early"), "seed {seed}");
+        assert_eq!(database.digest("late"), database.digest("early"), "seed {seed}");
+        database.sql("CREATE TABLE wanted (LIKE late)");
+        database.copy_in("COPY wanted FROM STDIN (FORMAT csv, HEADER true)", text.into_bytes()).unwrap();
+        assert_eq!(database.digest("late"), database.digest("wanted"), "seed {seed}");
+        database.sql("DROP TABLE late, early, wanted; DROP SCHEMA howdah CASCADE");
+    }
+}
