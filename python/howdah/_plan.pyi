@@ -48,8 +48,8 @@ def plan(
         sources: As for `howdah.load`, like all the others.
         table: The table as in SQL.
         to: The database.
-        format: How the files are written.
-        delimiter: One byte between fields.
+        format: Read as COPY would; without it, what is not given is found from the data.
+        delimiter: What stands between fields.
         quote: One byte around fields.
         escape: One byte before a quote that is data.
         null: The spelling of NULL.
@@ -62,6 +62,13 @@ def plan(
         columns: Table columns in the order of the files' fields.
         map: Field of the header -> column it fills.
         ignore_extra: Leave out fields that the table has no column for.
+        create: Make the table when there is none.
+        types: Column (or `"*"`) -> type of a new table, as SQL writes it.
+        names: Names of columns of a new table: as in the header, or such that SQL needs no quotes.
+        primary_key: The primary key of a new table.
+        evolve: What may be done to a table that exists so that the data fits.
+        lenient: Mend records that do not fit, and leave out what is beyond mending.
+        all_tables: Load every table that stands in a file.
         jobs: Sessions that copy at once.
         memory: What the load may hold in memory.
         chunk_size: Bytes of plain data per transaction.

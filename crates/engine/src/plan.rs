@@ -19,7 +19,7 @@ pub use columns::field_targets;
 use crate::Context;
 use crate::budget::Layout;
 use crate::feed::Opened;
-use crate::retry::patiently;
+use crate::retry::{self, Patience, patiently};
 use crate::widen::Open;
 use finding::Found;
 use head::{Head, Heads};
@@ -28,6 +28,7 @@ use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Rece
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
 use identity::Identity;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// While planning, failures that may pass are tried again for this long at most: a server or store that does
@@ -71,17 +72,32 @@ pub enum History {
 /// `SourceChanged` when an unfinished run of the same job read other versions of the files; those of the
 /// connection.
 pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
-    context.stop.guard(plan_all(context, job)).await
+    let mut patience = Patience::new(patience_of(&job));
+    loop {
+        // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
+        let again = AtomicBool::new(false);
+        match context.stop.guard(plan_all(context, job.clone(), &again)).await {
+            Err(error) if again.load(Relaxed) => retry::wait(context, &mut patience, error).await?,
+            planned => return planned,
+        }
+    }
 }
 
-async fn plan_all(context: &Context, mut job: Job) -> Result<Planned> {
+fn patience_of(job: &Job) -> Duration {
+    PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms))
+}
+
+/// Sets `again` once the rest may be done again: not while the server cannot be reached at all, which was tried
+/// long enough then, and not if a pipe would lose what was read of it.
+async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
-    let patience = PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms));
+    let patience = patience_of(&job);
     let sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job, &sources);
     let session = patiently(context, patience, || context.connection.open()).await?;
+    again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let recode = recoding(&session, &job.format).await?;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
