@@ -113,8 +113,10 @@ pub async fn type_name(session: &Session, written: &str) -> Result<String> {
 
 fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Error {
     let mapped = session_error(error, "changing a table");
+    // What has to do with the statement is final; deadlocks, shutdowns and the like may pass.
+    let final_classes = ["0A", "22", "23", "42", "54"];
     match error.code() {
-        Some(code) if !code.code().starts_with("57") => {
+        Some(code) if final_classes.iter().any(|class| code.code().starts_with(class)) => {
             Error::new(ErrorKind::Table, format!("table {relation} cannot be {what}: {}", mapped.message()))
                 .with_sqlstate(code.code())
         }
