@@ -100,12 +100,14 @@ pub(super) fn find(
     let blank_inside = first_blank.zip(last_filled).is_some_and(|(blank, filled)| blank < filled);
     // In a file of one column a blank line may be a record.
     let blanks_are_data = profile.width() == 1 && blank_inside;
+    let width = profile.width();
+    let empty_records = width > 1 && lines.have_empty_records(range.clone(), width);
     let mut end = range.end;
     let lowest = range.start.max(range.end.saturating_sub(FOOTER_LINES_MAX));
     while end > lowest {
         let no = end - 1;
         if lines.lines[no].is_blank() {
-            if blanks_are_data {
+            if blanks_are_data || (empty_records && lines.lines[no].width == width) {
                 break;
             }
             end = no;

@@ -321,7 +321,15 @@ impl Finding {
         let (lines, head) = (&cut.head.lines, &windows.head);
         let mut data = regions.start + regions.header_lines;
         // A line drawn below the header and blank ones are no data, except where a record may be blank.
-        while lines.get(data).is_some_and(|line| line.ruled || (line.is_blank() && regions.width > 1)) {
+        let width = regions.width;
+        let empty_records = cut
+            .with_windows(windows)
+            .zip([data, 0, 0])
+            .any(|((lines, _), from)| lines.have_empty_records(from.min(lines.len())..lines.len(), width));
+        let no_data = |line: &table::Line| {
+            line.ruled || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
+        };
+        while lines.get(data).is_some_and(no_data) {
             data += 1;
         }
         regions.end = regions.end.map(|end| end.max(data));

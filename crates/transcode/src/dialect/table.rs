@@ -42,7 +42,23 @@ pub(super) struct Lines {
     kinds: Vec<Kind>,
 }
 
+/// So many records behind an empty one show that it stands among them.
+const AMONG_LINES: usize = 3;
+
 impl Lines {
+    /// Records whose fields are all empty stand among the records of `range`: then one at the beginning or end is
+    /// a record too, and no padding.
+    pub(super) fn have_empty_records(&self, range: std::ops::Range<usize>, width: usize) -> bool {
+        let lines = self.lines.get(range).unwrap_or_default();
+        let record = |line: &Line| !line.is_blank() && line.width == width && !line.marked;
+        lines.windows(AMONG_LINES + 2).any(|around| match around {
+            [before, empty, behind @ ..] => {
+                record(before) && empty.is_blank() && empty.width == width && behind.iter().all(record)
+            }
+            _ => false,
+        })
+    }
+
     pub(super) fn read(reader: &mut Reader, window: &Window) -> Lines {
         let mut lines = Lines::default();
         let mut at = window.from;

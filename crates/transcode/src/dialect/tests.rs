@@ -479,3 +479,13 @@ proptest::proptest! {
         proptest::prop_assert!(finding.names.is_empty() || finding.names.len() == finding.width);
     }
 }
+
+#[test]
+fn records_of_empty_fields_are_records_where_they_stand_among_others() {
+    let bytes = b"a,b\n,\n1.5,x\n,\n2.5,y\n3.5,z\n4.5,w\n,\n";
+    let finding = find(&Sample::of_whole(bytes), &Given::default()).unwrap();
+    assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (4, None));
+    let padded = b"a,b\n,\n1.5,x\n2.5,y\n3.5,z\n4.5,w\n,\n";
+    let finding = find(&Sample::of_whole(padded), &Given::default()).unwrap();
+    assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (6, Some(padded.len() as u64 - 2)));
+}
