@@ -226,6 +226,9 @@ fn first_width(lines: &Lines, usual: usize) -> usize {
 /// So many lines beyond a border are looked at.
 const BEYOND_LINES: usize = 8;
 
+/// Text in so many columns at once that hold something else is names, and no odd record.
+const NAMES_SURE: usize = 4;
+
 /// The first line of a second table, its title included.
 fn second_table(
     lines: &Lines,
@@ -255,7 +258,11 @@ fn second_table(
             let values = lines.values(no, reader, window);
             let words = values.iter().filter(|value| header::has_word(value)).count() * 2 >= width;
             let sure = before.is_blank() || words;
-            names_again(lines, no, &beyond, &classes, sure) && values != header
+            names_again(lines, no, &beyond, &classes, sure)
+                && values != header
+                && (before.is_blank()
+                    || classes.iter().flatten().count() >= NAMES_SURE
+                    || is_other_below(lines, &beyond, &classes))
         } else {
             is_border(lines, &beyond, width, &classes, before.is_blank())
         };
@@ -268,6 +275,18 @@ fn second_table(
 
 fn is_all_text(kinds: &[Kind]) -> bool {
     kinds.iter().all(|kind| *kind == Kind::Text)
+}
+
+/// The lines behind the first hold other kinds of values than the table. Where they do not, one odd line among
+/// records is an odd record.
+fn is_other_below(lines: &Lines, beyond: &[usize], classes: &[Option<Class>]) -> bool {
+    let mut below = Profile::new(classes.len());
+    beyond.iter().skip(1).for_each(|no| below.add(lines, *no..*no + 1));
+    below
+        .classes()
+        .iter()
+        .zip(classes)
+        .any(|(below, above)| below.is_some() && above.is_some() && below != above)
 }
 
 /// A line of the table's width that is text wherever the table and the lines below are not.
