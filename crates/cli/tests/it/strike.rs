@@ -76,6 +76,11 @@ impl World<'_> {
     ) -> Finished {
         // A session that was just being opened is given up by another limit, of 60 s.
         const NOTICED: [&str; 2] = ["no progress for", "no answer from"];
+        // A stall is noticed by those who watch the sessions that copy; while planning nobody does.
+        let after_chunks = match strike {
+            Strike::Stall => after_chunks.max(scene.chunks() + 1),
+            _ => after_chunks,
+        };
         if !strike.is_at_source() && scene.wait_for_chunks(after_chunks, || running.is_running()) {
             std::thread::sleep(Duration::from_millis(random.u64(..25)));
         }
