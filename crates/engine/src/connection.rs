@@ -1,9 +1,11 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
 use howdah_model::{Error, ErrorKind, Result};
+use howdah_target::activity;
 use howdah_target::embedded::Embedded;
-use howdah_target::session::{Conninfo, Session};
+use howdah_target::session::{Backend, Conninfo, Session};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
@@ -15,6 +17,9 @@ const OPEN_WITHIN: Duration = Duration::from_secs(60);
 pub struct Connection {
     conninfo: Conninfo,
     embedded: bool,
+    /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
+    /// for as long as TCP lets them.
+    lost: Arc<Mutex<Vec<Backend>>>,
 }
 
 impl Connection {
@@ -34,23 +39,40 @@ impl Connection {
     /// As for [`Connection::resolve`].
     pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
         match Conninfo::resolve(to)? {
-            Some(conninfo) => Ok(Connection { conninfo, embedded: false }),
+            Some(conninfo) => Ok(Connection::new(conninfo, false)),
             None => {
                 let started = Embedded::locate_with(site_packages)?.ensure_started()?;
                 let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
                 conninfo
-                    .map(|conninfo| Connection { conninfo, embedded: true })
+                    .map(|conninfo| Connection::new(conninfo, true))
                     .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
         }
     }
 
-    /// Opens a session.
+    fn new(conninfo: Conninfo, embedded: bool) -> Connection {
+        Connection { conninfo, embedded, lost: Arc::default() }
+    }
+
+    /// Opens a session, and ends what is left of those that were lost.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
-        self.open_within(OPEN_WITHIN).await
+        let session = self.open_within(OPEN_WITHIN).await?;
+        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
+        for (no, backend) in lost.iter().enumerate() {
+            if let Err(error) = activity::terminate(&session, *backend).await {
+                lost[no..].iter().for_each(|backend| self.lose(*backend));
+                return Err(error);
+            }
+        }
+        Ok(session)
+    }
+
+    /// The connection to this server process broke: it is to be ended before a new session waits for it.
+    pub(crate) fn lose(&self, backend: Backend) {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(backend);
     }
 
     async fn open_within(&self, limit: Duration) -> Result<Session> {

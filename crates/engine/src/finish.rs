@@ -51,11 +51,15 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
 
 /// The receipts after the barrier; `None` without a ledger.
 async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
-    let session = run.context.connection.open().await?;
-    barrier(&session).await?;
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    connection.attend(&session, barrier(&session)).await?;
     match &run.ledger {
         None => Ok(None),
-        Some(ledger) => Ok(Some(ledger.receipts(&session, &run.plan.job_id).await?)),
+        Some(ledger) => {
+            let receipts = ledger.receipts(&session, &run.plan.job_id);
+            Ok(Some(connection.attend(&session, receipts).await?))
+        }
     }
 }
 

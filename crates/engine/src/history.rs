@@ -13,10 +13,9 @@ pub use howdah_target::ledger::{JobRow, JobStatus};
 pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> {
     let session = connection.open().await?;
     let ledger = Ledger::new(schema);
-    if !ledger.exists(&session).await? {
-        return Ok(Vec::new());
-    }
-    ledger.jobs(&session).await
+    let jobs =
+        async { if ledger.exists(&session).await? { ledger.jobs(&session).await } else { Ok(Vec::new()) } };
+    connection.attend(&session, jobs).await
 }
 
 /// One job by its name or the unambiguous beginning of it.

@@ -41,8 +41,8 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     }
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
-    let open = || open_ledger(context, ledger.as_ref(), &plan);
-    let Begun { session, receipts, before } = retry::patiently(context, retry_for, open).await?;
+    let begin = || begin(context, ledger.as_ref(), &plan);
+    let Begun { session, receipts, before } = retry::patiently(context, retry_for, begin).await?;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     if let Some(before) = before {
         context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
@@ -62,24 +62,33 @@ struct Begun {
     before: Option<LoadedBefore>,
 }
 
+async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan) -> Result<Begun> {
+    let session = context.connection.open().await?;
+    let (receipts, before) = context.connection.attend(&session, open_ledger(&session, ledger, plan)).await?;
+    Ok(Begun { session, receipts, before })
+}
+
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
-async fn open_ledger(context: &Context, ledger: Option<&Ledger>, plan: &Plan) -> Result<Begun> {
-    let session = context.connection.open().await?;
+async fn open_ledger(
+    session: &Session,
+    ledger: Option<&Ledger>,
+    plan: &Plan,
+) -> Result<(Vec<Receipt>, Option<LoadedBefore>)> {
     let Some(ledger) = ledger else {
-        make_tables(&session, plan).await?;
-        return Ok(Begun { session, receipts: Vec::new(), before: None });
+        make_tables(session, plan).await?;
+        return Ok((Vec::new(), None));
     };
-    ledger.ensure(&session).await?;
-    ledger.begin(&session, plan).await?;
-    make_tables(&session, plan).await?;
+    ledger.ensure(session).await?;
+    ledger.begin(session, plan).await?;
+    make_tables(session, plan).await?;
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
-    let durable = barrier(&session);
-    let receipts = ledger.receipts(&session, &plan.job_id);
-    let before = async { if plan.job.force { Ok(None) } else { ledger.loaded_before(&session, plan).await } };
+    let durable = barrier(session);
+    let receipts = ledger.receipts(session, &plan.job_id);
+    let before = async { if plan.job.force { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     // Sent together: one round trip.
     let ((), receipts, before) = tokio::try_join!(durable, receipts, before)?;
-    Ok(Begun { session, receipts, before })
+    Ok((receipts, before))
 }
 
 /// The same file under another name or with other options is another job, and doubles its rows.
@@ -149,14 +158,15 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
 
 async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> Result<()> {
     let rows = run.tally.rows_stored();
-    if !session.is_closed() && ledger.close(&session, &run.plan.job_id, status, rows).await.is_ok() {
+    let connection = &run.context.connection;
+    let close_on = async |session: Session| {
+        connection.attend(&session, ledger.close(&session, &run.plan.job_id, status, rows)).await
+    };
+    if !session.is_closed() && close_on(session).await.is_ok() {
         return Ok(());
     }
     // The session is as old as the load; a new one may do what it could not.
-    let again = || async {
-        let session = run.context.connection.open().await?;
-        ledger.close(&session, &run.plan.job_id, status, rows).await
-    };
+    let again = || async { close_on(connection.open().await?).await };
     if status == Status::Interrupted {
         // The flag that stopped the load would stop a patient try before it began.
         return again().await;

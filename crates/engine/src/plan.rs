@@ -98,7 +98,8 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     sources::settle(&mut job, &sources);
     let session = patiently(context, patience, || context.connection.open()).await?;
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let recode = recoding(&session, &job.format).await?;
+    let connection = &context.connection;
+    let recode = connection.attend(&session, recoding(&session, &job.format)).await?;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
         context,
@@ -126,7 +127,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
     let identity = Identity::new(&job, &files);
-    let settled = identity.settle(&session, &job).await?;
+    let settled = connection.attend(&session, identity.settle(&session, &job)).await?;
     tables::remember_made(&mut tables, settled.made);
     let shared_bytes = context.connection.server_cpus().and_then(|_| plain_bytes(&files));
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes)?;

@@ -10,9 +10,8 @@ use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
 use howdah_model::{CopyChunk, Error, ErrorKind, Result, Stage};
-use howdah_target::activity;
 use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
-use howdah_target::session::{Backend, Session};
+use howdah_target::session::Session;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -108,8 +107,6 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
 struct Worker<'a> {
     run: &'a Run,
     session: Option<Session>,
-    /// The server process at work on a chunk, or lost while it was; it may still hold the claim.
-    lost: Option<Backend>,
     slot: Arc<Slot>,
     patience: Patience,
 }
@@ -117,7 +114,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(run: &'a Run) -> Worker<'a> {
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-        Worker { run, session: None, lost: None, slot: run.slots.add(), patience }
+        Worker { run, session: None, slot: run.slots.add(), patience }
     }
 
     /// Stores one chunk, exactly once, however often it has to be tried.
@@ -148,7 +145,7 @@ impl<'a> Worker<'a> {
         let run = self.run;
         let mut session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
-            _ => self.connect().await?,
+            _ => run.context.connection.open().await?,
         };
         let file = &run.plan.files[chunk.origin.file_no as usize];
         let target = ChunkTarget {
@@ -158,31 +155,21 @@ impl<'a> Worker<'a> {
             // What cannot be read again, or not be missed, must not be lost in a crash of the server.
             synchronous: !file.rereadable || run.ledger.is_none(),
         };
-        self.lost = Some(session.backend());
         self.slot.begin(session.backend());
         let stored = tokio::select! {
             stored = commit_chunk(&mut session, &target, chunk, &self.slot.progress) => stored,
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
         };
         self.slot.end();
-        if !session.is_closed() {
-            self.lost = None;
+        if session.is_closed() {
+            run.context.connection.lose(session.backend());
+        } else {
             self.session = Some(session);
         }
         match stored {
             Ok(outcome) => Ok(outcome),
             Err(failed) => Err(locate(run, chunk, failed).await),
         }
-    }
-
-    async fn connect(&mut self) -> Result<Session> {
-        let session = self.run.context.connection.open().await?;
-        if let Some(lost) = self.lost {
-            // A backend cut off by the network would sit on its claim until its own time-outs.
-            activity::terminate(&session, lost).await?;
-            self.lost = None;
-        }
-        Ok(session)
     }
 
     fn record(&self, chunk: &CopyChunk, outcome: &Outcome) {

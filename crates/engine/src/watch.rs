@@ -3,6 +3,7 @@
 //! One extra session samples `pg_stat_activity`. A copying session that makes no progress while the server
 //! says that it waits for the client (or does not know it any more) talks to nobody: its connection is
 //! given up and the chunk sent again. A session that waits for a lock or for storage is left alone.
+//! (Single statements, such as those of the ledger, are looked after by `attend`.)
 
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, Result};
@@ -124,6 +125,11 @@ pub async fn run(run: Arc<Run>) {
         let sampled = tokio::time::timeout(ANSWER_WITHIN, sample(&run, &mut session, &busy)).await;
         let seen = match sampled {
             Ok(Ok(seen)) => seen,
+            // A server that refuses the watcher, being full for instance, is there.
+            Ok(Err(error)) if error.sqlstate().is_some() => {
+                session = None;
+                continue;
+            }
             // The watcher's own connection is gone; what it cannot see it does not call alive.
             Ok(Err(_)) | Err(_) => {
                 session = None;
@@ -166,7 +172,7 @@ fn end_stalled(busy: &[(Backend, Arc<Slot>)], seen: &[Activity]) {
         }
         let waits_for_us = match seen.iter().find(|activity| activity.pid == backend.pid) {
             None => true,
-            Some(activity) => activity.state != "active" || activity.wait == "Client:ClientRead",
+            Some(activity) => activity.waits_for_client(),
         };
         if waits_for_us {
             slot.stalled.notify_one();

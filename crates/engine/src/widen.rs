@@ -109,7 +109,7 @@ impl Widener {
         }
         let alter = || async {
             let session = context.connection.open().await?;
-            define::widen(&session, relation, &changes).await
+            context.connection.attend(&session, define::widen(&session, relation, &changes)).await
         };
         handle.block_on(patiently(context, patience, alter))?;
         for Wider { name, type_name, .. } in changes {

@@ -4,6 +4,8 @@
 use crate::error::session_error;
 use crate::session::{Backend, Session};
 use howdah_model::Result;
+use std::time::Duration;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// One session at one moment.
@@ -11,17 +13,27 @@ use tokio_postgres::types::Type;
 pub struct Activity {
     /// Its process.
     pub pid: i32,
-    /// `active`, `idle`, `idle in transaction` ...
+    /// `active`, `idle`, `idle in transaction` ...; empty where this is not for our role to see.
     pub state: String,
+    /// How long it has been in this state.
+    pub unchanged: Duration,
     /// `Type:Event` of `pg_stat_activity`; `CPU` when it is active and waits for nothing.
     pub wait: String,
+}
+
+impl Activity {
+    /// It has nothing to do until the client says something.
+    pub fn waits_for_client(&self) -> bool {
+        self.state.starts_with("idle") || (self.state == "active" && self.wait == "Client:ClientRead")
+    }
 }
 
 /// The function behind `pg_stat_activity`, without that view's joins: a look into shared memory per process.
 const SAMPLE_SQL: &str = "\
     SELECT a.pid, coalesce(a.state, ''), \
            coalesce(a.wait_event_type || ':' || a.wait_event, \
-                    CASE a.state WHEN 'active' THEN 'CPU' ELSE '' END) \
+                    CASE a.state WHEN 'active' THEN 'CPU' ELSE '' END), \
+           coalesce(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.state_change), 0) \
     FROM pg_catalog.unnest($1) AS p(pid), LATERAL pg_catalog.pg_stat_get_activity(p.pid) AS a";
 
 /// Looks at these processes once; those that are gone are left out.
@@ -34,7 +46,13 @@ pub async fn sample(session: &Session, pids: &[i32]) -> Result<Vec<Activity>> {
         .query_typed(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
         .await
         .map_err(|error| session_error(&error, "sampling pg_stat_activity"))?;
-    Ok(rows.iter().map(|row| Activity { pid: row.get(0), state: row.get(1), wait: row.get(2) }).collect())
+    let activity = |row: &Row| Activity {
+        pid: row.get(0),
+        state: row.get(1),
+        wait: row.get(2),
+        unchanged: Duration::try_from_secs_f64(row.get(3)).unwrap_or_default(),
+    };
+    Ok(rows.iter().map(activity).collect())
 }
 
 /// The start time is compared as the session computed it when it connected.

@@ -1,5 +1,4 @@
-//! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed. And sessions
-//! that others end while a load plans or ends.
+//! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed.
 
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{Fault, Finished, Proxy, Running, Server};
@@ -94,33 +93,4 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     proxy.set(Fault::Pass);
     load().run(PATIENCE).expect_code(0);
     scene.assert_exact("after a stall");
-}
-
-#[test]
-fn a_session_that_is_ended_while_planning_is_no_reason_to_give_up() {
-    let plain = csv(77, 1, 2000);
-    let files = Files::new();
-    let (first, second) = (files.put("a.csv", &plain), files.put("b.csv", &csv(78, 10_000, 2000)));
-    let scene = Scene::new(Server::shared(15), &[&plain, &csv(78, 10_000, 2000)]);
-    scene.load().arg(&first).run(PATIENCE).expect_code(0);
-    std::thread::scope(|scope| {
-        // The plan asks the ledger, and waits here.
-        scope.spawn(|| scene.database.sql("BEGIN; LOCK TABLE howdah.migration; SELECT pg_sleep(4); COMMIT"));
-        let waits = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        let locked = "SELECT FROM pg_locks WHERE relation = 'howdah.migration'::regclass \
-                      AND mode = 'AccessExclusiveLock' AND granted";
-        let deadline = Instant::now() + PATIENCE;
-        while scene.database.rows(locked).is_empty() {
-            assert!(Instant::now() < deadline);
-        }
-        let running = scene.load().arg(&second).spawn();
-        while scene.database.rows(waits).is_empty() {
-            assert!(Instant::now() < deadline, "{}", running.stderr_so_far());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let finished = running.wait(PATIENCE).expect_code(0);
-        assert!(finished.stderr.contains("check  read 2,000 = stored 2,000"), "{}", finished.stderr);
-    });
-    scene.assert_exact("ended while planning");
 }

@@ -14,6 +14,7 @@ mod ledger;
 mod long_records;
 mod output;
 mod pipe;
+mod planning;
 mod real_files;
 mod scene;
 mod strike;

@@ -75,12 +75,7 @@ impl World<'_> {
         random: &mut Rng,
     ) -> Finished {
         // A session that was just being opened is given up by another limit, of 60 s.
-        const NOTICED: [&str; 2] = ["no progress for", "no answer from"];
-        // A stall is noticed by those who watch the sessions that copy; while planning nobody does.
-        let after_chunks = match strike {
-            Strike::Stall => after_chunks.max(scene.chunks() + 1),
-            _ => after_chunks,
-        };
+        const NOTICED: [&str; 2] = ["the connection is dead", "no answer from"];
         if !strike.is_at_source() && scene.wait_for_chunks(after_chunks, || running.is_running()) {
             std::thread::sleep(Duration::from_millis(random.u64(..25)));
         }
@@ -102,7 +97,7 @@ impl World<'_> {
             }
             Strike::Stall => {
                 self.to_server.set(Fault::Stall);
-                let deadline = Instant::now() + 3 * PATIENCE;
+                let deadline = Instant::now() + PATIENCE;
                 let noticed = |stderr: String| NOTICED.iter().any(|words| stderr.contains(words));
                 while running.is_running() && !noticed(running.stderr_so_far()) {
                     assert!(Instant::now() < deadline, "a stall is not noticed\n{}", running.stderr_so_far());

@@ -135,7 +135,9 @@ impl Heads<'_> {
     async fn written(&self, finding: &Finding) -> Result<Written> {
         let name = finding.encoding.name.clone();
         let format = finding.dialect.to_format();
-        let readable = format.is_some() && encoding::reads_encoding(self.session, &name).await?;
+        let connection = &self.context.connection;
+        let readable = format.is_some()
+            && connection.attend(self.session, encoding::reads_encoding(self.session, &name)).await?;
         let recode = (!readable && name != "UTF8").then(|| name.clone());
         let encoding = if recode.is_some() { "UTF8".to_owned() } else { name };
         let format = format.unwrap_or_else(Format::text);

@@ -158,7 +158,8 @@ impl Heads<'_> {
         let record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
         match &self.format.encoding {
             Some(name) if self.recode.is_none() && !record.is_ascii() => {
-                encoding::to_utf8(self.session, record, name).await
+                let converted = encoding::to_utf8(self.session, record, name);
+                self.context.connection.attend(self.session, converted).await
             }
             // COPY takes a NUL in no encoding.
             _ => std::str::from_utf8(record)

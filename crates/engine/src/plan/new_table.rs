@@ -60,7 +60,8 @@ pub(super) async fn shape(
     let mut columns = Vec::new();
     for name in order {
         let column = seen.remove(&name).unwrap_or_default();
-        columns.push(new_column(session, job, name, &column).await?);
+        let column = new_column(session, job, name, &column);
+        columns.push(context.connection.attend(session, column).await?);
     }
     Ok(NewTable { columns, primary_key: job.shaping.primary_key.clone() })
 }

@@ -72,15 +72,16 @@ async fn shape_of(
     written: &str,
     heads: &mut [Head],
 ) -> Result<Shape> {
-    let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
+    let connection = &context.connection;
+    let creates = job.shaping.create.unwrap_or_else(|| connection.is_embedded());
     if !creates || job.shaping.told.is_none() {
-        let table = catalog::read_table(session, written).await?;
+        let table = connection.attend(session, catalog::read_table(session, written)).await?;
         return Ok(evolve::shape(job, table, heads));
     }
-    if let Some(table) = catalog::find_table(session, written).await? {
+    if let Some(table) = connection.attend(session, catalog::find_table(session, written)).await? {
         return Ok(evolve::shape(job, table, heads));
     }
-    let relation = catalog::new_relation(session, written).await?;
+    let relation = connection.attend(session, catalog::new_relation(session, written)).await?;
     let create = new_table::shape(context, session, job, heads).await?;
     let table = as_if_made(relation, &create);
     Ok(Shape { table, create: Some(create), changes: Vec::new() })

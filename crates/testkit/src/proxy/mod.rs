@@ -11,6 +11,7 @@ use crate::background::{block_on, runtime};
 use frontend::FrontendReader;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -81,6 +82,8 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// Counts orders to cut all connections.
     cuts: watch::Sender<u64>,
+    /// Counts orders to forget all connections.
+    forgets: watch::Sender<u64>,
     accepted: AtomicU64,
     fired: AtomicU64,
 }
@@ -122,6 +125,7 @@ impl Proxy {
             armed: Mutex::new(Armed { fault: Fault::Pass, left: None, bytes_to_server: 0, gets: 0 }),
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
+            forgets: watch::Sender::new(0),
             accepted: AtomicU64::new(0),
             fired: AtomicU64::new(0),
         });
@@ -149,6 +153,12 @@ impl Proxy {
     /// Cuts all connections now. New ones follow the fault that is set.
     pub fn cut_all(&self) {
         self.shared.cuts.send_modify(|count| *count += 1);
+    }
+
+    /// The connections that are open now carry nothing any more and nobody is told, as behind a firewall that
+    /// has forgotten them. New ones follow the fault that is set.
+    pub fn forget_all(&self) {
+        self.shared.forgets.send_modify(|count| *count += 1);
     }
 
     /// Connections accepted so far.
@@ -272,13 +282,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 /// One connection from beginning to end.
 async fn serve(client: TcpStream, shared: Arc<Shared>) {
-    let mut cuts = shared.cuts.subscribe();
+    let (mut cuts, mut forgets) = (shared.cuts.subscribe(), shared.forgets.subscribe());
+    let mut relay = pin!(connect_and_relay(client, &shared));
     tokio::select! {
-        () = connect_and_relay(client, &shared) => {}
-        _ = cuts.changed() => {
-            shared.fired.fetch_add(1, Ordering::SeqCst);
+        () = &mut relay => return,
+        _ = cuts.changed() => {}
+        // The relay holds the sockets open.
+        _ = forgets.changed() => {
+            let _ = cuts.changed().await;
         }
     }
+    shared.fired.fetch_add(1, Ordering::SeqCst);
 }
 
 async fn connect_and_relay(client: TcpStream, shared: &Shared) {

@@ -1,0 +1,66 @@
+//! Waits for a server's answer, but not for one that cannot come.
+//!
+//! A network that stands still ends no connection: the client would wait until TCP gives up, hours by
+//! default. When an answer is late, another session looks at the server process: one that waits for the client, or
+//! is not there, will not answer, and the connection is given up. One that works, or waits for a lock or for
+//! storage, may take as long as it likes. (Sessions that copy are looked after by [`crate::watch`].)
+
+use crate::Connection;
+use howdah_model::{Error, ErrorKind, Result};
+use howdah_target::activity;
+use howdah_target::session::{Backend, Session};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// An answer that takes longer makes the connection suspicious.
+const LATE_AFTER: Duration = Duration::from_secs(10);
+/// The process must have waited for the client so long: an answer may be on its way.
+const WAITED_FOR: Duration = Duration::from_secs(5);
+/// Another session must open and answer within this time, or the network carries nothing for anybody.
+const LOOK_WITHIN: Duration = Duration::from_secs(20);
+
+impl Connection {
+    /// Does `work`, which is nothing but statements on `session`.
+    ///
+    /// # Errors
+    /// Those of the work; `ConnectionLost` when its answer will not come.
+    pub async fn attend<T>(&self, session: &Session, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let done = self.answer(session.backend(), work).await;
+        let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
+        if lost || session.is_closed() {
+            self.lose(session.backend());
+        }
+        done
+    }
+
+    async fn answer<T>(&self, backend: Backend, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut work = pin!(work);
+        loop {
+            if let Ok(done) = timeout(LATE_AFTER, &mut work).await {
+                return done;
+            }
+            tokio::select! {
+                done = &mut work => return done,
+                will_answer = self.will_answer(backend) => if !will_answer {
+                    let message = "the server waits for the client, which waits for an answer: the connection is dead";
+                    return Err(Error::new(ErrorKind::ConnectionLost, message));
+                },
+            }
+        }
+    }
+
+    /// Looks at the process from a session of its own: an older one may be as dead as that which is looked at.
+    async fn will_answer(&self, backend: Backend) -> bool {
+        let look = async { activity::sample(&self.open().await?, &[backend.pid]).await };
+        match timeout(LOOK_WITHIN, look).await {
+            Ok(Ok(seen)) => match seen.first() {
+                Some(activity) => !(activity.waits_for_client() && activity.unchanged >= WAITED_FOR),
+                None => false,
+            },
+            // A server that refuses a session answers: the network is alive, and nothing else is known.
+            Ok(Err(error)) => error.sqlstate().is_some(),
+            Err(_) => false,
+        }
+    }
+}
