@@ -3,7 +3,9 @@
 use crate::account::short;
 use crate::options::{EvolveName, FormatOptions, NamesName, ShapingOptions};
 use crate::units;
-use howdah_engine::model::{Error, ErrorKind, Evolve, Names, Plan, Result, Shaping, TableChange, Told};
+use howdah_engine::model::{
+    Error, ErrorKind, Evolve, Names, Plan, Relation, Result, Shaping, TableChange, Told,
+};
 use howdah_engine::spelling;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,24 +135,27 @@ pub fn found(plan: &Plan) -> Vec<String> {
             lines.push(format!("table  {} ({})", table.table.relation, columns.join(", ")));
         }
     }
+    let mut changed = BTreeSet::new();
     for table in &plan.tables {
-        for change in &table.changes {
-            lines.push(match change {
-                TableChange::Add(column) => {
-                    format!("adds   {}.{} {}", table.table.relation, column.name, column.type_name)
-                }
-                TableChange::Widen(column) => {
-                    format!("widens {}.{} to {}", table.table.relation, column.name, column.type_name)
-                }
-            });
+        let relation = &table.table.relation;
+        if changed.insert(relation) {
+            lines.extend(table.changes.iter().map(|change| change_line(relation, change)));
         }
         for (column, reading) in table.fields.iter().zip(&table.readings) {
             if let (Some(column), Some(reading)) = (column, reading) {
-                lines.push(format!("reads  {}.{column} as {}", table.table.relation, spelling(reading)));
+                lines.push(format!("reads  {relation}.{column} as {}", spelling(reading)));
             }
         }
     }
     lines
+}
+
+/// What `--evolve` does to a column, in a line.
+pub fn change_line(relation: &Relation, change: &TableChange) -> String {
+    match change {
+        TableChange::Add(column) => format!("adds   {relation}.{} {}", column.name, column.type_name),
+        TableChange::Widen(column) => format!("widens {relation}.{} to {}", column.name, column.type_name),
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::{Context, finish, retry};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result, Summary, TableChange};
+use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, LoadedBefore};
 use howdah_target::session::Session;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,12 +76,12 @@ async fn open_ledger(
     plan: &Plan,
 ) -> Result<(Vec<Receipt>, Option<LoadedBefore>)> {
     let Some(ledger) = ledger else {
-        make_tables(session, plan).await?;
+        make_tables(session, None, plan).await?;
         return Ok((Vec::new(), None));
     };
     ledger.ensure(session).await?;
     ledger.begin(session, plan).await?;
-    make_tables(session, plan).await?;
+    make_tables(session, Some(ledger), plan).await?;
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
@@ -102,25 +102,32 @@ fn loaded_before(before: &LoadedBefore) -> String {
     format!("the ledger says that {location}{others} was loaded into {table} before, by job {job_id} at {at}")
 }
 
-/// Tables that were planned and are not there are made; those that are there are changed as planned.
-async fn make_tables(session: &Session, plan: &Plan) -> Result<()> {
-    for table in &plan.tables {
+/// Tables that were planned and are not there are made; those that are there are changed as planned, each once,
+/// however many kinds of files go there.
+async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for (no, table) in plan.tables.iter().enumerate() {
         let relation = &table.table.relation;
+        if !seen.insert(relation) {
+            continue;
+        }
         if let Some(create) = &table.create {
             define::create_table(session, relation, create).await?;
+            if let Some(ledger) = ledger {
+                ledger.made(session, &plan.job_id, no, relation).await?;
+            }
         }
+        let mut wider = Vec::new();
         for change in &table.changes {
             match change {
                 TableChange::Add(column) => define::add_column(session, relation, column).await?,
-                TableChange::Widen(column) => {
-                    let wider = Wider {
-                        name: column.name.clone(),
-                        type_name: column.type_name.clone(),
-                        text_sql: None,
-                    };
-                    define::widen(session, relation, &[wider]).await?;
+                TableChange::Widen(NewColumn { name, type_name, .. }) => {
+                    wider.push(Wider { name: name.clone(), type_name: type_name.clone(), text_sql: None });
                 }
             }
+        }
+        if !wider.is_empty() {
+            define::widen(session, relation, &wider).await?;
         }
     }
     Ok(())

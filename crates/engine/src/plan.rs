@@ -5,6 +5,7 @@
 //! the catalog and the ledger; changes nothing anywhere.
 
 mod columns;
+mod earlier;
 mod evolve;
 mod finding;
 mod head;
@@ -27,7 +28,7 @@ use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
-use identity::Identity;
+use identity::{Identity, Version};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -111,37 +112,34 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
     };
-    let heads = heads.read_all(sources).await?;
-    let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
-    // The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
-    // Files of one size are ordered too, because receipts know a file by its number.
-    let mut placed = placed;
-    placed.sort_by_cached_key(|(table_no, head)| {
-        let object = head.object();
-        let bytes = object.stored_bytes().unwrap_or(u64::MAX);
-        let relation = tables[*table_no as usize].table.relation.clone();
-        (std::cmp::Reverse(bytes), object.location().to_owned(), relation)
-    });
-    let files: Vec<FilePlan> = placed
-        .iter()
-        .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
-        .collect();
-    let identity = Identity::new(&job, &files);
-    let settled = connection.attend(&session, identity.settle(&session, &job)).await?;
-    tables::remember_made(&mut tables, settled.made);
-    let shared_bytes = context.connection.server_cpus().and_then(|_| plain_bytes(&files));
-    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes)?;
-    let plan = Plan {
-        job_id: settled.name,
+    let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
+    let identity = Identity::new(&job, versions);
+    let mut settled = connection.attend(&session, identity.settle(&session, &job)).await?;
+    let mut plan = Plan {
+        job_id: std::mem::take(&mut settled.name),
         work_key: identity.work_key,
         identity: identity.identity,
         server_version: session.server_version(),
-        chunk_bytes: layout.chunk_bytes,
-        record_bytes_max: layout.record_bytes_max,
-        tables,
-        files,
-        job,
+        chunk_bytes: 0,
+        record_bytes_max: 0,
+        tables: Vec::new(),
+        files: Vec::new(),
+        job: job.clone(),
     };
+    if let Some(earlier) = settled.earlier.take() {
+        return earlier::planned(&heads, plan, settled, earlier, sources).await;
+    }
+    let heads = heads.read_all(sources).await?;
+    let (tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
+    let placed = in_order(placed, &tables);
+    plan.files = placed
+        .iter()
+        .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
+        .collect();
+    plan.tables = tables;
+    let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
+    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes)?;
+    (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {
         open: new_table::open(&plan.job, &plan.tables, &placed),
         previews: placed.iter().map(|(_, head)| head.preview()).collect(),
@@ -150,6 +148,18 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         history: settled.history,
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
     })
+}
+
+/// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of
+/// one size are ordered too, because receipts know a file by its number.
+fn in_order(mut placed: Vec<(u32, Head)>, tables: &[TablePlan]) -> Vec<(u32, Head)> {
+    placed.sort_by_cached_key(|(table_no, head)| {
+        let object = head.object();
+        let bytes = object.stored_bytes().unwrap_or(u64::MAX);
+        let relation = tables[*table_no as usize].table.relation.clone();
+        (std::cmp::Reverse(bytes), object.location().to_owned(), relation, head.data_start_byte)
+    });
+    placed
 }
 
 /// The name of the file's encoding when the server cannot read it and the client has to rewrite it as UTF-8.

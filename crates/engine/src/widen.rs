@@ -10,13 +10,13 @@ use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
 use howdah_target::define::{self, Wider};
 use howdah_target::sql::quote_ident;
-use howdah_transcode::infer::{ColumnState, Inferred, Watch};
+use howdah_transcode::infer::{ColumnState, Inferred, Watch, misfit};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// A column whose type was chosen from a sample.
+/// A column whose type was chosen from a sample, or may be given a wider one.
 #[derive(Debug, Clone)]
 pub struct Open {
     /// The table.
@@ -27,7 +27,7 @@ pub struct Open {
     pub type_name: String,
     /// What the sample's values are.
     pub state: ColumnState,
-    /// This job made the column, so that all that is in it was written as the state knows.
+    /// This job made the column, and all that is in it was written as the state knows.
     pub made: bool,
 }
 
@@ -67,7 +67,7 @@ impl Widener {
         let open = self.tables.get(relation)?.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = |field: &Option<String>| {
             let column = open.get(field.as_ref()?)?;
-            Some((column.name.clone(), Watch::new(&column.state.finish(false))))
+            Some((column.name.clone(), Watch::new(&column.state.finish(!column.made))))
         };
         let columns: Vec<_> = fields.iter().map(watch).collect();
         columns.iter().any(Option::is_some).then_some(Watches { columns })
@@ -93,16 +93,16 @@ impl Widener {
             let Some(column) = open.get_mut(&name) else { continue };
             let before = column.state.finish(false);
             column.state.join(watch.state());
-            let Inferred { type_name, .. } = column.state.finish(false);
-            if holds(&column.type_name, &type_name) {
-                continue;
-            }
-            let (type_name, text_sql) = if column.made {
-                (type_name, before.text_sql(&quote_ident(&name)))
+            let (after, text_sql) = if column.made {
+                let after = column.state.finish(false);
+                let fits = holds(&column.type_name, &after.type_name);
+                ((!fits).then_some(after), before.text_sql(&quote_ident(&name)))
             } else {
-                (wider(&column.type_name, &type_name), None)
+                (needed(&column.type_name, &column.state), None)
             };
-            changes.push(Wider { name, type_name, text_sql });
+            if let Some(Inferred { type_name, .. }) = after {
+                changes.push(Wider { name, type_name, text_sql });
+            }
         }
         if changes.is_empty() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Widener {
     }
 }
 
-/// The type is one that inference gives: what it means is known here.
+/// The type is one that inference gives, or alike: what it means is known here.
 pub fn is_inferred(type_name: &str) -> bool {
     let known =
         ["boolean", "date", "time", "timestamp", "timestamptz", "uuid", "inet", "jsonb", "numeric", "text"];
@@ -131,17 +131,35 @@ pub fn is_inferred(type_name: &str) -> bool {
     known.contains(&name) || digits(name).is_some() || name == "double precision"
 }
 
-/// A type that holds what both hold.
-pub fn wider(has: &str, wanted: &str) -> String {
+/// What a column which others made must become to hold these values, too; `None` if it holds them as it is.
+/// Whether the type gives back every value's own text does not matter there.
+pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
+    // The numbers 0 and 1 are truth values to a column that has these.
+    if short(has) == "boolean" && misfit(state, has).is_none() {
+        return None;
+    }
+    let inferred = state.finish(true);
+    let type_name = wider(has, &inferred.type_name)?;
+    Some(Inferred { type_name, ..inferred })
+}
+
+/// The type that a column which others made must get to hold values of type `wanted`, too; `None` if it holds
+/// them as it is. Whatever is stored must stay what it is: a double gives no long integer back.
+fn wider(has: &str, wanted: &str) -> Option<String> {
     let (has, wanted) = (short(has), short(wanted));
-    let number = |name: &str| name == "numeric" || digits(name).is_some();
-    if holds(wanted, has) {
+    let number = |name: &str| matches!(name, "numeric" | "double precision") || digits(name).is_some();
+    // A number with an exponent is a number.
+    if holds(has, wanted) || (has == "numeric" && wanted == "double precision") {
+        return None;
+    }
+    let exact = wanted != "double precision" || has == "integer" || has == "smallint";
+    Some(if exact && holds(wanted, has) {
         wanted.to_owned()
     } else if number(has) && number(wanted) {
         "numeric".to_owned()
     } else {
         "text".to_owned()
-    }
+    })
 }
 
 /// A column of type `has` holds whatever one of type `wanted` does. Both are names that inference gives.
@@ -154,8 +172,8 @@ pub fn holds(has: &str, wanted: &str) -> bool {
         (Some((whole, decimals)), Some((wanted_whole, wanted_decimals))) => {
             whole >= wanted_whole && decimals == wanted_decimals
         }
-        // Unconstrained numeric, and 0 and 1 for a boolean.
-        (None, Some(_)) => matches!(has, "numeric" | "double precision" | "boolean"),
+        // Unconstrained numeric.
+        (None, Some(_)) => matches!(has, "numeric" | "double precision"),
         _ => matches!(
             (has, wanted),
             ("double precision", "numeric")
@@ -163,6 +181,11 @@ pub fn holds(has: &str, wanted: &str) -> bool {
                 | ("timestamptz", "timestamp")
         ),
     }
+}
+
+/// The two are names of one type.
+pub fn same_type(one: &str, other: &str) -> bool {
+    short(one) == short(other)
 }
 
 /// The catalog's long names, as inference writes them.
@@ -179,6 +202,7 @@ fn short(type_name: &str) -> &str {
 /// Digits before and after the point of a number type with limits; integers have none after it.
 fn digits(type_name: &str) -> Option<(u32, u32)> {
     match type_name {
+        "smallint" => Some((5, 0)),
         "integer" => Some((10, 0)),
         "bigint" => Some((19, 0)),
         _ => {
@@ -211,6 +235,24 @@ mod tests {
             ("double precision", "int", true),
         ] {
             assert_eq!(holds(has, wanted), expected, "{has} {wanted}");
+        }
+    }
+
+    #[test]
+    fn what_others_stored_stays_what_it_is() {
+        for (has, wanted, expected) in [
+            ("bigint", "double precision", Some("numeric")),
+            ("integer", "double precision", Some("double precision")),
+            ("numeric(8,2)", "double precision", Some("numeric")),
+            ("numeric", "double precision", None),
+            ("smallint", "int", Some("integer")),
+            ("integer", "numeric(10,2)", Some("numeric")),
+            ("date", "timestamp", Some("timestamp")),
+            ("date", "int", Some("text")),
+            ("boolean", "numeric(3,2)", Some("text")),
+            ("text", "date", None),
+        ] {
+            assert_eq!(wider(has, wanted).as_deref(), expected, "{has} {wanted}");
         }
     }
 }

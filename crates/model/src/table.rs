@@ -44,7 +44,7 @@ pub struct Column {
     pub type_oid: u32,
     /// NOT NULL.
     pub not_null: bool,
-    /// It has a default expression or is an identity column.
+    /// It has a default expression, its own or its domain's, is an identity column, or a trigger may fill it.
     pub has_default: bool,
     /// GENERATED ALWAYS AS (expression): COPY must not name it.
     pub generated: bool,

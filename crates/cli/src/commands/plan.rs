@@ -5,6 +5,7 @@ use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::settings::Settings;
+use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
@@ -72,6 +73,9 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
     let _ = writeln!(text, "table {}", table.table.relation);
     if let Some(create) = &table.create {
         show_new_table(text, create);
+    }
+    for change in &table.changes {
+        let _ = writeln!(text, "  {}", change_line(&table.table.relation, change));
     }
     let _ = writeln!(text, "  {}", table.copy_sql);
     for note in &table.notes {

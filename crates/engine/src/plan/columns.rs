@@ -4,7 +4,11 @@
 //! name that fits nothing is reported in one message.
 
 use super::head::Head;
-use howdah_model::{Column, ColumnChoice, Error, ErrorKind, Format, Header, Job, Result, Table, TablePlan};
+use super::new_table;
+use crate::widen::is_inferred;
+use howdah_model::{
+    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Result, Table, TablePlan,
+};
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
 
@@ -26,14 +30,21 @@ struct Problem {
 impl Columns {
     /// Matches a file's header, if it has one, to the table; without one, its fields by position.
     pub(super) fn of(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
+        let mut matched = Columns::matched(job, table, head)?;
+        if let Some(found) = &head.found {
+            matched.look_at_values(job, table, &found.columns.states);
+        }
+        matched.settle()
+    }
+
+    /// The same, whatever the values are.
+    pub(super) fn matched(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
         let names = head.names.as_deref();
-        let Some(found) = &head.found else {
-            return Columns::choose(job, table, names, job.format.header)?.settle();
-        };
+        let Some(found) = &head.found else { return Columns::choose(job, table, names, job.format.header) };
         let header = if names.is_some() { Header::Names } else { Header::None };
-        let mut chosen = fit_width(Columns::choose(job, table, names, header)?, table, found.finding.width)?;
-        chosen.look_at_values(table, &found.columns.states);
-        chosen.settle()
+        let chosen = Columns::choose(job, table, names, header)?;
+        // A file without a record fits every table.
+        if found.finding.width == 0 { Ok(chosen) } else { fit_width(chosen, table, found.finding.width) }
     }
 
     /// Columns for each field of a new table.
@@ -42,14 +53,15 @@ impl Columns {
     }
 
     /// Values that no column of this type can hold, and columns that need a value and get none.
-    fn look_at_values(&mut self, table: &Table, states: &[ColumnState]) {
+    fn look_at_values(&mut self, job: &Job, table: &Table, states: &[ColumnState]) {
         for (field, state) in self.fields.iter().zip(states) {
             let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column else { continue };
             if let Some(why) = infer::misfit(state, &column.type_name) {
+                let widens = is_inferred(&column.type_name) && job.shaping.evolve != Evolve::Widen;
                 self.problems.push(Problem {
                     message: format!("column {} is {}, and {why}", column.name, column.type_name),
-                    hint: "--evolve widen gives the column a type that holds them",
+                    hint: if widens { WIDEN_HINT } else { MISFIT_HINT },
                 });
             }
         }
@@ -181,7 +193,13 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
         }
     }
     check_map(job, names)?;
-    check_twice(&fields)?;
+    let twice = check_twice(&fields);
+    if (twice.is_err() || !extra.is_empty())
+        && let Some(fields) = as_made(job, table, names)
+    {
+        return Ok(Columns { fields, notes, problems: Vec::new() });
+    }
+    twice?;
     let mut problems = Vec::new();
     if !extra.is_empty() && !job.ignore_extra {
         problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT });
@@ -195,6 +213,13 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     let taken: Vec<String> = fields.iter().flatten().cloned().collect();
     note_missing(table, &taken, &mut notes);
     Ok(Columns { fields, notes, problems })
+}
+
+/// The names that a table made for such a header would have, if this table has them all: it was made for one.
+fn as_made(job: &Job, table: &Table, names: &[String]) -> Option<Vec<Option<String>>> {
+    let made = new_table::made_names(job, names);
+    let has = |name: &String| table.columns.iter().any(|column| column.name == *name && !column.generated);
+    made.iter().all(has).then(|| made.into_iter().map(Some).collect())
 }
 
 /// By the exact name, else by the only name that differs in case alone, else by the only one that differs in
@@ -242,6 +267,9 @@ fn note_missing(table: &Table, taken: &[String], notes: &mut Vec<String>) {
     }
 }
 
+const WIDEN_HINT: &str = "--evolve widen gives the column a type that holds them";
+const MISFIT_HINT: &str =
+    "give the column another type, or say with --types COLUMN=TYPE:SPELLING how they are written";
 const NO_COLUMN_HINT: &str =
     "map a field to a column with --map 'FIELD=COLUMN', or leave such fields out with --ignore-extra";
 

@@ -5,10 +5,9 @@
 //! with the same work key but another identity means that a source changed under it, or that a file was added
 //! to what a pattern matches or taken away.
 
-use super::{History, ledger_of};
-use howdah_model::{
-    Error, ErrorKind, FilePlan, Format, Job, NewTable, Relation, Result, Shaping, SourceSpec,
-};
+use super::{History, earlier, ledger_of};
+use howdah_model::{Error, ErrorKind, Format, Job, Plan, Result, Shaping, SourceSpec, Table};
+use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
@@ -23,8 +22,8 @@ pub(super) struct Settled {
     pub(super) chunk_bytes: Option<u64>,
     /// What is there already.
     pub(super) history: History,
-    /// The tables that an earlier run made for this job.
-    pub(super) made: Vec<(Relation, NewTable)>,
+    /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
+    pub(super) earlier: Option<(Plan, Vec<Table>)>,
 }
 
 /// The digests of a job.
@@ -32,6 +31,26 @@ pub(super) struct Identity {
     pub(super) work_key: String,
     pub(super) identity: String,
     named: Option<String>,
+}
+
+/// What must be the same of a file in all runs of the job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Version {
+    location: String,
+    version: Option<String>,
+    stored_bytes: Option<u64>,
+    rereadable: bool,
+}
+
+impl Version {
+    pub(super) fn of(object: &Object) -> Version {
+        Version {
+            location: object.location().to_owned(),
+            version: object.version().map(str::to_owned),
+            stored_bytes: object.stored_bytes(),
+            rereadable: object.rereadable(),
+        }
+    }
 }
 
 /// What was asked, in the form that is hashed. Its fields decide which rows are stored; the number of
@@ -49,9 +68,8 @@ struct Work<'a> {
 }
 
 impl Identity {
-    pub(super) fn new(job: &Job, files: &[FilePlan]) -> Identity {
-        let mut by_name: Vec<&FilePlan> = files.iter().collect();
-        by_name.sort_by(|one, other| one.location.cmp(&other.location));
+    pub(super) fn new(job: &Job, mut versions: Vec<Version>) -> Identity {
+        versions.sort();
         let mut sources: Vec<&SourceSpec> = job.sources.iter().collect();
         sources.sort_by(|one, other| (&one.location, &one.table).cmp(&(&other.location, &other.table)));
         let work = Work {
@@ -65,10 +83,9 @@ impl Identity {
             ignore_extra: job.ignore_extra,
         };
         let work_key = digest(&work);
-        let versions: Vec<_> =
-            by_name.iter().map(|file| (&file.location, &file.version, file.stored_bytes)).collect();
+        let rereadable = versions.iter().all(|version| version.rereadable);
         // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job.
-        let once = (job.id.is_none() && files.iter().any(|file| !file.rereadable)).then(fresh_salt);
+        let once = (job.id.is_none() && !rereadable).then(fresh_salt);
         let identity = digest(&(&work_key, versions, once));
         Identity { work_key, identity, named: job.id.clone() }
     }
@@ -78,35 +95,32 @@ impl Identity {
         let name = self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned());
         let ledger = match ledger_of(job) {
             Some(ledger) if ledger.exists(session).await? => ledger,
-            _ => return Ok(settled(name, job, History::Fresh)),
+            _ => return Ok(fresh(name, job)),
         };
-        let unfinished = ledger.unfinished_with_work_key(session, &self.work_key).await?;
+        let known = ledger.of_work(session, &self.work_key, &self.identity).await?;
         if !job.force {
-            self.refuse_changed_sources(&unfinished, &name)?;
+            self.refuse_changed_sources(&known, &name)?;
         }
-        let Some(mut row) = ledger.find(session, &name).await? else {
-            return Ok(settled(name, job, History::Fresh));
+        let Some(first) = ledger.find(session, &name).await? else {
+            return Ok(fresh(name, job));
         };
-        self.refuse_other_work(&row)?;
-        if row.status == JobStatus::Done {
-            // A forced rerun that did not end is gone on with, so that its part is not left in the table.
-            match unfinished.into_iter().find(|rerun| rerun.plan.identity == self.identity) {
-                Some(rerun) => row = rerun,
-                None if job.force => return self.next_name(session, &ledger, job, &name).await,
-                None => {
-                    let at = row.finished_at.unwrap_or_default();
-                    return Ok(settled(name, job, History::Done { at }));
-                }
-            }
+        self.refuse_other_work(&first)?;
+        // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
+        // is gone on with, so that its part is not left in the table.
+        let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
+        let again = job.force && last.status == JobStatus::Done;
+        let earlier = if again { None } else { earlier::go_on(session, &ledger, job, last).await? };
+        match earlier {
+            Some(settled) => Ok(settled),
+            None => self.next_name(session, &ledger, job, &name).await,
         }
-        go_on(session, &ledger, job, row).await
     }
 
-    fn refuse_changed_sources(&self, unfinished: &[JobRow], name: &str) -> Result<()> {
+    fn refuse_changed_sources(&self, known: &[JobRow], name: &str) -> Result<()> {
         let changed = |row: &&JobRow| {
             row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
         };
-        match unfinished.iter().find(changed) {
+        match known.iter().find(changed) {
             None => Ok(()),
             Some(row) => Err(Error::new(
                 ErrorKind::SourceChanged,
@@ -129,37 +143,21 @@ impl Identity {
         .with_hint("choose another --job-id, or give the job what it was begun with"))
     }
 
-    /// `--force` after finished runs: the first free name of `name-2`, `name-3`, ...
+    /// Of a job that is to be loaded once more: the first free name of `name-2`, `name-3`, ...
     async fn next_name(&self, session: &Session, ledger: &Ledger, job: &Job, name: &str) -> Result<Settled> {
         let mut number = 2_u64;
         loop {
             let next = format!("{name}-{number}");
             if ledger.find(session, &next).await?.is_none() {
-                return Ok(settled(next, job, History::Fresh));
+                return Ok(fresh(next, job));
             }
             number += 1;
         }
     }
 }
 
-/// An unfinished run keeps its name and its chunk size; what it has stored is skipped.
-async fn go_on(session: &Session, ledger: &Ledger, job: &Job, row: JobRow) -> Result<Settled> {
-    let (name, chunk_bytes) = (row.job_id, row.plan.chunk_bytes);
-    if job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            format!("job {name} was begun with chunks of {chunk_bytes} bytes"),
-        )
-        .with_hint("leave --chunk-size out to go on with it"));
-    }
-    let receipts = ledger.receipts(session, &name).await?;
-    let made = row.plan.tables.into_iter();
-    let made = made.filter_map(|plan| Some((plan.table.relation, plan.create?))).collect();
-    Ok(Settled { name, chunk_bytes: Some(chunk_bytes), history: History::Begun(receipts), made })
-}
-
-fn settled(name: String, job: &Job, history: History) -> Settled {
-    Settled { name, chunk_bytes: job.chunk_bytes, history, made: Vec::new() }
+fn fresh(name: String, job: &Job) -> Settled {
+    Settled { name, chunk_bytes: job.chunk_bytes, history: History::Fresh, earlier: None }
 }
 
 fn digest(value: &impl Serialize) -> String {
@@ -180,7 +178,7 @@ fn fresh_salt() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use howdah_model::{Codec, Jobs, LedgerChoice};
+    use howdah_model::{Jobs, LedgerChoice};
 
     fn job(sources: &[&str]) -> Job {
         let spec = |location: &&str| SourceSpec { location: (*location).to_owned(), table: None };
@@ -202,35 +200,27 @@ mod tests {
         }
     }
 
-    fn file(location: &str, version: &str) -> FilePlan {
-        FilePlan {
+    fn file(location: &str, version: &str) -> Version {
+        Version {
             location: location.to_owned(),
-            stored_bytes: Some(1),
             version: Some(version.to_owned()),
-            table_no: 0,
-            codec: Codec::None,
-            eol: None,
-            data_start_byte: 0,
-            data_end_byte: None,
-            found: None,
-            evidence: Vec::new(),
-            ranged: true,
+            stored_bytes: Some(1),
             rereadable: true,
         }
     }
 
     #[test]
     fn the_order_of_sources_and_files_does_not_matter() {
-        let one = Identity::new(&job(&["/a", "/b"]), &[file("/a", "1"), file("/b", "1")]);
-        let other = Identity::new(&job(&["/b", "/a"]), &[file("/b", "1"), file("/a", "1")]);
+        let one = Identity::new(&job(&["/a", "/b"]), vec![file("/a", "1"), file("/b", "1")]);
+        let other = Identity::new(&job(&["/b", "/a"]), vec![file("/b", "1"), file("/a", "1")]);
         assert_eq!((one.work_key, one.identity), (other.work_key, other.identity));
     }
 
     #[test]
     fn a_file_that_changed_or_came_to_a_pattern_is_the_same_work_of_other_files() {
-        let before = Identity::new(&job(&["/*"]), &[file("/a", "1")]);
+        let before = Identity::new(&job(&["/*"]), vec![file("/a", "1")]);
         for files in [vec![file("/a", "2")], vec![file("/a", "1"), file("/b", "1")]] {
-            let after = Identity::new(&job(&["/*"]), &files);
+            let after = Identity::new(&job(&["/*"]), files);
             assert_eq!(before.work_key, after.work_key);
             assert_ne!(before.identity, after.identity);
         }

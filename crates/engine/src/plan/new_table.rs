@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::head::{Head, HeadReader, plain_head};
 use super::scan;
 use crate::Context;
-use crate::widen::{Open, is_inferred};
+use crate::widen::{Open, is_inferred, same_type};
 use howdah_model::{
     Column, Error, ErrorKind, Evolve, Job, Names, NewColumn, NewTable, Result, TableChange, TablePlan,
 };
@@ -55,8 +55,7 @@ pub(super) async fn shape(
         return Err(Error::new(ErrorKind::Columns, "no table can be made from files without a record")
             .with_hint("make the table first, or give files that have a header at least"));
     }
-    check_named(&order, job.shaping.types.keys().filter(|name| *name != "*"), "--types")?;
-    check_named(&order, job.shaping.primary_key.iter(), "--primary-key")?;
+    check_primary_key(&order, &job.shaping.primary_key)?;
     let mut columns = Vec::new();
     for name in order {
         let column = seen.remove(&name).unwrap_or_default();
@@ -66,8 +65,13 @@ pub(super) async fn shape(
     Ok(NewTable { columns, primary_key: job.shaping.primary_key.clone() })
 }
 
-/// For each field of a file the column of the new table that it fills.
-pub(super) fn columns(job: &Job, finding: &Finding) -> Result<Columns> {
+/// For each field of a file the column of the new table that it fills. A file without a record has none, and may
+/// be said to fill all.
+pub(super) fn columns(job: &Job, create: &NewTable, finding: &Finding) -> Result<Columns> {
+    if finding.width == 0 {
+        let all = create.columns.iter().map(|column| column.name.clone()).collect();
+        return Ok(Columns::of_new(all, Vec::new()));
+    }
     let fields = names(job, finding)?;
     let mut notes = Vec::new();
     for (was, is) in finding.names.iter().zip(&fields).filter(|(was, is)| was != is) {
@@ -82,7 +86,11 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
     for (table_no, head) in placed {
         let Some(plan) = plans.get(*table_no as usize) else { continue };
         let Some(found) = &head.found else { continue };
-        for (field, state) in plan.fields.iter().zip(&found.columns.states) {
+        for ((field, reading), state) in plan.fields.iter().zip(&plan.readings).zip(&found.columns.states) {
+            // The values that come are not spelled as those of the sample.
+            if reading.is_some() {
+                continue;
+            }
             let column = plan.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column.filter(|column| may_widen(job, plan, column)) else { continue };
             let same = |known: &&mut Open| known.relation == plan.table.relation && known.name == column.name;
@@ -91,7 +99,6 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
                 None => open.push(Open {
                     relation: plan.table.relation.clone(),
                     name: column.name.clone(),
-                    // An earlier run of the job may have widened it.
                     type_name: column.type_name.clone(),
                     state: state.clone(),
                     made: made(plan).any(|made| made.name == column.name),
@@ -99,7 +106,16 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
             }
         }
     }
+    for column in &mut open {
+        // An earlier run of the job widened it, for values that the sample does not know.
+        column.made &= same_type(&column.type_name, &column.state.finish(false).type_name);
+    }
     open
+}
+
+/// Some column of the table can still be given a wider type.
+pub(super) fn has_open(job: &Job, plan: &TablePlan) -> bool {
+    plan.table.columns.iter().any(|column| may_widen(job, plan, column))
 }
 
 /// Columns made from a sample, by this job, and with `--evolve widen` all whose type is known here.
@@ -141,23 +157,16 @@ fn names(job: &Job, finding: &Finding) -> Result<Vec<String>> {
             format!("--map names fields that the header does not have: {}", unused.join(", ")),
         ));
     }
-    let mapped = names.iter().map(|name| job.map.get(name).unwrap_or(name).clone()).collect::<Vec<_>>();
-    Ok(match job.shaping.names {
-        Names::Snake => infer::snake(&mapped),
-        Names::Keep => keep(mapped),
-    })
+    Ok(made_names(job, &names))
 }
 
-/// Names as they are, but for blank ones, which are numbered, and those that are there already.
-fn keep(names: Vec<String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for (no, name) in names.into_iter().enumerate() {
-        let wanted = if name.trim().is_empty() { format!("column_{}", no + 1) } else { name };
-        let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-        let free = std::iter::once(wanted.clone()).chain(numbered).find(|name| !kept.contains(name));
-        kept.extend(free);
+/// The names that a new table's columns get from those in a header.
+pub(super) fn made_names(job: &Job, header: &[String]) -> Vec<String> {
+    let mapped: Vec<String> = header.iter().map(|name| job.map.get(name).unwrap_or(name).clone()).collect();
+    match job.shaping.names {
+        Names::Snake => infer::snake(&mapped),
+        Names::Keep => infer::keep(&mapped),
     }
-    kept
 }
 
 async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> Result<NewColumn> {
@@ -175,15 +184,15 @@ async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> 
     })
 }
 
-fn check_named<'a>(columns: &[String], named: impl Iterator<Item = &'a String>, option: &str) -> Result<()> {
-    let unknown: Vec<&str> = named.filter(|name| !columns.contains(name)).map(String::as_str).collect();
+fn check_primary_key(columns: &[String], key: &[String]) -> Result<()> {
+    let unknown: Vec<&str> = key.iter().filter(|name| !columns.contains(name)).map(String::as_str).collect();
     if unknown.is_empty() {
         return Ok(());
     }
     Err(Error::new(
         ErrorKind::Columns,
         format!(
-            "{option} names columns that the table will not have: {} (its columns are {})",
+            "--primary-key names columns that the table will not have: {} (its columns are {})",
             unknown.join(", "),
             columns.join(", ")
         ),
@@ -191,7 +200,7 @@ fn check_named<'a>(columns: &[String], named: impl Iterator<Item = &'a String>, 
 }
 
 /// Reads a small file to its end, so that its types need no second thought.
-async fn scan_whole(context: &Context, head: &mut Head) -> Result<()> {
+pub(super) async fn scan_whole(context: &Context, head: &mut Head) -> Result<()> {
     let object = head.object().clone();
     let small = object.stored_bytes().is_some_and(|bytes| bytes <= SCAN_BYTES) && object.rereadable();
     let Some(found) = &mut head.found else { return Ok(()) };

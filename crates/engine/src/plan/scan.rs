@@ -37,8 +37,9 @@ impl Columns {
     pub(super) fn sampled(finding: &Finding, windows: &Windows) -> Columns {
         let mut columns = Columns::none(finding);
         columns.take_data(finding, whole_lines(&windows.head, windows.whole));
-        for window in [&windows.middle, &windows.tail] {
-            columns.take(&shape(finding), utf8(finding, behind_first_line(window)));
+        let middle = whole_lines(behind_first_line(&windows.middle), false);
+        for window in [middle, behind_first_line(&windows.tail)] {
+            columns.take(&shape(finding), utf8(finding, window));
         }
         Columns { complete: windows.whole, ..columns }
     }

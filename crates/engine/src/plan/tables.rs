@@ -3,18 +3,17 @@
 use super::columns::Columns;
 use super::evolve;
 use super::field_targets;
-use super::finding::Found;
 use super::head::{Head, Written};
 use super::new_table;
 use crate::Context;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    Error, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
+    Error, ErrorKind, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
 use howdah_transcode::encode::Rewriter;
-use howdah_transcode::infer;
+use howdah_transcode::infer::{self, ColumnState};
 use std::collections::BTreeMap;
 
 /// A table as it will be when the data comes.
@@ -25,6 +24,14 @@ pub(super) struct Shape {
     pub(super) changes: Vec<TableChange>,
 }
 
+/// The files of one table, by whatever name they mean it.
+#[derive(Default)]
+struct Group {
+    /// As the catalog tells it; `None` if it is to be made.
+    table: Option<Table>,
+    heads: Vec<Head>,
+}
+
 /// Plans for the tables of all files, and for each file the number of its plan. Files of one table that are
 /// written alike share a plan.
 pub(super) async fn plan_all(
@@ -33,17 +40,25 @@ pub(super) async fn plan_all(
     job: &Job,
     heads: Vec<Head>,
 ) -> Result<(Vec<TablePlan>, Vec<(u32, Head)>)> {
-    let mut by_table: BTreeMap<String, Vec<Head>> = BTreeMap::new();
-    for head in heads {
-        by_table.entry(head.table.clone()).or_default().push(head);
-    }
     let mut plans: Vec<TablePlan> = Vec::new();
     let mut placed = Vec::new();
-    for (written, mut heads) in by_table {
-        let shape = shape_of(context, session, job, &written, &mut heads).await?;
-        for head in heads {
-            let in_file = |error: Error| error.in_file(head.object().location());
-            let plan = table_plan(session, job, &shape, &head).map_err(in_file)?;
+    for (relation, Group { table, mut heads }) in groups(context, session, job, heads).await? {
+        let shape = match table {
+            Some(table) => evolve::shape(job, table, &heads),
+            None => {
+                let create = new_table::shape(context, session, job, &mut heads).await?;
+                let table = as_if_made(relation, &create);
+                Shape { table, create: Some(create), changes: Vec::new() }
+            }
+        };
+        let mut chosen = Vec::new();
+        for head in &mut heads {
+            chosen.push(columns(context, job, &shape, head).await?);
+        }
+        let readings = readings(job, &shape.table, &chosen, &heads)?;
+        for (columns, head) in chosen.into_iter().zip(heads) {
+            let plan = table_plan(session, job, &shape, &head, columns, &readings)
+                .map_err(|error| error.in_file(head.object().location()))?;
             let known = plans.iter().position(|known| *known == plan);
             let no = known.unwrap_or_else(|| {
                 plans.push(plan);
@@ -52,39 +67,90 @@ pub(super) async fn plan_all(
             placed.push((u32::try_from(no).unwrap_or(u32::MAX), head));
         }
     }
+    let filled =
+        |name: &String| plans.iter().any(|plan| plan.fields.iter().flatten().any(|field| field == name));
+    let unused: Vec<&str> =
+        job.shaping.types.keys().filter(|name| *name != "*" && !filled(name)).map(String::as_str).collect();
+    if !unused.is_empty() {
+        let message = format!("--types names columns that no field fills: {}", unused.join(", "));
+        return Err(Error::new(ErrorKind::Columns, message));
+    }
     Ok((plans, placed))
 }
 
-/// Tables that an earlier run of the job made are still the job's own.
-pub(super) fn remember_made(plans: &mut [TablePlan], made: Vec<(Relation, NewTable)>) {
-    for (relation, table) in made {
-        for plan in plans.iter_mut().filter(|plan| plan.table.relation == relation) {
-            plan.create.get_or_insert_with(|| table.clone());
-        }
+/// The files by the table that they go to.
+async fn groups(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    heads: Vec<Head>,
+) -> Result<BTreeMap<Relation, Group>> {
+    let mut relations: BTreeMap<String, Relation> = BTreeMap::new();
+    let mut groups: BTreeMap<Relation, Group> = BTreeMap::new();
+    for head in heads {
+        let relation = match relations.get(&head.table) {
+            Some(relation) => relation.clone(),
+            None => {
+                let (relation, table) = resolve(context, session, job, &head.table).await?;
+                relations.insert(head.table.clone(), relation.clone());
+                groups.entry(relation.clone()).or_default().table = table;
+                relation
+            }
+        };
+        groups.entry(relation).or_default().heads.push(head);
     }
+    Ok(groups)
 }
 
-/// What the catalog says of the table, or what it is to be.
-async fn shape_of(
+/// What the catalog says of the table; none if it is to be made.
+async fn resolve(
     context: &Context,
     session: &Session,
     job: &Job,
     written: &str,
-    heads: &mut [Head],
-) -> Result<Shape> {
+) -> Result<(Relation, Option<Table>)> {
     let connection = &context.connection;
     let creates = job.shaping.create.unwrap_or_else(|| connection.is_embedded());
-    if !creates || job.shaping.told.is_none() {
-        let table = connection.attend(session, catalog::read_table(session, written)).await?;
-        return Ok(evolve::shape(job, table, heads));
+    let table = if creates && job.shaping.told.is_some() {
+        connection.attend(session, catalog::find_table(session, written)).await?
+    } else {
+        Some(connection.attend(session, catalog::read_table(session, written)).await?)
+    };
+    let relation = match &table {
+        Some(table) => table.relation.clone(),
+        None => connection.attend(session, catalog::new_relation(session, written)).await?,
+    };
+    Ok((relation, table))
+}
+
+/// The columns that the fields of a file fill.
+async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -> Result<Columns> {
+    let location = head.object().location().to_owned();
+    let chosen = match (&shape.create, &head.found) {
+        (Some(create), Some(found)) => new_table::columns(job, create, &found.finding),
+        _ => Columns::of(job, &shape.table, head),
+    };
+    let mut chosen = chosen.map_err(|error| error.in_file(&location))?;
+    if !open_orders(shape, head, &chosen).is_empty() {
+        // Further values may prove it.
+        new_table::scan_whole(context, head).await.map_err(|error| error.in_file(&location))?;
     }
-    if let Some(table) = connection.attend(session, catalog::find_table(session, written)).await? {
-        return Ok(evolve::shape(job, table, heads));
+    for column in open_orders(shape, head, &chosen) {
+        chosen.notes.push(format!(
+            "no value seen of {column} tells day from month: the server's DateStyle decides, or --types {column}=date:d/m/y"
+        ));
     }
-    let relation = connection.attend(session, catalog::new_relation(session, written)).await?;
-    let create = new_table::shape(context, session, job, heads).await?;
-    let table = as_if_made(relation, &create);
-    Ok(Shape { table, create: Some(create), changes: Vec::new() })
+    Ok(chosen)
+}
+
+/// Columns of days whose order nothing seen so far proves.
+fn open_orders(shape: &Shape, head: &Head, chosen: &Columns) -> Vec<String> {
+    let states = head.found.iter().flat_map(|found| &found.columns.states);
+    let open = |(field, state): (&Option<String>, &ColumnState)| {
+        let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
+        infer::is_order_open(state, &column.type_name).then(|| column.name.clone())
+    };
+    chosen.fields.iter().zip(states).filter_map(open).collect()
 }
 
 fn as_if_made(relation: Relation, create: &NewTable) -> Table {
@@ -101,12 +167,21 @@ fn as_if_made(relation: Relation, create: &NewTable) -> Table {
     Table { relation, oid: 0, kind: RelationKind::Table, columns }
 }
 
-fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Result<TablePlan> {
-    let Columns { fields, mut notes, .. } = match (&shape.create, &head.found) {
-        (Some(_), Some(found)) => new_table::columns(job, &found.finding)?,
-        _ => Columns::of(job, &shape.table, head)?,
+fn table_plan(
+    session: &Session,
+    job: &Job,
+    shape: &Shape,
+    head: &Head,
+    Columns { fields, mut notes, .. }: Columns,
+    readings: &BTreeMap<String, Reading>,
+) -> Result<TablePlan> {
+    let reading = |(no, field): (usize, &Option<String>)| {
+        let name = field.as_ref()?;
+        let column = shape.table.columns.iter().find(|column| column.name == *name)?;
+        let found = head.found.as_ref()?;
+        readings.get(name).cloned().or_else(|| found.columns.reading(no, &column.type_name))
     };
-    let readings = readings(job, shape, head.found.as_ref(), &fields)?;
+    let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
     let written = &head.written;
     let care = care(written, &readings, job.shaping.lenient);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
@@ -149,22 +224,35 @@ fn table_plan(session: &Session, job: &Job, shape: &Shape, head: &Head) -> Resul
     Ok(plan)
 }
 
-/// How the values of each field are spelled, where the server would not read them alike: as told behind the colon
-/// of `--types column=type:spelling`, else as the data proves.
+/// How the values of each column are spelled, where the server would not read them alike: as told behind the colon
+/// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
+/// leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
 fn readings(
     job: &Job,
-    shape: &Shape,
-    found: Option<&Found>,
-    fields: &[Option<String>],
-) -> Result<Vec<Option<Reading>>> {
-    let Some(found) = found else { return Ok(vec![None; fields.len()]) };
-    let mut readings = Vec::new();
-    for (no, field) in fields.iter().enumerate() {
-        let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
-        let told = column.and_then(|column| job.shaping.types.get(&column.name));
+    table: &Table,
+    columns: &[Columns],
+    heads: &[Head],
+) -> Result<BTreeMap<String, Reading>> {
+    let mut states: BTreeMap<&String, ColumnState> = BTreeMap::new();
+    for (columns, head) in columns.iter().zip(heads) {
+        let Some(found) = &head.found else { continue };
+        for (no, name) in columns.fields.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let state = states.entry(name).or_default();
+            if let Some(seen) = found.columns.states.get(no) {
+                state.join(seen);
+            }
+        }
+    }
+    let mut readings = BTreeMap::new();
+    for (name, state) in states {
+        let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
+        let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
         let told = told.map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
-        readings.push(told.or_else(|| found.columns.reading(no, &column?.type_name)));
+        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &column.type_name)) {
+            readings.insert(name.clone(), reading);
+        }
     }
     Ok(readings)
 }

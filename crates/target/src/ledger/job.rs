@@ -4,9 +4,9 @@
 use super::{HOWDAH_VERSION, Ledger};
 use crate::finish::DURABLE_SQL;
 use crate::session::Session;
-use crate::sql::quote_literal;
+use crate::sql::{quote_literal, quote_relation};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Plan, Receipt, Result};
+use howdah_model::{Error, ErrorKind, Plan, Receipt, Relation, Result};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -115,12 +115,14 @@ impl Ledger {
         Ok(self.select(session, "j.job_id = $1", &[(&job_id, Type::TEXT)]).await?.pop())
     }
 
-    /// Jobs of this work that are not done, the oldest first: resumable, or of sources that have changed.
+    /// Jobs of this work, the oldest first: those that are not done (resumable, or of sources that have changed)
+    /// and those of the very same sources.
     ///
     /// # Errors
     /// As for [`Ledger::find`].
-    pub async fn unfinished_with_work_key(&self, session: &Session, work_key: &str) -> Result<Vec<JobRow>> {
-        self.select(session, "j.work_key = $1 AND j.status <> 'done'", &[(&work_key, Type::TEXT)]).await
+    pub async fn of_work(&self, session: &Session, work_key: &str, identity: &str) -> Result<Vec<JobRow>> {
+        let which = "j.work_key = $1 AND (j.status <> 'done' OR j.plan ->> 'identity' = $2)";
+        self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
     }
 
     /// All jobs, the oldest first.
@@ -200,6 +202,31 @@ impl Ledger {
                 .with_hint("give the chunk size of its first run, or another --job-id"));
         }
         Ok(())
+    }
+
+    /// Notes which table a run of the job has made: a later one of the same name is not the one that its chunks
+    /// are in.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn made(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table_no: usize,
+        relation: &Relation,
+    ) -> Result<()> {
+        let sql = format!(
+            "UPDATE {}.job SET plan = pg_catalog.jsonb_set(plan, ARRAY['tables', $2, 'table', 'oid'], \
+             pg_catalog.to_jsonb(pg_catalog.to_regclass($3)::pg_catalog.oid::pg_catalog.int8)) \
+             WHERE job_id = $1 AND pg_catalog.to_regclass($3) IS NOT NULL",
+            self.quoted
+        );
+        let (table_no, name) = (table_no.to_string(), quote_relation(relation));
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&job_id, Type::TEXT), (&table_no, Type::TEXT), (&name, Type::TEXT)];
+        let done = session.client().query_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "noting the table in the ledger"))
     }
 
     /// The chunks of a job that are in, in file order.

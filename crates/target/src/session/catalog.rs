@@ -9,10 +9,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// Relation and columns in one answer: a relation without columns gives one row of nulls.
-/// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4).
+/// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW
+/// (1), BEFORE (2) and INSERT, which may give any column its value.
 const TABLE_SQL: &str = "\
     SELECT c.oid, n.nspname, c.relname, c.relkind::text, a.attname, \
-           pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, a.atthasdef, \
+           pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, \
+           a.atthasdef OR EXISTS (SELECT FROM pg_catalog.pg_type d WHERE d.oid = a.atttypid AND d.typtype = 'd' \
+                                  AND d.typdefault IS NOT NULL) \
+                OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 7 = 7), \
            a.attgenerated <> '', a.attidentity <> '', \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68 = 68) \
     FROM pg_catalog.pg_class c \

@@ -76,13 +76,14 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert!(job.finished_at.is_none() && job.started_at.ends_with('Z') && job.started_at.len() == 20);
     client.batch_execute("INSERT INTO howdah.chunk VALUES ('it''s a job', 0, 3, 0, 9, 7)").await.unwrap();
     ledger.close(&session, "it's a job", Status::Failed, 7).await.unwrap();
-    let [job] = &ledger.unfinished_with_work_key(&session, "work").await.unwrap()[..] else { panic!() };
+    let [job] = &ledger.of_work(&session, "work", "another").await.unwrap()[..] else { panic!() };
     assert_eq!((job.status, job.chunks, job.rows_stored), (JobStatus::Failed, 1, 7));
     assert!(job.finished_at.is_some());
     ledger.begin(&session, &plan).await.unwrap();
     ledger.close(&session, "it's a job", Status::Done, 7).await.unwrap();
     assert_eq!(ledger.jobs(&session).await.unwrap()[0].runs, 2);
-    assert!(ledger.unfinished_with_work_key(&session, "work").await.unwrap().is_empty());
+    assert!(ledger.of_work(&session, "work", "another").await.unwrap().is_empty());
+    assert_eq!(ledger.of_work(&session, "work", &plan.identity).await.unwrap().len(), 1);
     assert_eq!(ledger.close(&session, "other", Status::Done, 0).await.unwrap_err().kind(), ErrorKind::Ledger);
     // Other chunk borders would double rows.
     plan.chunk_bytes += 1;

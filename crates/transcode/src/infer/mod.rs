@@ -7,7 +7,7 @@
 //! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
 //!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
 //!   their form in options.
-//! - [`snake`] makes SQL names, [`fold`] compares names forgivingly.
+//! - [`snake`] and [`keep`] make names for columns, [`fold`] compares names forgivingly.
 //!
 //! Nothing is guessed: what the data does not prove stays text.
 
@@ -32,8 +32,8 @@ mod words;
 
 pub use column::ColumnState;
 pub use misfit::misfit;
-pub use names::{fold, snake};
+pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
-pub use reading::{epoch, read, reading_for};
+pub use reading::{epoch, is_order_open, read, reading_for};
 pub use verdict::Inferred;
 pub use watch::Watch;

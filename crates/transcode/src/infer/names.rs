@@ -17,11 +17,24 @@ const NAME_BYTES_MAX: usize = 63;
 /// reserved word gets `_` behind it; the second and later of the same name get `_2`, `_3` ..., passing over
 /// names that other columns have.
 pub fn snake(names: &[String]) -> Vec<String> {
-    let wanted: Vec<String> = (1..).zip(names).map(|(place, name)| one(place, name)).collect();
+    numbered(&(1..).zip(names).map(|(place, name)| one(place, name)).collect::<Vec<_>>())
+}
+
+/// The names as they are, cut to 63 bytes; blank ones and those that are there already are numbered as by
+/// [`snake`].
+pub fn keep(names: &[String]) -> Vec<String> {
+    let as_it_is = |(place, name): (usize, &String)| {
+        if name.trim().is_empty() { format!("column_{place}") } else { cut(name, NAME_BYTES_MAX).to_owned() }
+    };
+    numbered(&(1..).zip(names).map(as_it_is).collect::<Vec<_>>())
+}
+
+/// All different: the second and later of the same name get a number that no other has.
+fn numbered(wanted: &[String]) -> Vec<String> {
     let mut taken: HashSet<String> = wanted.iter().cloned().collect();
     let mut next: HashMap<&str, usize> = HashMap::new();
     let mut unique = Vec::with_capacity(wanted.len());
-    for name in &wanted {
+    for name in wanted {
         let Some(number) = next.get_mut(name.as_str()) else {
             next.insert(name, 2);
             unique.push(name.clone());

@@ -142,6 +142,16 @@ pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
     }
 }
 
+/// The values are days, in an order that nothing proves: a column of this type would take them as the server's
+/// DateStyle says.
+pub fn is_order_open(state: &ColumnState, type_name: &str) -> bool {
+    let days = matches!(base_name(type_name).as_str(), "date" | "timestamp" | "timestamptz");
+    days && !state.is_empty()
+        && state.possible.meet(Kinds::DATE)
+        && state.dates.ordered
+        && state.dates.proven().is_none()
+}
+
 /// The name of a type without its schema, length and time zone, in lower case.
 pub(super) fn base_name(type_name: &str) -> String {
     let lower = type_name.trim().to_ascii_lowercase();

@@ -1,0 +1,151 @@
+//! A job that an earlier run has begun goes on as that run decided.
+//!
+//! What decides which bytes become which rows (fields, readings, formats, chunk borders) is taken from the plan in
+//! the ledger, not found again: by now the table exists and may hold rows, so that looking anew could come to
+//! another end. Only what may differ between runs is new: sessions, memory, and the columns' types, which the
+//! earlier run may have widened.
+
+use super::head::{Head, HeadReader, Heads};
+use super::identity::Settled;
+use super::sources::Source;
+use super::{History, Planned, new_table};
+use crate::budget::Layout;
+use crate::feed::Opened;
+use crate::widen::{Open, holds};
+use howdah_model::{Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::session::{Session, catalog};
+use howdah_target::sql::quote_relation;
+
+/// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
+/// them.
+pub(super) async fn go_on(
+    session: &Session,
+    ledger: &Ledger,
+    job: &Job,
+    row: JobRow,
+) -> Result<Option<Settled>> {
+    let done = row.status == JobStatus::Done;
+    let mut tables = Vec::new();
+    for plan in &row.plan.tables {
+        tables.push(catalog::find_table(session, &quote_relation(&plan.table.relation)).await?);
+    }
+    if done || row.chunks > 0 {
+        let gone = tables.iter().filter(|table| table.is_none()).count();
+        if gone == tables.len() {
+            return Ok(None);
+        }
+        let replaced = replaced(&row.plan, &tables);
+        if !done && let Some(table) = replaced {
+            return if job.force { Ok(None) } else { Err(not_the_table(&row, table)) };
+        }
+    }
+    let tables: Option<Vec<Table>> = tables.into_iter().collect();
+    let history = match row.finished_at {
+        Some(at) if done => History::Done { at },
+        _ => History::Begun(ledger.receipts(session, &row.job_id).await?),
+    };
+    let chunk_bytes = row.plan.chunk_bytes;
+    if !done && job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            format!("job {} was begun with chunks of {chunk_bytes} bytes", row.job_id),
+        )
+        .with_hint("leave --chunk-size out to go on with it"));
+    }
+    // A run that came to nothing binds nobody: its user may have put right what was wrong with the table.
+    let bound = done || row.chunks > 0 || row.plan.tables.iter().any(makes_something);
+    let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
+    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), history, earlier }))
+}
+
+/// A table that is not there any more, or not the one that rows were stored in.
+fn replaced<'a>(plan: &'a Plan, tables: &[Option<Table>]) -> Option<&'a Table> {
+    let same =
+        |was: &Table, is: &Option<Table>| is.as_ref().is_some_and(|is| was.oid == 0 || was.oid == is.oid);
+    let pairs = plan.tables.iter().map(|plan| &plan.table).zip(tables);
+    pairs.filter(|(was, is)| !same(was, is)).map(|(was, _)| was).next()
+}
+
+fn not_the_table(row: &JobRow, table: &Table) -> Error {
+    let JobRow { job_id, rows_stored, .. } = row;
+    let relation = &table.relation;
+    let message = format!(
+        "the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) was dropped or made anew"
+    );
+    Error::new(ErrorKind::Table, message)
+        .with_hint("--force loads everything again from the beginning, into the tables as they are now")
+}
+
+fn makes_something(plan: &TablePlan) -> bool {
+    plan.create.is_some() || plan.changes.iter().any(|change| matches!(change, TableChange::Add(_)))
+}
+
+/// The job as the earlier run planned it.
+pub(super) async fn planned(
+    heads: &Heads<'_>,
+    mut plan: Plan,
+    settled: Settled,
+    (earlier, tables): (Plan, Vec<Table>),
+    sources: Vec<Source>,
+) -> Result<Planned> {
+    (plan.tables, plan.files) = (earlier.tables, earlier.files);
+    for (planned, table) in plan.tables.iter_mut().zip(tables) {
+        planned.changes.retain(|change| !is_made(change, &table));
+        planned.table = table;
+    }
+    let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None)?;
+    (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
+    let begun = matches!(settled.history, History::Begun(_));
+    let (opened, open) = match heads.told {
+        Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {
+            look_again(heads, &plan, sources).await?
+        }
+        _ => (unread(&plan, &sources)?, Vec::new()),
+    };
+    let previews = plan.files.iter().map(|_| Vec::new()).collect();
+    Ok(Planned { plan, layout, history: settled.history, open, previews, opened })
+}
+
+/// A column that was widened is not widened again, as it may have become wider still.
+fn is_made(change: &TableChange, table: &Table) -> bool {
+    let TableChange::Widen(wider) = change else { return false };
+    let column = table.columns.iter().find(|column| column.name == wider.name);
+    column.is_some_and(|column| holds(&column.type_name, &wider.type_name))
+}
+
+/// The sources in the order of the plan's files.
+fn unread(plan: &Plan, sources: &[Source]) -> Result<Vec<Opened>> {
+    let opened = |file: &FilePlan| {
+        let source = sources.iter().find(|source| source.object.location() == file.location);
+        source.map(|source| HeadReader::new(source.object.clone()).into_opened()).ok_or_else(|| lost(file))
+    };
+    plan.files.iter().map(opened).collect()
+}
+
+fn lost(file: &FilePlan) -> Error {
+    let message = "the file is in the job's plan and is not found any more";
+    Error::new(ErrorKind::SourceChanged, message).in_file(&file.location)
+}
+
+/// Columns that can still be widened need to know what the sample of the files held.
+async fn look_again(
+    heads: &Heads<'_>,
+    plan: &Plan,
+    sources: Vec<Source>,
+) -> Result<(Vec<Opened>, Vec<Open>)> {
+    let mut found = heads.read_all(sources).await?;
+    let mut placed = Vec::new();
+    for file in &plan.files {
+        let is_it = |head: &Head| {
+            let same_part = head.data_start_byte == file.data_start_byte || head.found.is_none();
+            head.object().location() == file.location && (same_part || !file.rereadable)
+        };
+        let at = found.iter().position(is_it);
+        let at = at.or_else(|| found.iter().position(|head| head.object().location() == file.location));
+        let head = at.map(|at| found.swap_remove(at)).ok_or_else(|| lost(file))?;
+        placed.push((file.table_no, head));
+    }
+    let open = new_table::open(&plan.job, &plan.tables, &placed);
+    Ok((placed.into_iter().map(|(_, head)| head.into_opened()).collect(), open))
+}
