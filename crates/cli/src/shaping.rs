@@ -126,6 +126,7 @@ pub fn found(plan: &Plan) -> Vec<String> {
         if let Some(found) = &file.found {
             lines.push(format!("found  {}: {found}", short(&file.location)));
         }
+        lines.extend(file.unsure.iter().map(|unsure| format!("unsure {}: {unsure}", short(&file.location))));
     }
     let mut made = BTreeSet::new();
     for table in &plan.tables {
@@ -141,6 +142,7 @@ pub fn found(plan: &Plan) -> Vec<String> {
         if changed.insert(relation) {
             lines.extend(table.changes.iter().map(|change| change_line(relation, change)));
         }
+        lines.extend(table.unsure.iter().map(|unsure| format!("unsure {relation}: {unsure}")));
         for (column, reading) in table.fields.iter().zip(&table.readings) {
             if let (Some(column), Some(reading)) = (column, reading) {
                 lines.push(format!("reads  {relation}.{column} as {}", spelling(reading)));

@@ -192,7 +192,8 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         },
         data_end_byte: head.data_end_byte,
         found: head.found.as_ref().map(|found| found.finding.describe()),
-        evidence: head.found.as_ref().map(Found::evidence).unwrap_or_default(),
+        evidence: head.found.as_ref().map(|found| found.finding.evidence.clone()).unwrap_or_default(),
+        unsure: head.found.as_ref().map(Found::unsure).unwrap_or_default(),
         ranged: object.ranged() && untouched,
         rereadable: object.rereadable(),
     }

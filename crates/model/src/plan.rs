@@ -76,6 +76,8 @@ pub struct TablePlan {
     pub copy_sql: String,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
+    /// What cannot be told apart, each with the option that settles it.
+    pub unsure: Vec<String>,
 }
 
 /// One file of the job.
@@ -100,8 +102,10 @@ pub struct FilePlan {
     pub data_end_byte: Option<u64>,
     /// How it is written, in one line, where this was found.
     pub found: Option<String>,
-    /// What that was found from, and what stays unsure.
+    /// What that was found from.
     pub evidence: Vec<String>,
+    /// What cannot be told apart, each with the option that settles it.
+    pub unsure: Vec<String>,
     /// It can be cut by byte ranges and read in parallel (not compressed, ranges available).
     pub ranged: bool,
     /// It can be read again (not stdin).

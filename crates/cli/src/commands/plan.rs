@@ -78,7 +78,7 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
         let _ = writeln!(text, "  {}", change_line(&table.table.relation, change));
     }
     let _ = writeln!(text, "  {}", table.copy_sql);
-    for note in &table.notes {
+    for note in table.notes.iter().chain(&table.unsure) {
         let _ = writeln!(text, "  {note}");
     }
     for (column, reading) in table.fields.iter().zip(&table.readings) {
@@ -127,7 +127,7 @@ fn show_file(text: &mut String, plan: &Plan, file: &FilePlan) {
     if let Some(found) = &file.found {
         let _ = writeln!(text, "    found: {found}");
     }
-    for evidence in &file.evidence {
+    for evidence in file.evidence.iter().chain(&file.unsure) {
         let _ = writeln!(text, "      {evidence}");
     }
     if let Some(end) = file.data_end_byte {

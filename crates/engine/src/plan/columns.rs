@@ -17,6 +17,8 @@ pub(super) struct Columns {
     /// For each field the column it fills; `None` leaves it out.
     pub(super) fields: Vec<Option<String>>,
     pub(super) notes: Vec<String>,
+    /// What cannot be told apart, with the option that settles it.
+    pub(super) unsure: Vec<String>,
     /// What does not fit, said all at once.
     problems: Vec<Problem>,
 }
@@ -49,7 +51,12 @@ impl Columns {
 
     /// Columns for each field of a new table.
     pub(super) fn of_new(fields: Vec<String>, notes: Vec<String>) -> Columns {
-        Columns { fields: fields.into_iter().map(Some).collect(), notes, problems: Vec::new() }
+        Columns {
+            fields: fields.into_iter().map(Some).collect(),
+            notes,
+            unsure: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// Values that no column of this type can hold, and columns that need a value and get none.
@@ -171,7 +178,12 @@ fn by_position(
     }
     let mut notes = Vec::new();
     note_missing(table, columns, &mut notes);
-    Ok(Columns { fields: columns.iter().cloned().map(Some).collect(), notes, problems: Vec::new() })
+    Ok(Columns {
+        fields: columns.iter().cloned().map(Some).collect(),
+        notes,
+        unsure: Vec::new(),
+        problems: Vec::new(),
+    })
 }
 
 fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
@@ -197,7 +209,7 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     if (twice.is_err() || !extra.is_empty())
         && let Some(fields) = as_made(job, table, names)
     {
-        return Ok(Columns { fields, notes, problems: Vec::new() });
+        return Ok(Columns { fields, notes, unsure: Vec::new(), problems: Vec::new() });
     }
     twice?;
     let mut problems = Vec::new();
@@ -212,7 +224,7 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     }
     let taken: Vec<String> = fields.iter().flatten().cloned().collect();
     note_missing(table, &taken, &mut notes);
-    Ok(Columns { fields, notes, problems })
+    Ok(Columns { fields, notes, unsure: Vec::new(), problems })
 }
 
 /// The names that a table made for such a header would have, if this table has them all: it was made for one.

@@ -218,10 +218,9 @@ fn given(told: &Told) -> Given {
 }
 
 impl Found {
-    /// What the finding rests on, and what stays unsure, one sentence each.
-    pub(super) fn evidence(&self) -> Vec<String> {
-        let unsure =
-            self.finding.unsure.iter().map(|unsure| format!("{}; {} settles it", unsure.what, unsure.option));
-        self.finding.evidence.iter().cloned().chain(unsure).collect()
+    /// What cannot be told apart, one sentence each.
+    pub(super) fn unsure(&self) -> Vec<String> {
+        let unsure = &self.finding.unsure;
+        unsure.iter().map(|unsure| format!("{}; {} settles it", unsure.what, unsure.option)).collect()
     }
 }

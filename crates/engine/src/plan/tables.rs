@@ -114,7 +114,17 @@ async fn resolve(
     let table = if creates && job.shaping.told.is_some() {
         connection.attend(session, catalog::find_table(session, written)).await?
     } else {
-        Some(connection.attend(session, catalog::read_table(session, written)).await?)
+        let table = connection.attend(session, catalog::read_table(session, written)).await;
+        let hint = match job.shaping.told {
+            Some(_) => "make it with --create, or name another with --table",
+            // Only the data says what columns a table would need.
+            None => "make it first, or leave out --format and --copy-options and give --create",
+        };
+        let hinted = |error: Error| match error.hint() {
+            None if error.kind() == ErrorKind::Table => error.with_hint(hint),
+            _ => error,
+        };
+        Some(table.map_err(hinted)?)
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),
@@ -136,8 +146,9 @@ async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -
         new_table::scan_whole(context, head).await.map_err(|error| error.in_file(&location))?;
     }
     for column in open_orders(shape, head, &chosen) {
-        chosen.notes.push(format!(
-            "no value seen of {column} tells day from month: the server's DateStyle decides, or --types {column}=date:d/m/y"
+        chosen.unsure.push(format!(
+            "no value seen of {column} tells day from month: the server's DateStyle decides; \
+             --types {column}=date:d/m/y settles it"
         ));
     }
     Ok(chosen)
@@ -172,7 +183,7 @@ fn table_plan(
     job: &Job,
     shape: &Shape,
     head: &Head,
-    Columns { fields, mut notes, .. }: Columns,
+    Columns { fields, mut notes, unsure, .. }: Columns,
     readings: &BTreeMap<String, Reading>,
 ) -> Result<TablePlan> {
     let reading = |(no, field): (usize, &Option<String>)| {
@@ -216,6 +227,7 @@ fn table_plan(
         encode,
         copy_sql,
         notes,
+        unsure,
     };
     if leaves_out {
         // What cannot be rewritten is said now, not in the middle of the load.

@@ -158,7 +158,7 @@ async fn missing(session: &Session, written_name: &str) -> Error {
     };
     let close: Vec<String> = rows.iter().filter(close).take(5).map(name).collect();
     match close.is_empty() {
-        true => error.with_hint("make it with --create, or name another with --table"),
+        true => error,
         false => error.with_hint(format!("did you mean {}?", close.join(" or "))),
     }
 }

@@ -28,6 +28,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         encode: Encode::PassThrough,
         copy_sql,
         notes: Vec::new(),
+        unsure: Vec::new(),
     }
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         data_end_byte: None,
         found: None,
         evidence: Vec::new(),
+        unsure: Vec::new(),
         ranged: true,
         rereadable: true,
     };
