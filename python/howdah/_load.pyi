@@ -91,7 +91,8 @@ def load(
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:
-        The account of the run; every record read is stored. `print()` shows it as the command does.
+        The account of the run. Every record read is stored, but for `rows_rejected` that `lenient=True` left out.
+            `print()` shows it as the command does.
 
     Raises:
         howdah.UsageError: Arguments contradict each other or have no such value; nothing was touched.

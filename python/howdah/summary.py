@@ -19,7 +19,7 @@ class FileSummary:
     rows_stored: int
     """Rows in the table, those of earlier runs of the same job included."""
     rows_rejected: int
-    """Records left out."""
+    """Records left out, those of earlier runs of the same job included."""
     bytes_read: int
     """Bytes read as stored: compressed where the file is."""
     done: bool
@@ -53,11 +53,15 @@ class Summary:
     rows_stored_before: int
     """Of `rows_stored`, those an earlier or simultaneous run of the same job had stored."""
     rows_rejected: int
-    """Records left out."""
+    """Records left out, those of earlier runs of the same job included; only `lenient=True` does that."""
+    rows_rejected_before: int
+    """Of `rows_rejected`, those an earlier run of the same job had left out."""
     mended: dict[str, int]
-    """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records, with `lenient=True`."""
+    """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records, with `lenient=True`: what this run mended,
+    and all records left out."""
     left_out: list[dict[str, Any]]
-    """`file`, `record`, `byte` and `reason` of the first 100 records of each file that were left out."""
+    """`file`, `record`, `byte` and `reason` of the first 100 records of each file that were left out, where this run
+    has read them."""
     read: list[dict[str, Any]]
     """`table`, `column`, `reading` and number of `values` that were spelled in another way than PostgreSQL's."""
     bytes_read: int

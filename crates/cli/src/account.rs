@@ -232,6 +232,14 @@ fn list_mends(text: &mut String, summary: &Summary) {
     if summary.left_out.len() > LEFT_OUT_LISTED {
         let _ = writeln!(text, "out    and more; --json lists the first of each file");
     }
+    if summary.rows_rejected_before > 0 {
+        let _ = writeln!(
+            text,
+            "out    {} of {} were left out by an earlier run of this job",
+            show_count(summary.rows_rejected_before),
+            show_count(summary.rows_rejected)
+        );
+    }
 }
 
 fn mend_words(mend: Mend) -> &'static str {

@@ -37,11 +37,12 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
             return check_counts(run);
         };
         let receipts = by_file(receipts);
-        let missing: u64 = (0..run.plan.files.len()).map(|no| missing_rows(run, no, &receipts)).sum();
-        if missing == 0 {
+        let missing = (0..run.plan.files.len()).map(|no| missing(run, no, &receipts));
+        let (chunks, rows) = missing.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+        if chunks == 0 && rows == 0 {
             return check_borders(run, &receipts);
         }
-        load_again(run, receipts, missing).await?;
+        load_again(run, receipts, rows).await?;
     }
     Err(Error::new(
         ErrorKind::ConnectionLost,
@@ -63,12 +64,15 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     }
 }
 
-/// Rows of a file that were acknowledged and are not in the ledger.
-fn missing_rows(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> u64 {
+/// Chunks and rows of a file that were acknowledged and are not in the ledger. A chunk may hold no row, if all its
+/// records were left out.
+fn missing(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> (u64, u64) {
     let file_no = u32::try_from(no).unwrap_or(u32::MAX);
-    let in_ledger: u64 =
-        receipts.get(&file_no).map_or(0, |receipts| receipts.values().map(|receipt| receipt.rows).sum());
-    run.tally.files[no].rows_read.load(Relaxed).saturating_sub(in_ledger)
+    let in_ledger = receipts.get(&file_no);
+    let chunks = in_ledger.map_or(0, |receipts| receipts.len() as u64);
+    let rows = in_ledger.map_or(0, |receipts| receipts.values().map(|receipt| receipt.rows).sum());
+    let tally = &run.tally.files[no];
+    (tally.chunks.load(Relaxed).saturating_sub(chunks), tally.rows_read.load(Relaxed).saturating_sub(rows))
 }
 
 /// Without a ledger the counters must agree: every chunk found was acknowledged.

@@ -1,7 +1,9 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
 use howdah_model::summary::Status;
-use howdah_model::{FilePlan, FileSummary, LeftOut, Mend, Plan, ReadValues, Stage, Summary, TableSummary};
+use howdah_model::{
+    FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Stage, Summary, TableSummary,
+};
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -22,6 +24,12 @@ pub struct FileTally {
     pub rows_stored: AtomicU64,
     /// Of these, stored by another run.
     pub rows_before: AtomicU64,
+    /// Chunks found, those with receipts of earlier runs included.
+    pub chunks: AtomicU64,
+    /// Records left out, those of chunks in receipts of earlier runs included.
+    left_out: AtomicU64,
+    /// Of these, left out by another run.
+    left_out_before: AtomicU64,
     /// All its chunks have been found.
     pub read_done: AtomicBool,
     /// Chunks found and not yet stored.
@@ -33,9 +41,15 @@ pub struct FileTally {
 
 impl FileTally {
     /// A chunk was found that is to be stored.
-    pub fn found_chunk(&self, records: u64) {
-        self.rows_read.fetch_add(records, Relaxed);
+    pub fn found_chunk(&self, records: u64, omitted: Omitted) {
+        self.count_chunk(records, omitted);
         self.open_chunks.fetch_add(1, Relaxed);
+    }
+
+    fn count_chunk(&self, records: u64, omitted: Omitted) {
+        self.chunks.fetch_add(1, Relaxed);
+        self.rows_read.fetch_add(records, Relaxed);
+        self.left_out.fetch_add(omitted.left_out, Relaxed);
     }
 
     /// Counters for a reading of the file that begins now.
@@ -51,12 +65,9 @@ impl FileTally {
         Arc::clone(mends.get_or_insert_with(|| Arc::new(Counts::new(fields))))
     }
 
-    fn mends_so_far(&self) -> Option<Arc<Counts>> {
+    /// The counters of the reading under way or, if there is none, of the last one.
+    pub fn mends_so_far(&self) -> Option<Arc<Counts>> {
         self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn left_out(&self) -> u64 {
-        self.mends_so_far().map_or(0, |counts| counts.mended(Mend::LeftOut))
     }
 
     /// True once, when all chunks of the file have been found and stored.
@@ -152,6 +163,15 @@ impl Tally {
         first
     }
 
+    /// A chunk was found that is in already.
+    pub fn known_chunk(&self, file_no: u32, records: u64, omitted: Omitted) {
+        let file = self.file(file_no);
+        file.count_chunk(records, omitted);
+        if !self.again.load(Relaxed) {
+            file.left_out_before.fetch_add(omitted.left_out, Relaxed);
+        }
+    }
+
     /// Rows in the tables, those of other runs of the job included.
     pub fn rows_stored(&self) -> u64 {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
@@ -161,7 +181,9 @@ impl Tally {
     pub fn restart_rows(&self) {
         self.again.store(true, Relaxed);
         for file in &self.files {
+            file.chunks.store(0, Relaxed);
             file.rows_read.store(0, Relaxed);
+            file.left_out.store(0, Relaxed);
             file.rows_stored.store(0, Relaxed);
             file.read_done.store(false, Relaxed);
             file.open_chunks.store(0, Relaxed);
@@ -182,14 +204,17 @@ impl Tally {
             table.rows_read += file.rows_read;
             table.rows_stored += file.rows_stored;
         }
-        let rows_before: u64 = self.files.iter().map(|file| file.rows_before.load(Relaxed)).sum();
+        let sum = |count: fn(&FileTally) -> &AtomicU64| {
+            self.files.iter().map(|file| count(file).load(Relaxed)).sum::<u64>()
+        };
         Summary {
             job: plan.job_id.clone(),
             status,
             rows_read: files.iter().map(|file| file.rows_read).sum(),
             rows_stored: files.iter().map(|file| file.rows_stored).sum(),
-            rows_stored_before: rows_before,
+            rows_stored_before: sum(|file| &file.rows_before),
             rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
+            rows_rejected_before: sum(|file| &file.left_out_before),
             mended: self.mended(),
             left_out: self.left_out(plan),
             read: self.read_values(plan),
@@ -206,7 +231,7 @@ impl Tally {
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
-        let rows_rejected = tally.left_out();
+        let rows_rejected = tally.left_out.load(Relaxed);
         let rows_read = tally.rows_read.load(Relaxed) + rows_rejected;
         let rows_stored = tally.rows_stored.load(Relaxed);
         FileSummary {
@@ -222,6 +247,8 @@ impl Tally {
         }
     }
 
+    /// What this run has mended. Records left out are those of the whole job: they are told from the rest by being
+    /// in no table, whichever run it was.
     fn mended(&self) -> BTreeMap<Mend, u64> {
         let mut mended = BTreeMap::new();
         for counts in self.files.iter().filter_map(FileTally::mends_so_far) {
@@ -229,13 +256,17 @@ impl Tally {
                 *mended.entry(mend).or_insert(0) += counts.mended(mend);
             }
         }
+        mended.insert(Mend::LeftOut, self.files.iter().map(|file| file.left_out.load(Relaxed)).sum());
         mended.retain(|_, count| *count > 0);
         mended
     }
 
     fn left_out(&self, plan: &Plan) -> Vec<LeftOut> {
         let of_file = |(file, tally): (&FilePlan, &FileTally)| {
-            let left_out = tally.mends_so_far().map(|counts| counts.left_out()).unwrap_or_default();
+            let mut left_out = tally.mends_so_far().map(|counts| counts.left_out()).unwrap_or_default();
+            // Chunks that a crash of the server took were mended twice.
+            left_out.sort_by_key(|out| out.byte);
+            left_out.dedup();
             let file = file.location.clone();
             left_out.into_iter().map(move |out| LeftOut {
                 file: file.clone(),

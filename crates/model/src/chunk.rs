@@ -5,6 +5,22 @@ use crate::error::Error;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+/// Records that are read and not stored, which only `--lenient` allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omitted {
+    /// Beyond mending, and left out.
+    pub left_out: u64,
+    /// Blank, and dropped.
+    pub blank: u64,
+}
+
+impl Omitted {
+    /// All of them: the numbers of records behind count these.
+    pub fn records(self) -> u64 {
+        self.left_out + self.blank
+    }
+}
+
 /// Where whole records came from. Offsets count plain (decompressed) bytes of the file from its first
 /// byte, header and byte order mark included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +35,10 @@ pub struct Origin {
     pub end_byte: u64,
     /// The number of the first record; the first data record of a file is 1 and the header is not counted.
     pub first_record: u64,
-    /// How many records there are.
+    /// How many records there are, those that are not stored left out of account.
     pub records: u64,
+    /// Records in between that are not stored.
+    pub omitted: Omitted,
     /// XXH3 of the records' plain bytes, where the file has no version that would tell other bytes apart.
     pub digest: Option<u64>,
 }
@@ -59,6 +77,8 @@ pub struct Receipt {
     pub end_byte: u64,
     /// Rows stored; equals the records read.
     pub rows: u64,
+    /// As in [`Origin`].
+    pub omitted: Omitted,
     /// As in [`Origin`].
     pub digest: Option<u64>,
 }

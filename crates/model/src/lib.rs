@@ -15,7 +15,7 @@ pub mod reading;
 pub mod summary;
 pub mod table;
 
-pub use chunk::{Chunk, CopyChunk, Origin, Receipt};
+pub use chunk::{Chunk, CopyChunk, Omitted, Origin, Receipt};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};

@@ -28,7 +28,7 @@ pub struct FileSummary {
     pub rows_read: u64,
     /// Rows in the table, those of earlier runs of the same job included.
     pub rows_stored: u64,
-    /// Records left out.
+    /// Records left out, those of earlier runs of the same job included.
     pub rows_rejected: u64,
     /// Bytes read as stored (compressed where the file is).
     pub bytes_read: u64,
@@ -86,11 +86,13 @@ pub struct Summary {
     pub rows_stored: u64,
     /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
     pub rows_stored_before: u64,
-    /// Records left out.
+    /// Records left out, those of earlier runs of the same job included.
     pub rows_rejected: u64,
-    /// What was mended, and how often; records left out among it.
+    /// Of `rows_rejected`, those an earlier run of the same job had left out.
+    pub rows_rejected_before: u64,
+    /// What this run mended, and how often; among it all records left out, as in `rows_rejected`.
     pub mended: BTreeMap<Mend, u64>,
-    /// The first records left out of each file.
+    /// The first records left out of each file, where this run has read them.
     pub left_out: Vec<LeftOut>,
     /// Values in other people's spelling.
     pub read: Vec<ReadValues>,

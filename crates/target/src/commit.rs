@@ -156,6 +156,7 @@ async fn run(
         start_byte: origin.start_byte,
         end_byte: origin.end_byte,
         rows,
+        omitted: origin.omitted,
         digest: origin.digest,
     };
     Ok(Outcome::Stored { receipt, copy_time: copied - started, commit_time: copied.elapsed() })

@@ -27,11 +27,12 @@ const KEYS: &[(&str, &str)] = &[
     ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
     (
         "rows_rejected",
-        "Records left out by this run, which only `--lenient` does; exit code 3 when there are any",
+        "Records left out, those of earlier runs of the same job included, which only `--lenient` does; exit code 3 when there are any",
     ),
+    ("rows_rejected_before", "Of `rows_rejected`, those that an earlier run had left out"),
     (
         "mended",
-        "Kind -> records, with `--lenient`: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
+        "Kind -> records mended by this run, with `--lenient`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
     ),
     ("left_out[].file", "The file of a record that was left out; the first 100 of each file are listed"),
     ("left_out[].record", "Its number, from 1, the header not counted"),
@@ -114,6 +115,7 @@ fn example() -> Summary {
         rows_stored: 673_552,
         rows_stored_before: 168_388,
         rows_rejected: 1,
+        rows_rejected_before: 0,
         mended: BTreeMap::from([(Mend::ShortRow, 3), (Mend::LeftOut, 1)]),
         left_out: vec![LeftOut {
             file: "/data/2014.csv.gz".to_owned(),

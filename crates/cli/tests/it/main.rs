@@ -12,6 +12,7 @@ mod interrupt;
 mod kills;
 mod late;
 mod ledger;
+mod left_out;
 mod long_records;
 mod output;
 mod pipe;

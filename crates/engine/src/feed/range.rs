@@ -15,7 +15,7 @@ use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
-use howdah_model::{Origin, Place, Result, Stage};
+use howdah_model::{Omitted, Origin, Place, Receipt, Result, Stage};
 use howdah_source::Object;
 use howdah_transcode::split::{State, Tail};
 use std::sync::atomic::Ordering::Relaxed;
@@ -109,7 +109,7 @@ impl RangedFile {
     /// Makes range `no` into a chunk, unless it is in the table already.
     pub(super) fn feed(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
         let fed = match self.receipts.get(&no) {
-            Some(receipt) => self.skip(feeder, no, receipt.end_byte, receipt.rows),
+            Some(receipt) => self.skip(feeder, receipt),
             None => match &self.mender {
                 Some(mender) => self.load_lenient(mender, feeder, no, buffers),
                 None => self.load(feeder, no, buffers),
@@ -127,14 +127,15 @@ impl RangedFile {
     }
 
     /// A stored range is not read: its receipt says where the next record starts.
-    fn skip(&self, feeder: &Feeder, no: u64, end_byte: u64, rows: u64) -> Result<(), Failure> {
+    fn skip(&self, feeder: &Feeder, receipt: &Receipt) -> Result<(), Failure> {
         let run = &feeder.run;
+        let Receipt { chunk_no: no, end_byte, rows, omitted, .. } = *receipt;
         let fail = |error| Failure { chunk_no: no, error };
         self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         self.before.pass(no + 1, Before::Record(end_byte));
-        run.tally.file(self.file_no()).rows_read.fetch_add(rows, Relaxed);
+        run.tally.known_chunk(self.file_no(), rows, omitted);
         run.stored(self.file_no(), rows, end_byte.saturating_sub(no * self.chunk_bytes), true);
-        self.count(feeder, no, rows).map(|_| ())
+        self.count(feeder, no, rows + omitted.records()).map(|_| ())
     }
 
     fn load(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
@@ -147,7 +148,7 @@ impl RangedFile {
         let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
         let records = found.records + tail.records;
         if records > 0 {
-            run.tally.file(self.file_no()).found_chunk(records);
+            run.tally.file(self.file_no()).found_chunk(records, Omitted::default());
         }
         let before = self.count(feeder, no, records)?;
         if records == 0 {
@@ -160,6 +161,7 @@ impl RangedFile {
             end_byte: slice.start + tail.end as u64,
             first_record: before + 1,
             records,
+            omitted: Omitted::default(),
             digest: None,
         };
         self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end)

@@ -6,8 +6,10 @@ use super::stored::{Opened, Stored};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
-use howdah_model::{Care, Error, ErrorKind, Origin, Place, Reading, Receipt, Result, Stage, TablePlan};
-use howdah_transcode::mend::{Field, Shape, Span};
+use howdah_model::{
+    Care, Error, ErrorKind, Mend, Omitted, Origin, Place, Reading, Receipt, Result, Stage, TablePlan,
+};
+use howdah_transcode::mend::{Counts, Field, Shape, Span};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
 use std::io::{self, Read};
@@ -45,6 +47,10 @@ struct Splitter<'a> {
     /// Plain offset of the next byte from `plain`.
     offset: u64,
     records: u64,
+    /// What the reader of a file that is rewritten has counted.
+    counts: Option<Arc<Counts>>,
+    /// Of that, what the chunks so far account for.
+    omitted: Omitted,
     receipts: Receipts,
     /// The file has no version: only the bytes of its chunks tell whether it is the same as before.
     digests: bool,
@@ -63,6 +69,7 @@ impl<'a> Splitter<'a> {
     fn new(feeder: &'a Feeder, file_no: u32, opened: Opened) -> Result<Splitter<'a>> {
         let run = &feeder.run;
         let file = &run.plan.files[file_no as usize];
+        let care = run.plan.tables[file.table_no as usize].care;
         let stored = Stored::new(run, file_no, opened, &feeder.handle);
         let waited_ns = stored.waited_ns();
         let decoder = plain_of(run, file_no, stored)?;
@@ -73,6 +80,8 @@ impl<'a> Splitter<'a> {
             plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
             offset: 0,
             records: 0,
+            counts: run.tally.file(file_no).mends_so_far().filter(|_| care == Care::Rewritten),
+            omitted: Omitted::default(),
             receipts: run.receipts(file_no),
             digests: !file.rereadable && run.ledger.is_some(),
             ended: false,
@@ -109,6 +118,7 @@ impl<'a> Splitter<'a> {
             return self.next_mended(buffers, start_byte, border_byte);
         }
         let cut = filled.map_err(fail)?;
+        let omitted = self.omitted_since();
         let origin = Origin {
             file_no: self.emitter.file_no,
             chunk_no,
@@ -116,19 +126,30 @@ impl<'a> Splitter<'a> {
             end_byte: start_byte + cut.end as u64,
             first_record: self.records + 1,
             records: cut.records,
+            omitted,
             digest: self.digests.then(|| XxHash3_64::oneshot(&buffers.data.filled()[..cut.end])),
         };
         self.records += cut.records;
-        if cut.records == 0 {
+        // Behind the last record that is stored some may have been left out: that must be known, too.
+        if cut.records == 0 && omitted == Omitted::default() {
             return Ok(());
         }
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
             None => {
-                run.tally.file(origin.file_no).found_chunk(origin.records);
+                run.tally.file(origin.file_no).found_chunk(origin.records, omitted);
                 self.emitter.emit(self.feeder, origin, buffers, 0..cut.end)
             }
         }
+    }
+
+    /// Records that the reader of a rewritten file has passed over since the last chunk. It reads ahead, always as
+    /// far for the same bytes, so that each run counts the same for a chunk; the last chunk has the rest.
+    fn omitted_since(&mut self) -> Omitted {
+        let Some(counts) = &self.counts else { return Omitted::default() };
+        let now = Omitted { left_out: counts.mended(Mend::LeftOut), blank: counts.mended(Mend::BlankRow) };
+        let before = std::mem::replace(&mut self.omitted, now);
+        Omitted { left_out: now.left_out - before.left_out, blank: now.blank - before.blank }
     }
 
     /// With `--lenient`, something is wrong with a record of this chunk.
@@ -170,13 +191,14 @@ impl<'a> Splitter<'a> {
             end_byte: mended.end_byte,
             first_record: self.records + 1,
             records: mended.rows,
+            omitted: mended.omitted,
             digest: self.digests.then(|| XxHash3_64::oneshot(buffers.data.filled())),
         };
-        self.records += mended.records;
+        self.records += mended.rows + mended.omitted.records();
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
             None => {
-                self.feeder.run.tally.file(origin.file_no).found_chunk(origin.records);
+                self.feeder.run.tally.file(origin.file_no).found_chunk(origin.records, origin.omitted);
                 self.emitter.emit_mended(self.feeder, origin, buffers)
             }
         }
@@ -213,7 +235,7 @@ impl<'a> Splitter<'a> {
             .with_hint("give the file as it was, or load the new file under another --job-id"));
         }
         let run = &self.feeder.run;
-        run.tally.file(origin.file_no).rows_read.fetch_add(origin.records, Relaxed);
+        run.tally.known_chunk(origin.file_no, origin.records, origin.omitted);
         run.stored(origin.file_no, origin.records, origin.end_byte - origin.start_byte, true);
         Ok(())
     }

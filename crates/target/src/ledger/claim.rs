@@ -22,6 +22,8 @@ pub(crate) struct Claim<'a> {
     end_byte: i64,
     rows: i64,
     digest: Option<i64>,
+    left_out: i64,
+    blank: i64,
 }
 
 impl Ledger {
@@ -30,8 +32,10 @@ impl Ledger {
         let too_large =
             |_| Error::new(ErrorKind::Internal, "a number of the chunk does not fit the ledger's column");
         let sql = format!(
-            "INSERT INTO {}.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
+            "INSERT INTO {}.chunk \
+             (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
             self.quoted
         );
         Ok(Claim {
@@ -43,13 +47,15 @@ impl Ledger {
             end_byte: i64::try_from(origin.end_byte).map_err(too_large)?,
             rows: i64::try_from(origin.records).map_err(too_large)?,
             digest: origin.digest.map(u64::cast_signed),
+            left_out: i64::try_from(origin.omitted.left_out).map_err(too_large)?,
+            blank: i64::try_from(origin.omitted.blank).map_err(too_large)?,
         })
     }
 }
 
 impl Claim<'_> {
     /// The statement's parameters.
-    pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 7] {
+    pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 9] {
         [
             (&self.job_id, Type::TEXT),
             (&self.file_no, Type::INT4),
@@ -58,6 +64,8 @@ impl Claim<'_> {
             (&self.end_byte, Type::INT8),
             (&self.rows, Type::INT8),
             (&self.digest, Type::INT8),
+            (&self.left_out, Type::INT8),
+            (&self.blank, Type::INT8),
         ]
     }
 }

@@ -6,7 +6,7 @@ use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Plan, Receipt, Relation, Result};
+use howdah_model::{Error, ErrorKind, Omitted, Plan, Receipt, Relation, Result};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -105,6 +105,14 @@ const BEGIN_SQL: &str = "\
         SET location = excluded.location, version = excluded.version, \
             stored_bytes = excluded.stored_bytes, target = excluded.target) \
     SELECT job_id FROM job";
+
+/// The columns of [`Receipt`], in order. A ledger of version 1, which a plan reads as it is, has no columns
+/// `left_out` and `blank`: there the names mean those of `version_1`.
+const RECEIPTS_SQL: &str = "\
+    SELECT c.* FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) version_1 (left_out, blank), \
+         LATERAL (SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank \
+                  FROM @schema@.chunk WHERE job_id = $1) c \
+    ORDER BY file_no, chunk_no";
 
 impl Ledger {
     /// The job of this identity.
@@ -234,11 +242,7 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn receipts(&self, session: &Session, job_id: &str) -> Result<Vec<Receipt>> {
-        let sql = format!(
-            "SELECT file_no, chunk_no, start_byte, end_byte, rows, digest FROM {}.chunk \
-             WHERE job_id = $1 ORDER BY file_no, chunk_no",
-            self.quoted
-        );
+        let sql = RECEIPTS_SQL.replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
         let receipt = |row: &Row| Receipt {
@@ -248,6 +252,7 @@ impl Ledger {
             end_byte: unsigned(row.get(3)),
             rows: unsigned(row.get(4)),
             digest: row.get::<_, Option<i64>>(5).map(i64::cast_unsigned),
+            omitted: Omitted { left_out: unsigned(row.get(6)), blank: unsigned(row.get(7)) },
         };
         Ok(rows.iter().map(receipt).collect())
     }

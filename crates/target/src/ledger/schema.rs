@@ -3,6 +3,7 @@
 //! by a newer howdah is refused.
 
 use super::{HOWDAH_VERSION, Ledger};
+use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::{Error, ErrorKind, Result};
@@ -10,7 +11,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
-const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 const LOCK_KEY: i64 = 0x686f_7764_6168;
@@ -88,7 +89,7 @@ impl Ledger {
             );
             let sql = format!("{}\n{record}", self.without_schema_if_there(session, statements).await?);
             let sql = sql.replace("@schema@", &self.quoted);
-            session.client().batch_execute(&sql).await.map_err(|error| self.create_error(&error))?;
+            session.client().batch_execute(&sql).await.map_err(|error| self.create_error(&error, index))?;
         }
         Ok(())
     }
@@ -106,11 +107,22 @@ impl Ledger {
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    fn create_error(&self, error: &tokio_postgres::Error) -> Error {
+    /// `version` is the one that it is of, 0 if there is none yet.
+    fn create_error(&self, error: &tokio_postgres::Error, version: usize) -> Error {
         let schema = &self.quoted;
         let mapped = self.error(error, "creating the ledger");
         if error.code().is_none_or(|code| code.code() != "42501") {
             return mapped;
+        }
+        if version > 0 {
+            let message = format!(
+                "the ledger in schema {schema} is of version {version} and cannot be brought to version {}: {}",
+                MIGRATIONS.len(),
+                session_error(error, "changing the ledger").message()
+            );
+            return Error::new(ErrorKind::Ledger, message)
+                .with_sqlstate("42501")
+                .with_hint("a load by its owner brings it up to date; or name another schema with --ledger");
         }
         let message = format!("the ledger schema {schema} cannot be created: {}", mapped.message());
         Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(

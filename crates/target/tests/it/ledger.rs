@@ -1,9 +1,10 @@
 //! The ledger's schema and jobs.
 
-use crate::plan::{plan, table};
+use crate::plan::{chunk, plan, table};
 use crate::server::{connect, observer, on_every_version};
-use howdah_model::ErrorKind;
 use howdah_model::summary::Status;
+use howdah_model::{ErrorKind, Omitted, Receipt};
+use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
 use howdah_target::ledger::{JobStatus, Ledger};
 
 on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server => {
@@ -88,4 +89,64 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     // Other chunk borders would double rows.
     plan.chunk_bytes += 1;
     assert_eq!(ledger.begin(&session, &plan).await.unwrap_err().kind(), ErrorKind::Ledger);
+});
+
+/// What the first version of the ledger was made of, and a job with a chunk in it.
+async fn first_version(to: &str, job_id: &str) -> tokio_postgres::Client {
+    let client = observer(to).await;
+    let sql = include_str!("../../src/ledger/schema_1.sql").replace("@schema@", "howdah");
+    client.batch_execute(&sql).await.unwrap();
+    let rows = format!(
+        "INSERT INTO howdah.migration (version, howdah_version) VALUES (1, '0.1.0'); CREATE TABLE t (a int); \
+         INSERT INTO howdah.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest) \
+         VALUES ('{job_id}', 0, 0, 0, 10, 5, -1)"
+    );
+    client.batch_execute(&rows).await.unwrap();
+    client
+}
+
+on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_kept, server => {
+    let to = server.database().await;
+    let client = first_version(&to, "old").await;
+    let mut session = connect(&to).await;
+    let ledger = Ledger::new("howdah");
+    let old = Receipt {
+        file_no: 0, chunk_no: 0, start_byte: 0, end_byte: 10, rows: 5, omitted: Omitted::default(), digest: Some(u64::MAX),
+    };
+    // A plan reads it and changes nothing.
+    assert!(ledger.exists(&session).await.unwrap());
+    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
+    ledger.ensure(&session).await.unwrap();
+    ledger.ensure(&session).await.unwrap();
+    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 2);
+    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
+    let table = table(&session, "t").await;
+    ledger.begin(&session, &plan("old", table.clone())).await.unwrap();
+    let mut chunk = chunk(1, 2, "1\n2\n");
+    chunk.origin.omitted = Omitted { left_out: 7, blank: 3 };
+    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false };
+    let stored = commit_chunk(&mut session, &target, &chunk, &CopyProgress::default()).await.unwrap();
+    let Outcome::Stored { receipt, .. } = stored else { panic!("{stored:?}") };
+    assert_eq!(receipt.omitted, Omitted { left_out: 7, blank: 3 });
+    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old, receipt]);
+});
+
+on_every_version!(a_role_that_may_not_bring_a_ledger_up_to_date_is_told, server => {
+    let to = server.database().await;
+    let client = first_version(&to, "old").await;
+    let role = format!("user_{}", to.rsplit('=').next().unwrap());
+    client.batch_execute(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA howdah TO {role}; \
+         GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA howdah TO {role}"
+    )).await.unwrap();
+    let session = connect(&to.replace("user=postgres", &format!("user={role}"))).await;
+    let ledger = Ledger::new("howdah");
+    let error = ledger.ensure(&session).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
+    assert!(error.message().contains("is of version 1 and cannot be brought to version 2"), "{error}");
+    assert!(error.hint().unwrap().contains("its owner"), "{:?}", error.hint());
+    // Once the owner has loaded, the role's rights are enough.
+    ledger.ensure(&connect(&to).await).await.unwrap();
+    ledger.ensure(&session).await.unwrap();
+    ledger.begin(&session, &plan("new", table(&connect(&to).await, "t").await)).await.unwrap();
 });

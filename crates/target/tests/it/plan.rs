@@ -2,7 +2,8 @@
 
 use howdah_model::plan::Encode;
 use howdah_model::{
-    Care, Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Origin, Plan, Shaping, TablePlan,
+    Care, Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Omitted, Origin, Plan, Shaping,
+    TablePlan,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
@@ -83,7 +84,15 @@ pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>)
     let bytes = bytes.into();
     let start_byte = chunk_no << 24;
     let end_byte = start_byte + bytes.len() as u64;
-    let origin =
-        Origin { file_no: 0, chunk_no, start_byte, end_byte, first_record: 1, records, digest: None };
+    let origin = Origin {
+        file_no: 0,
+        chunk_no,
+        start_byte,
+        end_byte,
+        first_record: 1,
+        records,
+        omitted: Omitted::default(),
+        digest: None,
+    };
     CopyChunk { origin, bytes, refused: None }
 }

@@ -8,7 +8,7 @@ use super::records::{At, Records};
 use super::{Counts, Shape};
 use crate::cells::Record;
 use crate::encode;
-use howdah_model::{Eol, Format, FormatKind, Result};
+use howdah_model::{Eol, Format, FormatKind, Omitted, Result};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub struct Span {
 pub struct Mended {
     /// Records written.
     pub rows: u64,
-    /// Records looked at, those left out included.
-    pub records: u64,
+    /// Records passed over.
+    pub omitted: Omitted,
     /// The first byte of the next chunk's first record.
     pub end_byte: u64,
     /// Bytes of the file from there on that were read already.
@@ -59,13 +59,8 @@ pub fn chunk<R: Read>(
         out.extend_from_slice(eol);
         rows += 1;
     }
-    let end = records.position();
-    Ok(Mended {
-        rows,
-        records: end.record - span.records_before,
-        end_byte: end.byte,
-        rest: records.into_rest(),
-    })
+    let (omitted, end_byte) = (records.omitted(), records.offset());
+    Ok(Mended { rows, omitted, end_byte, rest: records.into_rest() })
 }
 
 /// One record; fields that it lacks are NULL.
@@ -157,7 +152,8 @@ mod tests {
             let done = chunk(&shape(), &Format::csv(), plain, span, Arc::clone(&counts), &mut out).unwrap();
             assert!(BYTES[done.end_byte as usize..].starts_with(&done.rest));
             assert!(done.end_byte > start_byte);
-            (start_byte, records_before) = (done.end_byte, records_before + done.records);
+            start_byte = done.end_byte;
+            records_before += done.rows + done.omitted.records();
             rows += done.rows;
         }
         (out, rows, records_before, counts)

@@ -5,7 +5,7 @@ use super::window::Window;
 use super::{Counts, Shape};
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::fault::Fault;
-use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Place, Result};
+use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Omitted, Place, Result};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ pub(super) struct Records<R> {
     /// Records from here on are not read.
     border_byte: u64,
     lenient: Option<Lenient>,
+    omitted: Omitted,
     counts: Arc<Counts>,
 }
 
@@ -82,6 +83,7 @@ impl<R: Read> Records<R> {
             record_no,
             border_byte,
             lenient,
+            omitted: Omitted::default(),
             counts,
         })
     }
@@ -91,9 +93,14 @@ impl<R: Read> Records<R> {
         &self.record
     }
 
-    /// The record read last, and the first byte behind it.
-    pub(super) fn position(&self) -> At {
-        At { record: self.record_no, byte: self.window.offset() }
+    /// The first byte behind the record read last.
+    pub(super) fn offset(&self) -> u64 {
+        self.window.offset()
+    }
+
+    /// Records passed over so far.
+    pub(super) fn omitted(&self) -> Omitted {
+        self.omitted
     }
 
     /// What was read and not looked at.
@@ -173,7 +180,7 @@ impl<R: Read> Records<R> {
     /// Mends the record, or leaves it out; says whether there is one to be stored.
     fn mend(&mut self, lenient: &Lenient, cut: &Cut, fault: Option<Fault>, at: At) -> Result<bool> {
         let Some(line_bytes) = self.line()? else {
-            self.counts.add_left_out(at.record, at.byte, &too_long(self.record_bytes_max));
+            self.leave_out(at, &too_long(self.record_bytes_max));
             self.skip_line()?;
             return Ok(false);
         };
@@ -200,15 +207,21 @@ impl<R: Read> Records<R> {
                 Ok(true)
             }
             Mended::Blank => {
+                self.omitted.blank += 1;
                 self.counts.add_mends(&[Mend::BlankRow]);
                 Ok(false)
             }
             Mended::Beyond => {
                 let reason = fault.map_or_else(|| too_long(self.record_bytes_max), Fault::message);
-                self.counts.add_left_out(at.record, at.byte, &reason);
+                self.leave_out(at, &reason);
                 Ok(false)
             }
         }
+    }
+
+    fn leave_out(&mut self, at: At, reason: &str) {
+        self.omitted.left_out += 1;
+        self.counts.add_left_out(at.record, at.byte, reason);
     }
 
     /// The bytes of the first line in the window, its line ending included, whatever the dialect says of

@@ -5,9 +5,9 @@ use crate::budget::Buffers;
 use crate::feed::mender::Mender;
 use crate::feed::stored::read_at;
 use crate::feed::{Failure, Feeder};
-use howdah_model::{ErrorKind, Origin, Result, Stage};
+use howdah_model::{ErrorKind, Omitted, Origin, Result, Stage};
 use howdah_source::Object;
-use howdah_transcode::mend::Span;
+use howdah_transcode::mend::{Mended, Span};
 use howdah_transcode::split::State;
 use std::io::{self, Read};
 
@@ -75,14 +75,14 @@ impl RangedFile {
         let end_byte = slice.start + end.end as u64;
         self.before.pass(no + 1, Before::Record(end_byte));
         if end.records > 0 {
-            feeder.run.tally.file(self.file_no()).found_chunk(end.records);
+            feeder.run.tally.file(self.file_no()).found_chunk(end.records, Omitted::default());
         }
         let before = self.count(feeder, no, end.records)?;
         if end.records == 0 {
             return Ok(());
         }
         let start_byte = slice.start + first as u64;
-        let origin = self.origin(no, (start_byte, end_byte), before, end.records);
+        let origin = self.origin(no, (start_byte, end_byte), before, end.records, Omitted::default());
         self.emitter.emit(feeder, origin, slice.buffers, first..end.end)
     }
 
@@ -104,13 +104,21 @@ impl RangedFile {
         let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
         let mended = run.tally.time(Stage::Encode, write).map_err(fail)?;
         self.before.pass(no + 1, Before::Record(mended.end_byte));
-        run.tally.file(self.file_no()).found_chunk(mended.rows);
-        self.count(feeder, no, mended.records)?;
-        let origin = self.origin(no, (start_byte, mended.end_byte), records_before, mended.rows);
+        let Mended { rows, omitted, end_byte, .. } = mended;
+        run.tally.file(self.file_no()).found_chunk(rows, omitted);
+        self.count(feeder, no, rows + omitted.records())?;
+        let origin = self.origin(no, (start_byte, end_byte), records_before, rows, omitted);
         self.emitter.emit_mended(feeder, origin, buffers)
     }
 
-    fn origin(&self, no: u64, bytes: (u64, u64), records_before: u64, records: u64) -> Origin {
+    fn origin(
+        &self,
+        no: u64,
+        bytes: (u64, u64),
+        records_before: u64,
+        records: u64,
+        omitted: Omitted,
+    ) -> Origin {
         Origin {
             file_no: self.file_no(),
             chunk_no: no,
@@ -118,6 +126,7 @@ impl RangedFile {
             end_byte: bytes.1,
             first_record: records_before + 1,
             records,
+            omitted,
             digest: None,
         }
     }
