@@ -5,7 +5,7 @@ use howdah_target::activity;
 use howdah_target::embedded::Embedded;
 use howdah_target::session::{Backend, Conninfo, Session};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
@@ -59,25 +59,39 @@ impl Connection {
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
-        let session = self.open_within(OPEN_WITHIN).await?;
-        let lost = std::mem::take(&mut *self.lost.lock().unwrap_or_else(PoisonError::into_inner));
-        for (no, backend) in lost.iter().enumerate() {
-            if let Err(error) = activity::terminate(&session, *backend).await {
-                lost[no..].iter().for_each(|backend| self.lose(*backend));
-                return Err(error);
-            }
+        self.open_within(OPEN_WITHIN).await
+    }
+
+    /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the server
+    /// has answered that it is ended; that two sessions end the same one does no harm.
+    async fn end_lost(&self, session: &Session) -> Result<()> {
+        while let Some(backend) = self.last_lost() {
+            activity::terminate(session, backend).await?;
+            self.lost().retain(|other| *other != backend);
         }
-        Ok(session)
+        Ok(())
+    }
+
+    fn last_lost(&self) -> Option<Backend> {
+        self.lost().last().copied()
+    }
+
+    fn lost(&self) -> MutexGuard<'_, Vec<Backend>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The connection to this server process broke: it is to be ended before a new session waits for it.
     pub(crate) fn lose(&self, backend: Backend) {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(backend);
+        self.lost().push(backend);
     }
 
     async fn open_within(&self, limit: Duration) -> Result<Session> {
-        let opened = tokio::time::timeout(limit, Session::connect(&self.conninfo)).await;
-        opened.unwrap_or_else(|_| {
+        let open = async {
+            let session = Session::connect(&self.conninfo).await?;
+            self.end_lost(&session).await?;
+            Ok(session)
+        };
+        tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
             let (seconds, server) = (limit.as_secs(), self.conninfo.display());
             Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
         })
@@ -113,6 +127,69 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use howdah_testkit::{Database, Server};
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+    use std::time::Instant;
+
+    fn connection(database: &Database) -> Connection {
+        Connection::resolve(Some(&database.conninfo())).unwrap()
+    }
+
+    /// The result of the work, unless it is still not done when it has been polled so often.
+    async fn polled<T>(times: u32, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut polled) = (pin!(work), 0);
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if polled == times => Poll::Ready(None),
+            Poll::Pending => {
+                polled += 1;
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_process_that_was_lost_is_not_forgotten_wherever_opening_a_session_is_given_up() {
+        let database = Server::shared(15).database();
+        let connection = connection(&database);
+        let lost = connection.open().await.unwrap();
+        connection.lose(lost.backend());
+        let mut given_up = 0;
+        let opened = loop {
+            match polled(given_up, connection.open()).await {
+                Some(opened) => break opened.unwrap(),
+                None => given_up += 1,
+            }
+            assert_eq!(*connection.lost(), [lost.backend()], "given up after {given_up} answers");
+        };
+        assert!(given_up > 2, "{given_up}");
+        assert!(connection.lost().is_empty());
+        let there = async || activity::sample(&opened, &[lost.backend().pid]).await.unwrap();
+        while !there().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn ending_lost_processes_counts_into_the_limit_for_opening_a_session() {
+        let database = Server::shared(15).database();
+        let connection = connection(&database);
+        let mut backend = connection.open().await.unwrap().backend();
+        // Ending all of these, none of which is there, takes many times the limit.
+        for _ in 0..200_000 {
+            backend.start_us += 1;
+            connection.lose(backend);
+        }
+        let began = Instant::now();
+        let error = connection.open_within(Duration::from_secs(2)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+        assert!(began.elapsed() < Duration::from_secs(10));
+        let left = connection.lost().len();
+        assert!((1..200_000).contains(&left), "{left}");
+    }
 
     #[tokio::test]
     async fn a_server_that_never_answers_is_given_up() {
