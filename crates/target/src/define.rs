@@ -15,7 +15,29 @@ use tokio_postgres::types::Type;
 /// Table, when the server refuses it; those of the session.
 pub async fn create_table(session: &Session, relation: &Relation, table: &NewTable) -> Result<()> {
     let sql = create_sql(relation, table);
-    session.client().batch_execute(&sql).await.map_err(|error| refused(&error, relation, "made"))
+    let mut tries = 1;
+    loop {
+        match session.client().batch_execute(&sql).await {
+            Ok(()) => return Ok(()),
+            Err(error) if tries < CREATE_TRIES && was_overtaken(&error) => tries += 1,
+            Err(error) => return Err(refused(&error, relation, "made")),
+        }
+    }
+}
+
+/// The second try finds the table that the first one stumbled upon; more are for one that is dropped and made anew.
+const CREATE_TRIES: u32 = 3;
+
+/// IF NOT EXISTS looks for the table before it takes any lock. Whoever makes the same table meanwhile is noticed by
+/// the unique indexes of the catalogs (23505, which waits until the other has committed), or by the names of the
+/// table, its type or its index being taken (42P07, 42710).
+fn was_overtaken(error: &tokio_postgres::Error) -> bool {
+    let Some(db) = error.as_db_error() else { return false };
+    match db.code().code() {
+        "42P07" | "42710" => true,
+        "23505" => db.schema() == Some("pg_catalog"),
+        _ => false,
+    }
 }
 
 /// The statement of [`create_table`].

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod commit;
+mod define;
 mod ledger;
 mod plan;
 mod proxy;
