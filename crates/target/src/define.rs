@@ -3,7 +3,8 @@
 //! Names are quoted here. Types come as SQL writes them: inferred ones are howdah's own words, those of an
 //! option are checked to be a type before they stand in a statement.
 
-use crate::error::session_error;
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
@@ -134,16 +135,18 @@ pub async fn type_name(session: &Session, written: &str) -> Result<String> {
 }
 
 fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Error {
-    let mapped = session_error(error, "changing a table");
+    let Some(db) = error.as_db_error() else { return session_error(error, "changing a table") };
+    // Converting what is stored fails with the value in the server's words.
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let message = format!("the server says: {}", safe_message(db, names.into_iter()));
     // What has to do with the statement is final; deadlocks, shutdowns and the like may pass.
     let final_classes = ["0A", "22", "23", "42", "54"];
-    match error.code() {
-        Some(code) if final_classes.iter().any(|class| code.code().starts_with(class)) => {
-            Error::new(ErrorKind::Table, format!("table {relation} cannot be {what}: {}", mapped.message()))
-                .with_sqlstate(code.code())
-        }
-        _ => mapped,
+    let sqlstate = db.code().code();
+    if final_classes.iter().any(|class| sqlstate.starts_with(class)) {
+        let message = format!("table {relation} cannot be {what}: {message}");
+        return Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate);
     }
+    server_error(db, &message)
 }
 
 #[cfg(test)]

@@ -35,16 +35,20 @@ pub(crate) struct CopyError {
 pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) -> CopyError {
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
-    let mut known: Vec<&str> = columns.iter().map(String::as_str).collect();
-    known.extend([relation.name.as_str(), relation.schema.as_str()]);
-    known
-        .extend([db.table(), db.schema(), db.constraint(), db.datatype(), db.column()].into_iter().flatten());
+    let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
+    let message = safe_message(db, names);
+    let error = server_error(db, &message).at(Place { column, ..Place::default() });
+    CopyError { error, line: spot.map(|spot| spot.line) }
+}
+
+/// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
+pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
+    let told = [db.table(), db.schema(), db.constraint(), db.datatype(), db.column()];
+    let known: Vec<&str> = names.chain(told.into_iter().flatten()).collect();
     // RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
     let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
     let sqlstate = if written_by_user { "P0001" } else { db.code().code() };
-    let message = message_without_values(sqlstate, db.message(), &known);
-    let error = server_error(db, &message).at(Place { column, ..Place::default() });
-    CopyError { error, line: spot.map(|spot| spot.line) }
+    message_without_values(sqlstate, db.message(), &known)
 }
 
 /// The message, safe to show.

@@ -2,8 +2,8 @@
 
 use crate::server::{connect, count, observer, on_every_version};
 use futures_util::future::join_all;
-use howdah_model::{NewColumn, NewTable, Relation};
-use howdah_target::define::create_table;
+use howdah_model::{ErrorKind, NewColumn, NewTable, Relation};
+use howdah_target::define::{Wider, add_column, create_table, widen};
 
 const ROUNDS: u32 = 60;
 const SESSIONS: usize = 6;
@@ -30,4 +30,29 @@ on_every_version!(a_table_that_many_make_at_the_same_time_is_made_once, server =
     }
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'";
     assert_eq!(count(&observer(&to).await, tables).await, 2 * i64::from(ROUNDS));
+});
+
+on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
+    let to = server.database().await;
+    let client = observer(&to).await;
+    client.batch_execute("CREATE TABLE t (a text, b text); INSERT INTO t VALUES ('secret', '2020-02-33')").await.unwrap();
+    let session = connect(&to).await;
+    let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
+    for (name, type_name, said) in [
+        ("a", "integer", "invalid input syntax for type integer: \"...\""),
+        ("b", "date", "date/time field value out of range: \"...\""),
+    ] {
+        let wider = Wider { name: name.to_owned(), type_name: type_name.to_owned(), text_sql: None };
+        let error = widen(&session, &relation, &[wider]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Table, "{error}");
+        assert!(error.message().ends_with(said), "{error}");
+    }
+    // Whatever a user's function says while the table is rewritten.
+    client.batch_execute(
+        "CREATE FUNCTION grumble() RETURNS event_trigger LANGUAGE plpgsql AS $$ DECLARE found text; \
+         BEGIN SELECT a INTO found FROM t; RAISE EXCEPTION 'seen %', found; END $$; \
+         CREATE EVENT TRIGGER grumble ON ddl_command_start EXECUTE FUNCTION grumble()"
+    ).await.unwrap();
+    let error = add_column(&session, &relation, &column("c", "text")).await.unwrap_err();
+    assert!(error.sqlstate() == Some("P0001") && !error.message().contains("secret"), "{error}");
 });
