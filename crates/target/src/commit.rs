@@ -4,9 +4,9 @@
 //! together; the data and its end; COMMIT. No data is sent before the claim is known to be ours. Whatever
 //! fails, the session is left outside a transaction, or closed; retrying is the caller's business.
 
-use crate::copy::server_error::copy_error;
+use crate::copy::server_error::{copy_error, safe_message};
 use crate::copy::stream;
-use crate::error::session_error;
+use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
@@ -207,9 +207,11 @@ async fn commit(session: &mut Session) -> Result<(), Error> {
     };
     // An ERROR at COMMIT (a deferred constraint) is an answer: the transaction is rolled back and closed.
     // FATAL and PANIC are not: the server may have committed before it ended the session.
-    if error.as_db_error().is_some_and(|db| db.parsed_severity() == Some(Severity::Error)) {
+    if let Some(db) = error.as_db_error().filter(|db| db.parsed_severity() == Some(Severity::Error)) {
         session.set_busy(false);
-        return Err(session_error(&error, "committing"));
+        // A deferred trigger may say anything about the rows it sees.
+        let message = format!("the server says: {}", safe_message(db, std::iter::empty()));
+        return Err(server_error(db, &message));
     }
     session.abandon();
     let cause = session_error(&error, "waiting for COMMIT");

@@ -195,6 +195,18 @@ on_every_version!(a_deferred_constraint_that_fails_at_commit_is_an_answer_not_a_
     assert!(stored(stage.store(&chunk(0, 1, "1,x\n")).await));
 });
 
+on_every_version!(what_a_deferred_trigger_says_is_not_shown, server => {
+    let mut stage = stage(server, TABLE).await;
+    observer(&stage.to).await.batch_execute(
+        "CREATE FUNCTION grumble() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''seen %'', NEW.b; END'; \
+         CREATE CONSTRAINT TRIGGER grumble AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED \
+         FOR EACH ROW EXECUTE FUNCTION grumble()"
+    ).await.unwrap();
+    let error = stage.store(&chunk(0, 1, "1,secret\n")).await.unwrap_err().error;
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::Server, Some("P0001")));
+    assert!(!error.to_string().contains("secret"), "{error}");
+});
+
 on_every_version!(a_copy_that_cannot_begin_is_an_error_and_closes_the_session, server => {
     let mut stage = stage(server, TABLE).await;
     observer(&stage.to).await.batch_execute("ALTER TABLE t DROP COLUMN b").await.unwrap();
