@@ -113,15 +113,21 @@ fn feeders(run: &Run) -> usize {
 /// so at once. The rest are left to the end of the process.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// Waits for the threads to end; one that panicked fails the load.
-pub async fn join(run: &Run, feeders: Vec<JoinHandle<()>>) {
+/// Waits for the threads to end.
+pub async fn join(feeders: Vec<JoinHandle<()>>) {
     let closed = Instant::now();
     while feeders.iter().any(|feeder| !feeder.is_finished()) && closed.elapsed() < END_WITHIN {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    for feeder in feeders.into_iter().filter(JoinHandle::is_finished) {
-        if feeder.join().is_err() {
-            run.halt.fail_all(Error::new(ErrorKind::Internal, "a thread that reads and splits has failed"));
+}
+
+/// A thread that panics fails the load at once: the others wait for what it had to pass on, for ever.
+struct FailsAll<'a>(&'a Halt);
+
+impl Drop for FailsAll<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail_all(Error::new(ErrorKind::Internal, "a thread that reads and splits has failed"));
         }
     }
 }
@@ -135,6 +141,7 @@ impl Feeder {
     }
 
     fn work(&self) {
+        let _guard = FailsAll(&self.run.halt);
         loop {
             // The buffer comes before the piece: whoever has an earlier piece has its buffer already.
             let Ok(buffers) = self.take_buffers() else { return };
@@ -172,5 +179,22 @@ pub(crate) fn first_byte(plan: &Plan, file: &FilePlan) -> u64 {
     match plan.tables[file.table_no as usize].care {
         Care::Rewritten => 0,
         Care::Server | Care::Watched => file.data_start_byte,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_fails_the_load_at_once() {
+        let halt = Halt::default();
+        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = FailsAll(&halt);
+            assert!(halt.wants(0, 0));
+            panic!("a fault of the program");
+        }));
+        assert!(worked.is_err() && !halt.wants(0, 0));
+        assert_eq!(halt.result().unwrap_err().kind(), ErrorKind::Internal);
     }
 }

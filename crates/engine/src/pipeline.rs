@@ -109,7 +109,7 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     drop(queue);
     let watcher = tokio::spawn(watch::run(Arc::clone(run)));
     sessions::run(run, chunks).await;
-    feed::join(run, feeders).await;
+    feed::join(feeders).await;
     watcher.abort();
     // What a stop broke off is not a failure of its own.
     run.context.stop.check()?;

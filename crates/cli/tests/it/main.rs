@@ -13,6 +13,7 @@ mod kills;
 mod late;
 mod ledger;
 mod left_out;
+mod lenient;
 mod long_records;
 mod output;
 mod pipe;

@@ -132,7 +132,10 @@ impl RangedFile {
         let Receipt { chunk_no: no, end_byte, rows, omitted, .. } = *receipt;
         let fail = |error| Failure { chunk_no: no, error };
         self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
-        self.before.pass(no + 1, Before::Record(end_byte));
+        // A chunk ends before its border only where the data does, at an end-of-data marker.
+        let border_byte = (no + 1) * self.chunk_bytes;
+        let after = if end_byte < border_byte { Before::Ended } else { Before::Record(end_byte) };
+        self.before.pass(no + 1, after);
         run.tally.known_chunk(self.file_no(), rows, omitted);
         run.stored(self.file_no(), rows, end_byte.saturating_sub(no * self.chunk_bytes), true);
         self.count(feeder, no, rows + omitted.records()).map(|_| ())

@@ -183,7 +183,7 @@ impl<'a> Splitter<'a> {
         let mended = self.feeder.run.tally.time(Stage::Encode, write).map_err(fail)?;
         self.plain.put_back(&mended.rest);
         self.offset = mended.end_byte;
-        self.ended = mended.rest.is_empty() && mended.end_byte < border_byte;
+        self.ended = mended.ended;
         let origin = Origin {
             file_no: self.emitter.file_no,
             chunk_no,
@@ -194,7 +194,11 @@ impl<'a> Splitter<'a> {
             omitted: mended.omitted,
             digest: self.digests.then(|| XxHash3_64::oneshot(buffers.data.filled())),
         };
-        self.records += mended.rows + mended.omitted.records();
+        let records = mended.rows + mended.omitted.records();
+        self.records += records;
+        if records == 0 {
+            return Ok(());
+        }
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
             None => {

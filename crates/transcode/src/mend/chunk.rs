@@ -34,6 +34,8 @@ pub struct Mended {
     pub end_byte: u64,
     /// Bytes of the file from there on that were read already.
     pub rest: Vec<u8>,
+    /// The data ends with this chunk, though bytes may follow: behind a line `\\.` of COPY's text there is none.
+    pub ended: bool,
 }
 
 /// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and appends them to `out`
@@ -60,7 +62,14 @@ pub fn chunk<R: Read>(
         rows += 1;
     }
     let (omitted, end_byte) = (records.omitted(), records.offset());
-    Ok(Mended { rows, omitted, end_byte, rest: records.into_rest() })
+    Ok(Mended {
+        rows,
+        omitted,
+        end_byte,
+        rest: records.into_rest(),
+        // Records stop before the border only where there are no more.
+        ended: end_byte < span.border_byte,
+    })
 }
 
 /// One record; fields that it lacks are NULL.
@@ -152,6 +161,7 @@ mod tests {
             let done = chunk(&shape(), &Format::csv(), plain, span, Arc::clone(&counts), &mut out).unwrap();
             assert!(BYTES[done.end_byte as usize..].starts_with(&done.rest));
             assert!(done.end_byte > start_byte);
+            assert_eq!(done.ended, done.end_byte < border_byte);
             start_byte = done.end_byte;
             records_before += done.rows + done.omitted.records();
             rows += done.rows;
@@ -177,6 +187,20 @@ mod tests {
             let (out, rows_too, records_too, _) = mended(border_bytes);
             assert_eq!((&out, rows_too, records_too), (&whole, rows, records), "{border_bytes}");
         }
+    }
+
+    #[test]
+    fn behind_an_end_of_data_marker_there_is_no_data() {
+        let shape = Shape {
+            dialect: Dialect { quote: None, escape: howdah_model::Escape::Backslash, ..Dialect::csv() },
+            ..shape()
+        };
+        let (mut out, counts) = (Vec::new(), Arc::new(Counts::new(3)));
+        let span = Span { start_byte: 0, border_byte: 1 << 20, records_before: 0 };
+        let bytes = b"1,a,b\n2,c\n\\.\n3,d,e\n";
+        let done = chunk(&shape, &Format::csv(), &bytes[..], span, counts, &mut out).unwrap();
+        assert_eq!((done.rows, done.end_byte, done.ended), (2, 10, true));
+        assert_eq!(done.rest, b"\\.\n3,d,e\n");
     }
 
     #[test]

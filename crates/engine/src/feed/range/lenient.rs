@@ -103,10 +103,15 @@ impl RangedFile {
         let mut buffers = slice.buffers;
         let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
         let mended = run.tally.time(Stage::Encode, write).map_err(fail)?;
-        self.before.pass(no + 1, Before::Record(mended.end_byte));
+        let after = if mended.ended { Before::Ended } else { Before::Record(mended.end_byte) };
+        self.before.pass(no + 1, after);
         let Mended { rows, omitted, end_byte, .. } = mended;
+        let records = rows + omitted.records();
+        self.count(feeder, no, records)?;
+        if records == 0 {
+            return Ok(());
+        }
         run.tally.file(self.file_no()).found_chunk(rows, omitted);
-        self.count(feeder, no, rows + omitted.records())?;
         let origin = self.origin(no, (start_byte, end_byte), records_before, rows, omitted);
         self.emitter.emit_mended(feeder, origin, buffers)
     }
