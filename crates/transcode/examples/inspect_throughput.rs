@@ -52,7 +52,7 @@ fn measure(name: &str, dialect: &Dialect, width: usize, record: &str) -> Result<
     for (gigabytes, lenient) in read.iter_mut().zip([false, true]) {
         let shape = Shape {
             dialect: dialect.clone(),
-            fields: vec![Field { keep: true, reading: None }; width],
+            fields: vec![Field::as_it_is(); width],
             data_start_byte: 0,
             data_end_byte: None,
             lenient,

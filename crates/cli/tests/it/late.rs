@@ -3,6 +3,7 @@
 //! `HOWDAH_LATE_TABLES` sets the number of random tables (1,000 in the nightly run), `HOWDAH_LATE_SEED` the first.
 
 use crate::auto::{load, shape};
+use crate::scene::Files;
 use fastrand::Rng;
 use howdah_testkit::{Database, Server};
 use std::fmt::Write as _;
@@ -107,6 +108,33 @@ fn load_rows<'a>(
         .run(PATIENCE)
         .expect_code(0);
     text
+}
+
+#[test]
+fn a_value_in_another_spelling_than_the_sample_proved_is_never_stored_as_something_else() {
+    let mut text = "id;price;d\n".to_owned();
+    for id in 0..30_000 {
+        let _ = match id {
+            10_000 => writeln!(text, "{id};1.234;25/01/2024"),
+            10_001 => writeln!(text, "{id};1,5;01/31/2024"),
+            10_002 => writeln!(text, "{id};NaN;2024-01-31"),
+            _ => writeln!(text, "{id};{},05;{:02}/01/2024", id % 90, id % 28 + 1),
+        };
+    }
+    let files = Files::new();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, price numeric, d date)");
+    let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
+    let byte = text.find("10000;1.234").unwrap();
+    for words in [&format!("record 10001, byte {byte}, column price: "), "like 1234,56", "hint: --types"] {
+        assert!(refused.stderr.contains(words), "{words}\n{}", refused.stderr);
+    }
+    database.sql("TRUNCATE t");
+    let done = load(&database).args(["--lenient", "--force"]).arg(&source).run(PATIENCE).expect_code(3);
+    assert!(done.stderr.contains("record 10002") && done.stderr.contains("column d: "), "{}", done.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "29998");
+    assert_eq!(database.value("SELECT t::text FROM t WHERE id = 10002"), "(10002,NaN,2024-01-31)");
 }
 
 #[test]

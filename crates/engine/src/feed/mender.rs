@@ -30,7 +30,7 @@ impl Mender {
             inspector: Inspector::new(&table.format, dialect, width)?,
             shape: Shape {
                 dialect: dialect.clone(),
-                fields: vec![Field { keep: true, reading: None }; width],
+                fields: vec![Field::as_it_is(); width],
                 data_start_byte: 0,
                 data_end_byte: None,
                 lenient: true,

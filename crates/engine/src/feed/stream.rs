@@ -343,7 +343,7 @@ fn plain_of(run: &Run, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Se
 /// What becomes of each field.
 fn fields(table: &TablePlan) -> Vec<Field> {
     let field = |(column, reading): (&Option<String>, &Option<Reading>)| Field {
-        keep: column.is_some(),
+        column: column.clone(),
         reading: reading.clone(),
     };
     table.fields.iter().zip(&table.readings).map(field).collect()

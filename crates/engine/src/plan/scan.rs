@@ -95,7 +95,7 @@ impl Columns {
 fn shape(finding: &Finding) -> Shape {
     Shape {
         dialect: finding.dialect.clone(),
-        fields: vec![Field { keep: true, reading: None }; finding.width],
+        fields: vec![Field::as_it_is(); finding.width],
         data_start_byte: 0,
         data_end_byte: None,
         lenient: true,

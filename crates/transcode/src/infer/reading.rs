@@ -14,10 +14,11 @@ use std::io::Write;
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
 /// Appends the value to `out` as PostgreSQL reads it. `false`: it is not in this spelling, and nothing was
-/// appended. Blanks around the value are dropped. A date with its year of four digits in front is read in
-/// any order, and a number that PostgreSQL would read is read where `.` is the decimal sign.
+/// appended: to PostgreSQL such a value may well mean something else. Blanks around the value are dropped. What
+/// means the same in every spelling is read, too: a date with the name of its month or its year of four digits
+/// in front, a number without a decimal sign, or with a point where that is the decimal sign, `infinity`, `NaN`.
 pub fn read(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
-    match reading {
+    let is_read = match reading {
         Reading::Date(_) | Reading::MonthName => date(reading, value, out),
         Reading::EpochSeconds => epoch_moment(value, 6, out),
         Reading::EpochMilliseconds => epoch_moment(value, 3, out),
@@ -29,13 +30,49 @@ pub fn read(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
             }
             None => false,
         },
+    };
+    let value = cursor::trim(value);
+    if !is_read && means_the_same_everywhere(reading, value) {
+        out.extend_from_slice(value);
+        return true;
     }
+    is_read
+}
+
+/// PostgreSQL reads the value in one way only, whatever the settings, if it reads it at all, and so does whoever
+/// writes values in the spelling of the reading.
+fn means_the_same_everywhere(reading: &Reading, value: &[u8]) -> bool {
+    match reading {
+        Reading::Date(_) | Reading::MonthName | Reading::EpochSeconds | Reading::EpochMilliseconds => {
+            is_infinity(value) || is_iso_date(value)
+        }
+        Reading::Number { decimal, .. } => {
+            let has_sign = *decimal != '.' && value.contains(&b'.');
+            is_infinity(value)
+                || value.eq_ignore_ascii_case(b"nan")
+                || !has_sign && number::plain(value).is_some()
+        }
+        Reading::Boolean => matches!(value, b"0" | b"1"),
+    }
+}
+
+fn is_infinity(value: &[u8]) -> bool {
+    let unsigned = value.strip_prefix(b"-").or(value.strip_prefix(b"+")).unwrap_or(value);
+    unsigned.eq_ignore_ascii_case(b"infinity") || unsigned.eq_ignore_ascii_case(b"inf")
+}
+
+/// Begins with year, month and day of four, two and two digits: what follows is the server's to judge.
+fn is_iso_date(value: &[u8]) -> bool {
+    let (date, rest) = value.split_at(value.len().min(10));
+    let fits =
+        |(at, byte): (usize, &u8)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() };
+    date.len() == 10 && date.iter().enumerate().all(fits) && !rest.first().is_some_and(u8::is_ascii_digit)
 }
 
 fn date(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(written) = Written::parse(value) else { return false };
     let day = match (reading, written.date) {
-        (_, Date::YearFirst(day)) | (Reading::MonthName, Date::Named(day)) => Some(day),
+        (_, Date::YearFirst(day) | Date::Named(day)) => Some(day),
         (Reading::Date(order), date) => date.in_order(*order),
         _ => None,
     };
@@ -46,13 +83,11 @@ fn date(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
 
 fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
     let Reading::Number { group, decimal, currency, parentheses, percent } = reading else { return false };
-    let Some(parts) = take_apart(value) else { return point_number(*decimal, value, out) };
+    let Some(parts) = take_apart(value) else { return false };
     let undressed = (*currency || parts.currency.is_none())
         && (*parentheses || !parts.parentheses)
         && (*percent || !parts.percent);
-    let Some(side) = parts.side(*decimal).filter(|_| undressed) else {
-        return point_number(*decimal, value, out);
-    };
+    let Some(side) = parts.side(*decimal).filter(|_| undressed) else { return false };
     if side.first_group.is_some() && only_group(side.groups) != *group {
         return false;
     }
@@ -67,16 +102,6 @@ fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
         }
     }
     true
-}
-
-/// A number that needs no rewriting: `.5`, `1e-5`.
-fn point_number(decimal: char, value: &[u8], out: &mut Vec<u8>) -> bool {
-    let value = cursor::trim(value);
-    let fits = decimal == '.' && number::plain(value).is_some_and(|plain| plain.odd == 0);
-    if fits {
-        out.extend_from_slice(value);
-    }
-    fits
 }
 
 /// A count since 1970 whose unit has so many decimals down to a microsecond.
@@ -230,8 +255,6 @@ mod tests {
         ] {
             assert_eq!(rewritten(&dmy, value).as_deref(), Some(expected), "{value}");
         }
-        assert_eq!(rewritten(&dmy, "01/31/2024"), None);
-        assert_eq!(rewritten(&dmy, "n/a"), None);
         for value in ["Jan 31, 2024", "31 January 2024", "31-JAN-24", "Wed, 31 Jan 2024", "2024-Jan-31"] {
             assert_eq!(rewritten(&Reading::MonthName, value).as_deref(), Some("2024-01-31"), "{value}");
         }
@@ -260,6 +283,44 @@ mod tests {
             ("1234,56", "1.234"),
         ] {
             assert_eq!(rewritten(&number(spelling), value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_means_the_same_everywhere_is_read_and_what_does_not_is_not() {
+        let (dmy, seconds) = (Reading::Date(DateOrder::Dmy), Reading::EpochSeconds);
+        for (reading, value) in [
+            (&dmy, "infinity"),
+            (&dmy, "-Infinity"),
+            (&dmy, "2024-01-31 24:00:00"),
+            (&seconds, "2024-01-31T10:00:00 Europe/Oslo"),
+            (&number("1,234.56"), ".5"),
+            (&number("1,234.56"), "1e-5"),
+            (&number("1.234,56"), "1e5"),
+            (&number("1.234,56"), "007"),
+            (&number("1234,56"), "NaN"),
+            (&Reading::Boolean, "1"),
+        ] {
+            assert_eq!(rewritten(reading, &format!(" {value}\t")).as_deref(), Some(value));
+        }
+        assert_eq!(rewritten(&dmy, "31 Jan 2024").as_deref(), Some("2024-01-31"));
+        for (reading, value) in [
+            (&dmy, "01/31/2024"),
+            (&dmy, "20240131"),
+            (&dmy, "2024-01-311"),
+            (&dmy, "today"),
+            (&dmy, "n/a"),
+            (&dmy, ""),
+            (&Reading::MonthName, "01/02/2024"),
+            (&seconds, "9999999999999"),
+            (&number("1.234,56"), "1.5"),
+            (&number("1234,56"), "1.234"),
+            (&number("1234,56"), "1.5e3"),
+            (&number("$1234.56"), "1,234"),
+            (&number("1,234.56"), "x"),
+            (&Reading::Boolean, "maybe"),
+        ] {
+            assert_eq!(rewritten(reading, value), None, "{value}");
         }
     }
 

@@ -23,7 +23,7 @@ fn oddity(dialect: &Dialect, width: usize, bytes: &[u8]) -> Option<(u64, usize, 
 fn lines(dialect: &Dialect, width: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     let shape = Shape {
         dialect: dialect.clone(),
-        fields: vec![Field { keep: true, reading: None }; width],
+        fields: vec![Field::as_it_is(); width],
         data_start_byte: 0,
         data_end_byte: None,
         lenient: false,

@@ -141,7 +141,7 @@ mod tests {
     fn shape() -> Shape {
         Shape {
             dialect: Dialect::csv(),
-            fields: vec![Field { keep: true, reading: None }; 3],
+            fields: vec![Field::as_it_is(); 3],
             data_start_byte: 0,
             data_end_byte: None,
             lenient: true,

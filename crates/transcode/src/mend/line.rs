@@ -1,10 +1,12 @@
 //! Records to lines of COPY's text format, with COPY's defaults: tab, `\N`, `\n`, backslash sequences
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>).
 
+use super::records::At;
 use super::{Counts, ReadValue, Shape};
 use crate::cells::Record;
 use crate::encode;
-use howdah_model::Reading;
+use crate::infer::spelling;
+use howdah_model::{Error, ErrorKind, Place, Reading};
 use std::sync::Arc;
 
 /// Writes the fields that the table has.
@@ -15,8 +17,42 @@ pub(super) struct Lines {
     counts: Arc<Counts>,
 }
 
+/// A value that its reading does not understand. To the server it may mean something else than to who wrote it, so
+/// it never gets there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Misread {
+    column: String,
+    reading: Reading,
+}
+
+impl Misread {
+    /// In words, without the value.
+    fn message(&self) -> String {
+        format!("expected a value written like {}, got another spelling", spelling(&self.reading))
+    }
+
+    /// The same with the column.
+    pub(super) fn reason(&self) -> String {
+        format!("column {}: {}", self.column, self.message())
+    }
+
+    /// For a record that stands here.
+    pub(super) fn error(&self, at: At) -> Error {
+        let place = Place {
+            record: Some(at.record),
+            byte: Some(at.byte),
+            column: Some(self.column.clone()),
+            file: None,
+        };
+        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(
+            "--types COLUMN=TYPE:SPELLING says how values are written, or --lenient leaves such records out",
+        )
+    }
+}
+
 struct Kept {
     field_no: usize,
+    column: String,
     reading: Option<Reading>,
     /// Values rewritten since [`Lines::count`] was called.
     values_read: u64,
@@ -24,15 +60,19 @@ struct Kept {
 
 impl Lines {
     pub(super) fn new(shape: &Shape, counts: Arc<Counts>) -> Lines {
-        let kept = shape.fields.iter().enumerate().filter(|(_, field)| field.keep);
-        let kept =
-            kept.map(|(field_no, field)| Kept { field_no, reading: field.reading.clone(), values_read: 0 });
+        let kept = shape.fields.iter().enumerate().filter_map(|(field_no, field)| {
+            let (column, reading) = (field.column.clone()?, field.reading.clone());
+            Some(Kept { field_no, column, reading, values_read: 0 })
+        });
         Lines { kept: kept.collect(), read: shape.read, value: Vec::new(), counts }
     }
 
-    /// Appends one line. Fields that the record lacks are NULL. A value that its reading does not
-    /// understand goes as it stands: the server refuses it with its column and its place.
-    pub(super) fn write(&mut self, record: &Record, out: &mut Vec<u8>) {
+    /// Appends one line. Fields that the record lacks are NULL.
+    ///
+    /// # Errors
+    /// The first value that its reading does not understand; nothing is appended.
+    pub(super) fn write(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Misread> {
+        let start = out.len();
         // One look at all values saves one at each; most records have nothing to escape.
         let plain = is_plain(record.text());
         for (no, kept) in self.kept.iter_mut().enumerate() {
@@ -44,10 +84,14 @@ impl Lines {
                 continue;
             }
             let value = record.value(kept.field_no);
-            self.value.clear();
-            if let Some(reading) = &kept.reading
-                && (self.read)(reading, value, &mut self.value)
-            {
+            if let Some(reading) = &kept.reading {
+                self.value.clear();
+                if !(self.read)(reading, value, &mut self.value) {
+                    let misread = Misread { column: kept.column.clone(), reading: reading.clone() };
+                    out.truncate(start);
+                    self.discount(record, no);
+                    return Err(misread);
+                }
                 kept.values_read += 1;
                 encode::escape(&self.value, out);
             } else if plain || is_plain(value) {
@@ -57,6 +101,16 @@ impl Lines {
             }
         }
         out.push(b'\n');
+        Ok(())
+    }
+
+    /// The record is not stored after all: the values of its first fields do not count.
+    fn discount(&mut self, record: &Record, fields: usize) {
+        for kept in self.kept.iter_mut().take(fields) {
+            let was_read =
+                kept.reading.is_some() && kept.field_no < record.len() && !record.is_null(kept.field_no);
+            kept.values_read -= u64::from(was_read);
+        }
     }
 
     /// Adds what was counted since the last call to the shared counters.

@@ -15,7 +15,8 @@
 //!    - `width`: fields are missing or surplus, whichever way the row is read; `neighbours` says whether values then
 //!      stand in their columns;
 //!    - `broken_bytes`: NUL and what is no character;
-//! 4. `line` writes the fields that the table has, through their readings.
+//! 4. `line` writes the fields that the table has, through their readings; a value that its reading does not
+//!    understand is an error, or, with [`Shape::lenient`], its record is left out.
 //!
 //! What a record becomes depends on its bytes and a bounded number behind them ([`LOOK_AHEAD_BYTES`]), never on
 //! records before it, so that a mended file is loaded in the same way from wherever it is read. A record without
@@ -48,17 +49,25 @@ use howdah_model::{Dialect, Reading, Result};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Rewrites one value to PostgreSQL's spelling, appending it; `false`, and nothing appended, if it is not in the
-/// spelling of the reading.
+/// Rewrites one value to PostgreSQL's spelling, appending it; `false`, and nothing appended, if the reading does
+/// not say what it means.
 pub type ReadValue = fn(&Reading, &[u8], &mut Vec<u8>) -> bool;
 
 /// What becomes of one field of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// It goes into the table.
-    pub keep: bool,
+    /// The column of the table that it goes into; `None`: into none.
+    pub column: Option<String>,
     /// How its values are written, if not as PostgreSQL reads them.
     pub reading: Option<Reading>,
+}
+
+impl Field {
+    /// It goes into the table as it is, so that none of its values is refused and the name of its column is of no
+    /// account.
+    pub fn as_it_is() -> Field {
+        Field { column: Some(String::new()), reading: None }
+    }
 }
 
 /// How a file is read.
@@ -85,7 +94,8 @@ pub struct Shape {
 /// Reading fails with an [`std::io::Error`] that carries a [`howdah_model::Error`], which
 /// [`crate::decompress::error`] takes out; errors of `plain` are passed on. Without `lenient` the first record
 /// that does not fit is an error of kind `Record` with its number (from 1) and the byte of `plain` it begins at;
-/// the lines of the records before it come first. A record longer than [`Shape::record_bytes_max`] is
+/// the lines of the records before it come first. So is the first value that its reading does not understand, with
+/// the name of its column. A record longer than [`Shape::record_bytes_max`] is
 /// `RecordTooLong`, unless a lenient reading makes a shorter one of it.
 ///
 /// # Errors
@@ -105,13 +115,13 @@ pub fn reader<'a, R: Read + Send + 'a>(
 /// # Errors
 /// As [`reader`] and its reading.
 pub fn locate<R: Read>(shape: &Shape, plain: R, line_no: u64) -> Result<Option<(u64, u64)>> {
-    let mut records = records::Records::new(shape, plain, Arc::new(Counts::new(0)))?;
+    let mut stream = stream::Stream::new(shape, plain, Arc::new(Counts::new(0)))?;
     for _ in 1..line_no {
-        if records.next()?.is_none() {
+        if stream.skip_line()?.is_none() {
             return Ok(None);
         }
     }
-    Ok(records.next()?.map(|at| (at.record, at.byte)))
+    Ok(stream.skip_line()?.map(|at| (at.record, at.byte)))
 }
 
 #[cfg(test)]

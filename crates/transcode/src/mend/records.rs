@@ -1,6 +1,7 @@
 //! The records of a file, one after the other, strictly or mended.
 
 use super::lenient::{Ahead, Lenient, Mended};
+use super::line::Misread;
 use super::window::Window;
 use super::{Counts, Shape};
 use crate::cells::{Cells, Flaw, Next, Record};
@@ -135,6 +136,18 @@ impl<R: Read> Records<R> {
             }
         }
         Ok(None)
+    }
+
+    /// The record found last has a value that nobody understands.
+    ///
+    /// # Errors
+    /// Strictly, that value.
+    pub(super) fn misread(&mut self, at: At, misread: &Misread) -> Result<()> {
+        if self.lenient.is_none() {
+            return Err(misread.error(at));
+        }
+        self.leave_out(at, &misread.reason());
+        Ok(())
     }
 
     /// Cuts the record at the beginning of the window, comments before it passed over.

@@ -1,7 +1,7 @@
 //! The reader that [`super::reader`] gives.
 
 use super::line::Lines;
-use super::records::Records;
+use super::records::{At, Records};
 use super::{Counts, Shape};
 use howdah_model::{Error, Result};
 use std::io::{self, Read};
@@ -35,13 +35,30 @@ impl<R: Read> Stream<R> {
         self.made.clear();
         self.given = 0;
         while self.made.len() < LINES_BYTES && self.ended.is_none() {
-            match self.records.next() {
-                Ok(Some(_)) => self.lines.write(self.records.record(), &mut self.made),
+            match self.next() {
+                Ok(Some(_)) => {}
                 Ok(None) => self.ended = Some(Ok(())),
                 Err(error) => self.ended = Some(Err(error)),
             }
         }
         self.lines.count();
+    }
+
+    /// Makes the next line; the record that it came from, or `None` at the end of the data.
+    fn next(&mut self) -> Result<Option<At>> {
+        while let Some(at) = self.records.next()? {
+            match self.lines.write(self.records.record(), &mut self.made) {
+                Ok(()) => return Ok(Some(at)),
+                Err(misread) => self.records.misread(at, &misread)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same, without its line.
+    pub(super) fn skip_line(&mut self) -> Result<Option<At>> {
+        self.made.clear();
+        self.next()
     }
 }
 

@@ -28,7 +28,7 @@ fn lower(_: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
 fn shape(dialect: &Dialect, width: usize, lenient: bool) -> Shape {
     Shape {
         dialect: dialect.clone(),
-        fields: vec![Field { keep: true, reading: None }; width],
+        fields: vec![Field::as_it_is(); width],
         data_start_byte: 0,
         data_end_byte: None,
         lenient,
@@ -84,13 +84,35 @@ fn any_dialect_becomes_lines_of_copy_text() {
 #[test]
 fn fields_are_left_out_and_read() {
     let mut shape = shape(&Dialect::csv(), 3, false);
-    shape.fields[1].keep = false;
+    shape.fields[1].column = None;
     shape.fields[2].reading = Some(Reading::Date(DateOrder::Dmy));
     shape.data_start_byte = 4;
     shape.data_end_byte = Some(20);
-    let (lines, counts) = run(&shape, b"h,h\nA,B,C\n1,2,?D\n,,\nfooter");
-    assert_eq!(lines.unwrap(), "A\tc\n1\t?D\n\\N\t\\N\n");
-    assert_eq!((counts.values_read(2), counts.values_read(0)), (1, 0));
+    let (lines, counts) = run(&shape, b"h,h\nA,B,C\n1,2,DD\n,,\nfooter");
+    assert_eq!(lines.unwrap(), "A\tc\n1\tdd\n\\N\t\\N\n");
+    assert_eq!((counts.values_read(2), counts.values_read(0)), (2, 0));
+}
+
+#[test]
+fn a_value_that_its_reading_does_not_understand_never_gets_through() {
+    let reading = Some(Reading::Date(DateOrder::Dmy));
+    let field = |name: &str| Field { column: Some(name.to_owned()), reading: reading.clone() };
+    let strictly = Shape { fields: vec![field("from"), field("to")], ..shape(&Dialect::csv(), 2, false) };
+    let text = b"A,B\n,D\nC,?\nE,F\n";
+    let error = run(&strictly, text).0.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Record);
+    assert_eq!(error.message(), "expected a value written like d/m/y, got another spelling");
+    let place = error.place();
+    assert_eq!((place.record, place.byte, place.column.as_deref()), (Some(3), Some(7), Some("to")));
+    assert!(error.hint().unwrap().contains("--types"));
+
+    let leniently = Shape { lenient: true, ..strictly };
+    let (lines, counts) = run(&leniently, text);
+    assert_eq!(lines.unwrap(), "a\tb\n\\N\td\ne\tf\n");
+    let reason = "column to: expected a value written like d/m/y, got another spelling".to_owned();
+    assert_eq!(counts.left_out(), [LeftOut { record: 3, byte: 7, reason }]);
+    assert_eq!((counts.values_read(0), counts.values_read(1)), (2, 3));
+    assert_eq!(locate(&leniently, &text[..], 3).unwrap(), Some((4, 11)));
 }
 
 #[test]

@@ -39,7 +39,9 @@ pub(crate) fn read(
 ) -> Outcome {
     let shape = Shape {
         dialect: dialect.clone(),
-        fields: (0..width).map(|field_no| Field { keep: field_no != 1, reading: None }).collect(),
+        fields: (0..width)
+            .map(|field_no| Field { column: (field_no != 1).then(String::new), reading: None })
+            .collect(),
         data_start_byte: 0,
         data_end_byte: None,
         lenient,

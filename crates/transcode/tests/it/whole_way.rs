@@ -77,7 +77,7 @@ fn copy_text(bytes: &[u8], lenient: bool, finding: &Finding, counts: &Arc<Counts
     let span = if recoded { finding.utf8 } else { finding.plain };
     let shape = Shape {
         dialect: finding.dialect.clone(),
-        fields: vec![Field { keep: true, reading: None }; finding.width],
+        fields: vec![Field::as_it_is(); finding.width],
         data_start_byte: span.start_byte,
         data_end_byte: span.end_byte,
         lenient,
