@@ -18,8 +18,8 @@ pub(crate) use stream::plain_error;
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Plan, Result};
-use howdah_transcode::split::Rules;
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
+use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -170,7 +170,12 @@ struct Failure {
 fn rules(run: &Run, file_no: u32) -> Result<Rules> {
     let file = &run.plan.files[file_no as usize];
     let table = &run.plan.tables[file.table_no as usize];
-    Rules::new(&table.format, run.plan.server_version, file.eol)
+    let mut version = run.plan.server_version;
+    if table.care == Care::Watched && table.format.kind == FormatKind::Csv {
+        // A line `\.` is a record of the file, which the inspector refuses, whatever the server takes it for.
+        version = version.max(VERSION_MARKER_STRICT);
+    }
+    Rules::new(&table.format, version, file.eol)
 }
 
 /// Where the first chunk of a file begins, in the bytes that are split: those of the file, or the COPY text that

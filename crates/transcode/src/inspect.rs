@@ -20,9 +20,9 @@
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::fault::{Fault, HINT};
 use crate::mend::other_quotes;
-use crate::split::Rules;
 use crate::split::block::{BLOCK_BYTES, Block, counting_quotes, escaped, fill, parity, positions};
-use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, Result};
+use crate::split::{Rules, VERSION_MARKER_STRICT};
+use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, Result};
 
 /// Looks at the chunks of one file.
 #[derive(Debug, Clone)]
@@ -34,6 +34,9 @@ pub struct Inspector {
     /// The byte told to COPY for a quote where the dialect has none.
     forbidden: Option<u8>,
     is_utf8: bool,
+    is_csv: bool,
+    /// The server takes a line `\.` for the end of the data.
+    has_marker: bool,
     /// Bytes of characters may look like delimiters: nothing can be said.
     is_blind: bool,
     cells: Cells,
@@ -69,6 +72,8 @@ pub enum OddityKind {
     Nul,
     /// Bytes that are no character of UTF-8.
     Encoding,
+    /// A line that the server takes for the end of the data.
+    Marker,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,10 +130,19 @@ impl Inspector {
             quoting,
             forbidden: (quoting == Quoting::Plain).then_some(told.quote),
             is_utf8: is_utf8(format.encoding.as_deref()),
+            is_csv: format.kind == FormatKind::Csv,
+            has_marker: false,
             is_blind: Rules::embeds_ascii(format) && !quoting.is_below_characters(told.delimiter),
             cells: Cells::new(dialect)?,
             others: other_styles(dialect)?,
         })
+    }
+
+    /// For files that go to this server (`server_version_num`): before version 18 a line `\.` of a csv file ends
+    /// the data, and what follows it is lost without a word.
+    #[must_use]
+    pub fn for_server(self, server_version: u32) -> Inspector {
+        Inspector { has_marker: self.is_csv && server_version < VERSION_MARKER_STRICT, ..self }
     }
 
     /// The first record of `bytes`, whole records, that contradicts the dialect.
@@ -138,6 +152,10 @@ impl Inspector {
 
     /// The masks show nothing odd.
     fn is_as_told(&self, bytes: &[u8]) -> bool {
+        // Of several fields such a line has too few.
+        if self.has_marker && self.width == 1 && memchr::memmem::find(bytes, b"\\.").is_some() {
+            return false;
+        }
         let mut carry = Carry::START;
         let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
         for block in blocks {
@@ -262,6 +280,10 @@ impl Inspector {
                 "expected no byte 0x{byte:02x}, which COPY is told for the quote that the file has not"
             );
             return Some((OddityKind::Quote, message));
+        }
+        if self.has_marker && written.trim_ascii_end() == b"\\." {
+            let message = "the line is one that this server takes for the end of the data".to_owned();
+            return Some((OddityKind::Marker, message));
         }
         let fault = Fault::of(written, record, flaw, self.width, self.is_utf8)?;
         let kind = match fault {

@@ -30,3 +30,23 @@ fn behind_an_end_of_data_marker_nothing_is_read_whichever_way_the_file_comes() {
         database.sql("TRUNCATE t");
     }
 }
+
+#[test]
+fn a_line_that_old_servers_take_for_the_end_of_the_data_loses_nothing() {
+    let files = Files::new();
+    let sources = [
+        ("two", files.put("two.csv", b"a,b\n1,2\n\\.\n3,4\n5,6\n7,8\n")),
+        ("one", files.put("one.csv", b"name\nfir\n\\.\noak\nelm\nyew\n")),
+    ];
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE two (a text, b int); CREATE TABLE one (name text)");
+    for (table, source) in &sources {
+        let command = || load(&database).args(["--header", "--delimiter", ","]).arg(source);
+        let refused = command().run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("record 2, "), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--lenient"), "{}", refused.stderr);
+        database.sql(&format!("TRUNCATE {table}"));
+        command().args(["--lenient", "--force"]).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(&format!("SELECT count(*) FROM {table}")), "5");
+    }
+}

@@ -35,8 +35,10 @@ impl Emitter {
             Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
-        let inspector =
-            watched.map(|dialect| Inspector::new(&table.format, dialect, table.fields.len())).transpose()?;
+        let inspector = watched
+            .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
+            .transpose()?
+            .map(|inspector| inspector.for_server(plan.server_version));
         let cells = watched.map(Cells::new).transpose()?;
         Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, inspector, cells })
     }

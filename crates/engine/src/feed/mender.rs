@@ -27,7 +27,7 @@ impl Mender {
         let Some(dialect) = watched.filter(|_| run.plan.job.shaping.lenient) else { return Ok(None) };
         let width = table.fields.len();
         Ok(Some(Mender {
-            inspector: Inspector::new(&table.format, dialect, width)?,
+            inspector: Inspector::new(&table.format, dialect, width)?.for_server(run.plan.server_version),
             shape: Shape {
                 dialect: dialect.clone(),
                 fields: vec![Field::as_it_is(); width],

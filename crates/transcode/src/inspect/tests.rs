@@ -19,6 +19,19 @@ fn oddity(dialect: &Dialect, width: usize, bytes: &[u8]) -> Option<(u64, usize, 
     inspector(dialect, width).inspect(bytes).map(|odd| (odd.record, odd.byte, odd.kind))
 }
 
+#[test]
+fn a_line_that_an_old_server_takes_for_the_end_of_the_data_is_odd() {
+    for (width, bytes) in
+        [(1, &b"a\n\"\\.\"\nb\\.\n\\.\nc\n"[..]), (2, b"a,1\n\"\\.\",2\nb\\.,3\n\\.\nc,4\n")]
+    {
+        let odd = |version| inspector(&Dialect::csv(), width).for_server(version).inspect(bytes);
+        let old = odd(170_000).unwrap();
+        assert_eq!((old.record, old.kind), (3, OddityKind::Marker));
+        assert_eq!(odd(180_000).map(|odd| odd.kind), (width > 1).then_some(OddityKind::Width));
+    }
+    assert_eq!(inspector(&Dialect::csv(), 1).for_server(170_000).inspect(b"a\\.\n\"\\.\"\n"), None);
+}
+
 /// What the careful reader makes of the same bytes.
 fn lines(dialect: &Dialect, width: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     let shape = Shape {

@@ -55,7 +55,7 @@ use howdah_model::{Eol, Error, ErrorKind, Format, FormatKind, Result};
 use walk::{Step, Walker};
 
 /// The first version in which `\.` is data in csv and an error inside a text line.
-const VERSION_MARKER_STRICT: u32 = 180_000;
+pub const VERSION_MARKER_STRICT: u32 = 180_000;
 
 /// What decides where records end.
 #[derive(Debug, Clone)]
