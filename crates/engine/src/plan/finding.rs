@@ -32,7 +32,8 @@ pub(super) struct Windows {
     pub(super) tail: Vec<u8>,
     /// The head is all there is.
     pub(super) whole: bool,
-    size_bytes: Option<u64>,
+    /// Of the whole file, where that is known.
+    pub(super) size_bytes: Option<u64>,
 }
 
 impl Windows {

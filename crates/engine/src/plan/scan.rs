@@ -2,7 +2,8 @@
 
 use super::finding::Windows;
 use crate::values;
-use howdah_model::Reading;
+use howdah_model::{Escape, Reading};
+use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::Finding;
 use howdah_transcode::encode;
 use howdah_transcode::infer::{self, ColumnState};
@@ -16,6 +17,8 @@ const PIECE_BYTES: usize = 256 << 10;
 const PREVIEW_RECORDS: usize = 5;
 /// Longer records are passed over while planning; the load says what is wrong with them.
 const RECORD_BYTES_MAX: usize = 16 << 20;
+/// A window is given up when so many times its bytes were read in records that do not fit.
+const WINDOW_READS_MAX: usize = 8;
 
 /// The values seen of each field.
 #[derive(Debug, Clone, Default)]
@@ -37,10 +40,8 @@ impl Columns {
     pub(super) fn sampled(finding: &Finding, windows: &Windows) -> Columns {
         let mut columns = Columns::none(finding);
         columns.take_data(finding, whole_lines(&windows.head, windows.whole));
-        let middle = whole_lines(behind_first_line(&windows.middle), false);
-        for window in [middle, behind_first_line(&windows.tail)] {
-            columns.take(&shape(finding), utf8(finding, window));
-        }
+        columns.take_window(finding, &windows.middle, false);
+        columns.take_window(finding, before_footer(finding, windows), true);
         Columns { complete: windows.whole, ..columns }
     }
 
@@ -61,6 +62,38 @@ impl Columns {
         // The same as in plain bytes where the file is UTF-8.
         let shape = Shape { data_start_byte: finding.utf8.start_byte, ..shape(finding) };
         self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]));
+    }
+
+    /// Shows the values of the records in a window to the columns. It begins and perhaps ends anywhere, inside
+    /// quotes, too: what is no whole record says nothing.
+    fn take_window(&mut self, finding: &Finding, window: &[u8], at_end: bool) {
+        let Ok(cells) = Cells::new(&finding.dialect) else { return };
+        let mut text = Vec::new();
+        // What cannot be decoded ends the window.
+        let _ = utf8(finding, window).read_to_end(&mut text);
+        let mut left = whole_lines(behind_first_line(&text), at_end);
+        let (mut record, mut reads_left) = (Record::default(), WINDOW_READS_MAX * left.len());
+        while !is_marker(finding, left) && reads_left > 0 {
+            let passed = match cells.read(left, true, &mut record) {
+                Next::Record { length, flaw: None }
+                    if record.len() == finding.width && can_be_stored(&left[..length]) =>
+                {
+                    for (no, value) in record.values().enumerate() {
+                        if let Some(state) = self.states.get_mut(no).filter(|_| !record.is_null(no)) {
+                            state.observe(value);
+                        }
+                    }
+                    length
+                }
+                Next::Record { length, .. } => {
+                    reads_left = reads_left.saturating_sub(length);
+                    left.len() - behind_first_line(left).len()
+                }
+                Next::Comment(length) => length,
+                Next::More | Next::End => return,
+            };
+            left = &left[passed..];
+        }
     }
 
     /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here, the
@@ -124,7 +157,66 @@ fn whole_lines(window: &[u8], whole: bool) -> &[u8] {
 }
 
 fn behind_first_line(window: &[u8]) -> &[u8] {
-    let start =
-        window.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map_or(window.len(), |at| at + 1);
-    &window[start..]
+    let Some(at) = window.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else { return &[] };
+    let rest = &window[at..];
+    rest.strip_prefix(b"\r\n").unwrap_or(&rest[1..])
+}
+
+/// The tail as far as the table goes.
+fn before_footer<'w>(finding: &Finding, windows: &'w Windows) -> &'w [u8] {
+    let tail = windows.tail.as_slice();
+    let start_byte = windows.size_bytes.map(|size| size.saturating_sub(tail.len() as u64));
+    let end_byte = finding.plain.end_byte.zip(start_byte);
+    let length = end_byte.and_then(|(end, start)| usize::try_from(end.saturating_sub(start)).ok());
+    &tail[..length.unwrap_or(tail.len()).min(tail.len())]
+}
+
+/// COPY's text ends with a line `\.`.
+fn is_marker(finding: &Finding, bytes: &[u8]) -> bool {
+    let is_text = finding.dialect.quote.is_none() && finding.dialect.escape == Escape::Backslash;
+    is_text && matches!(bytes, [b'\\', b'.'] | [b'\\', b'.', b'\r' | b'\n', ..])
+}
+
+/// Characters of UTF-8, none of them a NUL.
+fn can_be_stored(written: &[u8]) -> bool {
+    !written.contains(&0) && std::str::from_utf8(written).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_transcode::dialect::{self, Given, Sample, WINDOW_BYTES};
+
+    /// The types that windows of this file show.
+    fn types(text: &str, middle_start: usize) -> Vec<String> {
+        let bytes = text.as_bytes();
+        let windows = Windows {
+            head: bytes[..WINDOW_BYTES].to_vec(),
+            middle: bytes[middle_start..middle_start + WINDOW_BYTES].to_vec(),
+            tail: bytes[bytes.len() - WINDOW_BYTES..].to_vec(),
+            whole: false,
+            size_bytes: Some(bytes.len() as u64),
+        };
+        let Windows { head, middle, tail, .. } = &windows;
+        let sample = Sample { head, middle, tail, whole: false, size_bytes: windows.size_bytes };
+        let finding = dialect::find(&sample, &Given::default()).unwrap();
+        let columns = Columns::sampled(&finding, &windows);
+        columns.states.iter().map(|state| state.finish(false).type_name).collect()
+    }
+
+    #[test]
+    fn what_a_window_cuts_off_says_nothing_of_types() {
+        let mut text = "id,key,note\n".to_owned();
+        for id in 100_000_u64..106_000 {
+            let key = format!("{id:08x}-0000-4000-8000-{:012x}", id * 77_777);
+            let note = if id % 50 == 7 { "\"two\nlines, or\n7,8,9\"" } else { "one" };
+            text += &format!("{id},{key},{note}\n");
+        }
+        let line_start = text.find("102000,").unwrap();
+        for middle_start in line_start..line_start + 60 {
+            assert_eq!(types(&text, middle_start), ["int", "uuid", "text"], "{middle_start}");
+        }
+        let total = format!("{text}Total,,6000\n");
+        assert_eq!(types(&total, line_start), ["int", "uuid", "text"]);
+    }
 }
