@@ -56,6 +56,8 @@ class Summary:
     """Records left out, those of earlier runs of the same job included; only `lenient=True` does that."""
     rows_rejected_before: int
     """Of `rows_rejected`, those an earlier run of the same job had left out."""
+    comments: int
+    """Lines passed over because they begin as comments do in their file, and have not its shape."""
     mended: dict[str, int]
     """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records, with `lenient=True`: what this run mended,
     and all records left out."""

@@ -199,7 +199,7 @@ fn seen_from<'a>(here: &str, location: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// What was read in another spelling, mended and left out.
+/// What was read in another spelling, passed over, mended and left out.
 fn list_mends(text: &mut String, summary: &Summary) {
     for read in &summary.read {
         let _ = writeln!(
@@ -210,6 +210,10 @@ fn list_mends(text: &mut String, summary: &Summary) {
             show_count(read.values),
             spelling(&read.reading)
         );
+    }
+    if summary.comments > 0 {
+        let comments = plural(summary.comments, "comment", "comments");
+        let _ = writeln!(text, "passed over {} {comments}", show_count(summary.comments));
     }
     let mended: Vec<String> = summary
         .mended

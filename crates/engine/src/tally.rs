@@ -215,6 +215,7 @@ impl Tally {
             rows_stored_before: sum(|file| &file.rows_before),
             rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
             rows_rejected_before: sum(|file| &file.left_out_before),
+            comments: self.mends().map(|counts| counts.comments()).sum(),
             mended: self.mended(),
             left_out: self.left_out(plan),
             read: self.read_values(plan),
@@ -247,11 +248,15 @@ impl Tally {
         }
     }
 
+    fn mends(&self) -> impl Iterator<Item = Arc<Counts>> {
+        self.files.iter().filter_map(FileTally::mends_so_far)
+    }
+
     /// What this run has mended. Records left out are those of the whole job: they are told from the rest by being
     /// in no table, whichever run it was.
     fn mended(&self) -> BTreeMap<Mend, u64> {
         let mut mended = BTreeMap::new();
-        for counts in self.files.iter().filter_map(FileTally::mends_so_far) {
+        for counts in self.mends() {
             for mend in Mend::ALL {
                 *mended.entry(mend).or_insert(0) += counts.mended(mend);
             }

@@ -90,6 +90,8 @@ pub struct Summary {
     pub rows_rejected: u64,
     /// Of `rows_rejected`, those an earlier run of the same job had left out.
     pub rows_rejected_before: u64,
+    /// Comments passed over: lines that begin as they do in their file, and have not the shape of its records.
+    pub comments: u64,
     /// What this run mended, and how often; among it all records left out, as in `rows_rejected`.
     pub mended: BTreeMap<Mend, u64>,
     /// The first records left out of each file, where this run has read them.

@@ -20,6 +20,8 @@ pub struct Cells {
     eol: Option<Eol>,
     nulls: Vec<Vec<u8>>,
     comment: Vec<u8>,
+    /// Records of so many fields are records, whatever they begin with.
+    width: Option<usize>,
     /// The bytes at which an unquoted field may end or be wrong. With this table a field costs about a cycle
     /// a byte; searches of `memchr` are no faster on fields of a few bytes, and it takes every dialect.
     stops: [bool; 256],
@@ -176,6 +178,15 @@ struct Stretch {
 }
 
 impl Cells {
+    /// The rules of this dialect for a table of so many columns: what begins like a comment and has the shape of a
+    /// record is one. A sign of comments is found from a sample, and a value may begin with it later.
+    ///
+    /// # Errors
+    /// As [`Cells::new`].
+    pub fn of_table(dialect: &Dialect, width: usize) -> Result<Cells> {
+        Ok(Cells { width: Some(width), ..Cells::new(dialect)? })
+    }
+
     /// The rules of this dialect.
     ///
     /// # Errors
@@ -202,6 +213,7 @@ impl Cells {
             eol: dialect.eol,
             nulls: dialect.nulls.iter().map(|null| null.as_bytes().to_vec()).collect(),
             comment: dialect.comment.clone().unwrap_or_default().into_bytes(),
+            width: None,
             stops,
         })
     }
@@ -217,13 +229,35 @@ impl Cells {
 
     /// Cuts the record that `bytes` begin with. `at_end` says that the file ends with them.
     pub fn read(&self, bytes: &[u8], at_end: bool, record: &mut Record) -> Next {
-        record.clear();
         if bytes.is_empty() {
             return if at_end { Next::End } else { Next::More };
         }
-        if !self.comment.is_empty() && bytes.starts_with(&self.comment) {
-            return self.comment(bytes, at_end);
+        if self.comment.is_empty() || !bytes.starts_with(&self.comment) {
+            return self.record(bytes, at_end, record);
         }
+        let Some(length) = self.line_length(bytes, at_end) else { return Next::More };
+        self.marked_record(bytes, length, at_end, record).unwrap_or(Next::Comment(length))
+    }
+
+    /// The record of the table's width, flawed or not, that begins like a comment, whose first line has so many
+    /// bytes; `None` if it is a comment. Comments hold no field whose quotes close in another line.
+    fn marked_record(
+        &self,
+        bytes: &[u8],
+        line_bytes: usize,
+        at_end: bool,
+        record: &mut Record,
+    ) -> Option<Next> {
+        let width = self.width?;
+        let line = self.record(&bytes[..line_bytes], true, record);
+        if matches!(line, Next::Record { flaw: Some(Flaw::Unclosed(_)), .. }) {
+            return Some(self.record(bytes, at_end, record));
+        }
+        (record.len() == width).then_some(line)
+    }
+
+    fn record(&self, bytes: &[u8], at_end: bool, record: &mut Record) -> Next {
+        record.clear();
         let mut flaw = None;
         let mut at = if self.repeats { self.skip_delimiters(bytes, 0) } else { 0 };
         loop {
@@ -235,15 +269,16 @@ impl Cells {
         }
     }
 
-    fn comment(&self, bytes: &[u8], at_end: bool) -> Next {
+    /// The bytes of the first line, whatever stands in it; `None` if its end is not there.
+    fn line_length(&self, bytes: &[u8], at_end: bool) -> Option<usize> {
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
             match self.line(bytes, at, at_end) {
-                Line::Ends(length) => return Next::Comment(length),
-                Line::More => return Next::More,
+                Line::Ends(length) => return Some(length),
+                Line::More => return None,
                 Line::Foreign | Line::GoesOn => {}
             }
         }
-        if at_end { Next::Comment(bytes.len()) } else { Next::More }
+        at_end.then_some(bytes.len())
     }
 
     #[inline]
@@ -570,6 +605,30 @@ mod tests {
         cells.read(b"\\N,\\\\N,N\n", true, &mut record);
         assert_eq!(record.values().collect::<Vec<_>>(), [&b"\\N"[..], b"\\N", b"N"]);
         assert_eq!([0, 1, 2].map(|no| cells.is_null(&record, no)), [true, false, false]);
+    }
+
+    #[test]
+    fn what_begins_like_a_comment_and_has_the_width_is_a_record() {
+        let dialect = Dialect { comment: Some("#".to_owned()), ..Dialect::csv() };
+        let cells = Cells::of_table(&dialect, 2).unwrap();
+        let read = |bytes: &[u8]| {
+            let mut record = Record::default();
+            (cells.read(bytes, true, &mut record), record.len())
+        };
+        for record in ["#a,1\n", "#a,\"b\n\"\"c\"\n", "#,"] {
+            let whole = Next::Record { length: record.len(), flaw: None };
+            assert_eq!(read(record.as_bytes()), (whole, 2), "{record}");
+            for cut in 1..record.len() {
+                let next = cells.read(&record.as_bytes()[..cut], false, &mut Record::default());
+                assert_eq!(next, Next::More, "{record} {cut}");
+            }
+        }
+        for (comment, length) in [("# a\nb,c\n", 4), ("#a,b,c\n", 7), ("# a \"b\n\"\n", 7)] {
+            assert_eq!(read(comment.as_bytes()).0, Next::Comment(length), "{comment}");
+        }
+        let flawed = |length, flaw| (Next::Record { length, flaw: Some(flaw) }, 2);
+        assert_eq!(read(b"#\"a\",1\n"), flawed(7, Flaw::QuoteInside(1)));
+        assert_eq!(read(b"#a,\"b\nc,1\n"), flawed(10, Flaw::Unclosed(3)));
     }
 
     #[test]

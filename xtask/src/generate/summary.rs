@@ -30,6 +30,7 @@ const KEYS: &[(&str, &str)] = &[
         "Records left out, those of earlier runs of the same job included, which only `--lenient` does; exit code 3 when there are any",
     ),
     ("rows_rejected_before", "Of `rows_rejected`, those that an earlier run had left out"),
+    ("comments", "Lines passed over because they begin as comments do in their file, and have not its shape"),
     (
         "mended",
         "Kind -> records mended by this run, with `--lenient`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
@@ -116,6 +117,7 @@ fn example() -> Summary {
         rows_stored_before: 168_388,
         rows_rejected: 1,
         rows_rejected_before: 0,
+        comments: 0,
         mended: BTreeMap::from([(Mend::ShortRow, 3), (Mend::LeftOut, 1)]),
         left_out: vec![LeftOut {
             file: "/data/2014.csv.gz".to_owned(),

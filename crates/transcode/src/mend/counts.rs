@@ -22,6 +22,7 @@ pub struct LeftOut {
 #[derive(Debug)]
 pub struct Counts {
     mends: [AtomicU64; Mend::ALL.len()],
+    comments: AtomicU64,
     values_read: Vec<AtomicU64>,
     left_out: Mutex<Vec<LeftOut>>,
 }
@@ -31,6 +32,7 @@ impl Counts {
     pub fn new(fields: usize) -> Counts {
         Counts {
             mends: Default::default(),
+            comments: AtomicU64::new(0),
             values_read: (0..fields).map(|_| AtomicU64::new(0)).collect(),
             left_out: Mutex::default(),
         }
@@ -39,6 +41,11 @@ impl Counts {
     /// How many records were mended so. One record may count under several kinds, under each once.
     pub fn mended(&self, mend: Mend) -> u64 {
         self.mends[mend as usize].load(Relaxed)
+    }
+
+    /// How many comments were passed over.
+    pub fn comments(&self) -> u64 {
+        self.comments.load(Relaxed)
     }
 
     /// How many values of this field of the file, counted from 0, were rewritten by its reading.
@@ -55,6 +62,10 @@ impl Counts {
         for mend in mends {
             self.mends[*mend as usize].fetch_add(1, Relaxed);
         }
+    }
+
+    pub(super) fn add_comment(&self) {
+        self.comments.fetch_add(1, Relaxed);
     }
 
     pub(super) fn add_values_read(&self, field_no: usize, values: u64) {

@@ -140,8 +140,8 @@ impl Lenient {
         Ok(Lenient {
             width,
             eol: dialect.eol,
-            strict: Cells::new(dialect)?,
-            any_line_ending: Cells::new(&other_line_ending::dialect(dialect))?,
+            strict: Cells::of_table(dialect, width)?,
+            any_line_ending: Cells::of_table(&other_line_ending::dialect(dialect), width)?,
             others: Other::all(dialect, width)?,
         })
     }

@@ -76,7 +76,7 @@ impl<R: Read> Records<R> {
         let lenient = shape.lenient.then(|| Lenient::new(&shape.dialect, width)).transpose()?;
         Ok(Records {
             window,
-            cells: Cells::new(&shape.dialect)?,
+            cells: Cells::of_table(&shape.dialect, width)?,
             width,
             record_bytes_max: shape.record_bytes_max,
             has_marker: is_copy_text(&shape.dialect),
@@ -160,7 +160,10 @@ impl<R: Read> Records<R> {
                 }
                 Next::Record { length, .. } if self.is_marker(length) => return Ok(None),
                 Next::Record { length, flaw } => return Ok(Some(Cut::Record { length, flaw })),
-                Next::Comment(length) => self.window.consume(length),
+                Next::Comment(length) => {
+                    self.counts.add_comment();
+                    self.window.consume(length);
+                }
                 Next::More if held > self.record_bytes_max => return Ok(Some(Cut::TooLong)),
                 Next::More => self.window.fill(self.more(held))?,
                 Next::End => return Ok(None),

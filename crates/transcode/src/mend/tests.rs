@@ -82,6 +82,18 @@ fn any_dialect_becomes_lines_of_copy_text() {
 }
 
 #[test]
+fn records_that_begin_like_a_comment_are_read_and_comments_counted() {
+    let dialect = Dialect { comment: Some("#".to_owned()), ..Dialect::csv() };
+    let bytes = b"a,1\n# a remark\n#rust,2\n#\n#go,\"3\n4\"\nb,5\n# end";
+    for lenient in [false, true] {
+        let (lines, counts) = run(&shape(&dialect, 2, lenient), bytes);
+        assert_eq!(lines.unwrap(), "a\t1\n#rust\t2\n#go\t3\\n4\nb\t5\n");
+        assert_eq!(counts.comments(), 3);
+        assert!(Mend::ALL.iter().all(|mend| counts.mended(*mend) == 0));
+    }
+}
+
+#[test]
 fn fields_are_left_out_and_read() {
     let mut shape = shape(&Dialect::csv(), 3, false);
     shape.fields[1].column = None;
