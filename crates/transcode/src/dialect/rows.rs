@@ -27,8 +27,6 @@ pub(super) struct Row {
     pub(super) start: usize,
     /// Its bytes, line ending included.
     pub(super) length: usize,
-    /// It begins with the dialect's comment.
-    pub(super) comment: bool,
     /// The reading is not as the dialect says.
     pub(super) flaw: Option<Flaw>,
     /// A quote would have swallowed the following lines.
@@ -50,12 +48,14 @@ impl Reader {
     /// # Errors
     /// As [`Cells::new`].
     pub(super) fn new(dialect: &Dialect) -> Result<Reader> {
-        let line = Dialect { quote: None, escape: Escape::None, comment: None, ..dialect.clone() };
+        // What is a comment is asked when the table is known.
+        let dialect = Dialect { comment: None, ..dialect.clone() };
+        let line = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
         Ok(Reader {
-            cells: Cells::new(dialect)?,
+            cells: Cells::new(&dialect)?,
             line: Cells::new(&line)?,
             doubled: Cells::new(&Dialect { escape: Escape::Doubled, ..dialect.clone() })?,
-            dialect: dialect.clone(),
+            dialect,
             mended: Vec::new(),
             record: Record::default(),
             swallowed: 0,
@@ -71,10 +71,9 @@ impl Reader {
         let looked = &rest[..rest.len().min(LOOK_BYTES.max(line_bytes))];
         let all = looked.len() == rest.len();
         let at_end = all && window.at_end;
-        let row = |length, flaw| Row { start, length, comment: false, flaw, broken: false };
+        let row = |length, flaw| Row { start, length, flaw, broken: false };
         if self.swallowed < SWALLOWED_MAX {
             match self.cells.read(looked, at_end, &mut self.record) {
-                Next::Comment(length) => return Some(Row { comment: true, ..row(length, None) }),
                 Next::Record { flaw: flaw @ Some(Flaw::TextAfterQuote(_)), length } => {
                     if let Some(length) = self.mend(looked, at_end) {
                         return Some(row(length, flaw));
@@ -88,7 +87,7 @@ impl Reader {
                 Next::Record { length, flaw } if !swallows(flaw, &looked[..length]) => {
                     return Some(row(length, flaw));
                 }
-                Next::End => return None,
+                Next::Comment(_) | Next::End => return None,
                 Next::More if all && !many_lines(looked) => return None,
                 Next::Record { .. } | Next::More => self.swallowed += 1,
             }

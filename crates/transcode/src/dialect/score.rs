@@ -104,7 +104,8 @@ struct Line {
 struct Lines {
     lines: Vec<Line>,
     kinds: Vec<Kind>,
-    broken_bits: f64,
+    /// Of line endings, comments and broken lines.
+    other_bits: f64,
     broken: usize,
     quoted: usize,
     comments: bool,
@@ -124,7 +125,8 @@ fn few_are_marked(windows: &[Window]) -> bool {
 
 /// Scores a dialect; `None` if there is no such dialect.
 ///
-/// Lines that begin with `#`, `//` or `%` are left out unless most do: they are comments, whatever the dialect.
+/// Lines that begin with `#`, `//` or `%` are text unless most do: they are comments, whatever the dialect. Line endings
+/// cost the same between records and inside quotes, so that no dialect gains by where it sees them.
 pub(super) fn score(dialect: &Dialect, windows: &[Window]) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
     let mut lines = Lines { comments: few_are_marked(windows), ..Lines::default() };
@@ -132,6 +134,17 @@ pub(super) fn score(dialect: &Dialect, windows: &[Window]) -> Option<Score> {
         lines.read(&mut reader, window);
     }
     Some(lines.score(&dialect.delimiter))
+}
+
+/// The line ending of a record.
+fn ending(record: &[u8]) -> &[u8] {
+    let pair = record.ends_with(b"\r\n");
+    let bytes = match record.last() {
+        _ if pair => 2,
+        Some(b'\n' | b'\r') => 1,
+        _ => 0,
+    };
+    &record[record.len() - bytes..]
 }
 
 /// One field begins with a quote, and a later one ends with it: a field in quotes that was cut.
@@ -150,14 +163,16 @@ impl Lines {
             let bytes = &window.text[at..at + row.length];
             at += row.length;
             if self.comments && mark(bytes).is_some() {
+                self.other_bits += text_bits(bytes);
                 continue;
             }
             if row.broken {
-                self.broken_bits += text_bits(bytes) + BROKEN_BITS;
+                self.other_bits += text_bits(bytes) + BROKEN_BITS;
                 self.broken += 1;
                 continue;
             }
-            if row.comment || reader.record.is_blank() {
+            self.other_bits += text_bits(ending(bytes));
+            if reader.record.is_blank() {
                 continue;
             }
             let record = &reader.record;
@@ -185,7 +200,7 @@ impl Lines {
         // Of widths as frequent as one another the greatest.
         let width = widths.iter().max_by_key(|(_, count)| **count).map_or(1, |(width, _)| *width);
         let (records, delimiter_bits) = (self.lines.len(), text_bits(delimiter.as_bytes()));
-        let mut bits = self.broken_bits;
+        let mut bits = self.other_bits;
         let mut columns = vec![[0u32; KINDS]; width];
         for line in &self.lines {
             let count = widths.get(&line.width).copied().unwrap_or(1);
