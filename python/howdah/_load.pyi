@@ -80,7 +80,8 @@ def load(
         primary_key: The primary key of a new table.
         evolve: What may be done to a table that exists so that the data fits.
         lenient: Mend records that do not fit, count what was mended, and leave out what is beyond mending.
-        all_tables: Load every table that stands in a file; the second goes to `table_2`, and so on.
+        all_tables: Load every table that stands in a file; the second goes to `table_2`, and so on; not from
+            a pipe.
         jobs: Sessions that copy at once; `"auto"` finds out how many help.
         memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).

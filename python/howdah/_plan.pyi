@@ -68,7 +68,7 @@ def plan(
         primary_key: The primary key of a new table.
         evolve: What may be done to a table that exists so that the data fits.
         lenient: Mend records that do not fit, and leave out what is beyond mending.
-        all_tables: Load every table that stands in a file.
+        all_tables: Load every table that stands in a file; not from a pipe.
         jobs: Sessions that copy at once.
         memory: What the load may hold in memory.
         chunk_size: Bytes of plain data per transaction.

@@ -156,7 +156,7 @@ pub struct ShapingOptions {
     /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
     #[arg(long)]
     pub lenient: bool,
-    /// Load every table that stands in a file, one behind the other: the second goes to `NAME_2`, and so on
+    /// Load every table that stands in a file, one behind the other: the second goes to `NAME_2`, and so on; not from a pipe
     #[arg(long)]
     pub all_tables: bool,
 }

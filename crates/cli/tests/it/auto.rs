@@ -251,6 +251,63 @@ fn of_two_tables_in_a_file_the_first_is_loaded_or_all_when_asked() {
     assert_eq!(database.value("SELECT count(*) FROM all_of_2"), "3");
 }
 
+/// Three tables, the last too long for a sample, and with a value behind it that the sample does not show.
+fn three_tables() -> String {
+    let mut text = "tree,height\nfir,30\noak,25\nelm,20\nash,28\n\nday,rain,wind,gusts\n2020-01-01,5,3,7\n\
+        2020-01-02,0,4,6\n2020-01-03,17,5,9\n2020-01-04,1,2,8\n\nstation,lat,opened\n"
+        .to_owned();
+    for no in 0..20_000 {
+        let _ = writeln!(text, "Å{no},{}.{},1990-01-{:02}", no % 90, no % 10, no % 28 + 1);
+    }
+    text + "Turku,60.125,1992-03-04\n"
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn all_tables_of_a_file_are_loaded_whatever_it_is_compressed_by_and_written_in() {
+    let files = Files::new();
+    let text = three_tables();
+    let latin1: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let written = [
+        ("plain.csv", text.clone().into_bytes()),
+        ("gzip.csv.gz", gzip(text.as_bytes())),
+        ("utf16.csv", utf16(&text)),
+        ("utf16.csv.gz", gzip(&utf16(&text))),
+        ("latin1.csv", latin1),
+    ];
+    for (name, bytes) in written {
+        let source = files.put(name, &bytes);
+        let database = Server::shared(15).database();
+        load(&database)
+            .args(["--create", "--all-tables", "--table", "t", "--chunk-size", "64kB"])
+            .arg(&source)
+            .run(PATIENCE)
+            .expect_code(0);
+        assert_eq!(
+            database.value("SELECT string_agg(t::text, ' ') FROM t"),
+            "(fir,30) (oak,25) (elm,20) (ash,28)"
+        );
+        assert_eq!(shape(&database, "t_2"), "day date, rain integer, wind integer, gusts integer", "{name}");
+        assert_eq!(database.value("SELECT count(*) || ' ' || sum(rain) FROM t_2"), "4 23", "{name}");
+        assert_eq!(shape(&database, "t_3"), "station text, lat numeric, opened date", "{name}");
+        let stations = "SELECT count(*) || ' ' || max(station) || ' ' || min(opened) FROM t_3";
+        assert_eq!(database.value(stations), "20001 Å9999 1990-01-01", "{name}");
+    }
+}
+
+#[test]
+fn all_tables_of_a_pipe_are_refused_and_not_loaded_in_part() {
+    let database = Server::shared(15).database();
+    let load = load(&database).args(["--create", "--all-tables", "--table", "t", "-"]).stdin(three_tables());
+    let refused = load.run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("can be read only once"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: save it as a file"), "{}", refused.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 't'"), "0");
+}
+
 #[test]
 fn plan_shows_what_was_found_and_the_first_rows_and_makes_nothing() {
     let files = Files::new();

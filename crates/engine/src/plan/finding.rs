@@ -6,11 +6,13 @@
 use super::head::{Head, HeadReader, Heads, Written, plain_head};
 use super::scan::Columns;
 use super::sources::Source;
+use crate::feed::plain_error;
 use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::encoding;
-use howdah_transcode::decompress;
-use howdah_transcode::dialect::{self, Finding, Given, Sample, WINDOW_BYTES};
+use howdah_transcode::dialect::{self, Finding, Given, Sample, Span, WINDOW_BYTES};
+use howdah_transcode::{decompress, encode};
+use std::io;
 
 /// Plain bytes of a file that can only be read from its beginning.
 const STREAM_HEAD_BYTES: usize = 4 * WINDOW_BYTES;
@@ -52,55 +54,66 @@ impl Heads<'_> {
     /// As the data shows: the first table of the file, and with `--all-tables` those behind it, too.
     pub(super) async fn find_all(&self, source: &Source, told: &Told) -> Result<Vec<Head>> {
         let first = self.find(source, told).await?;
-        let mut next = first.found.as_ref().and_then(|found| found.finding.plain.second_table_byte);
-        // Only plain UTF-8 can be read from the middle of a file and counted in its own bytes.
-        let countable = first.written.recode.is_none()
-            && first.found.as_ref().is_some_and(|found| found.finding.encoding.name == "UTF8");
-        if !self.all_tables || first.codec != Codec::None || !source.object.ranged() || !countable {
+        let mut next = first.second_table_byte();
+        if !self.all_tables || next.is_none() {
             return Ok(vec![first]);
         }
-        let mut heads = vec![first];
-        while let Some(from_byte) = next.filter(|_| heads.len() < TABLES_MAX) {
-            let (head, behind) = self.find_behind(source, told, from_byte, heads.len() + 1).await?;
+        if !source.object.rereadable() {
+            return Err(read_once());
+        }
+        // No byte order mark says it again; ASCII is UTF8, whatever the tables behind are in.
+        let encoding = first.found.as_ref().map(|found| found.finding.encoding.name.clone());
+        let encoding = told.encoding.clone().or(encoding.filter(|name| name != "UTF8"));
+        let told = Told { encoding, ..told.clone() };
+        let (mut reader, mut heads) = (HeadReader::new(source.object.clone()), vec![first]);
+        while let Some(from_byte) = next {
+            if heads.len() == TABLES_MAX {
+                return Err(too_many());
+            }
+            let head = self.find_behind(source, &told, &mut reader, from_byte, heads.len() + 1).await?;
+            next = head.second_table_byte();
             heads.push(head);
-            next = behind;
         }
         Ok(heads)
     }
 
-    /// The table that begins at this byte, and where the one behind it does.
+    /// The table that begins at this plain byte. What stands before it is read, too: compressed bytes cannot be read
+    /// from the middle, nor those of another encoding be counted as UTF-8.
     async fn find_behind(
         &self,
         source: &Source,
         told: &Told,
+        reader: &mut HeadReader,
         from_byte: u64,
         number: usize,
-    ) -> Result<(Head, Option<u64>)> {
-        let bytes = source.object.stored_bytes().unwrap_or(0);
-        let end = bytes.min(from_byte.saturating_add(3 * WINDOW_BYTES as u64));
-        let head = read(&source.object, from_byte, end).await?;
-        let windows = Windows {
-            head,
-            middle: Vec::new(),
-            tail: Vec::new(),
-            whole: end == bytes,
-            size_bytes: Some(bytes.saturating_sub(from_byte)),
-        };
-        let found = found_in(windows, given(told)).await?;
-        let plain = found.finding.plain;
-        let written = self.written(&found.finding).await?;
-        let head = Head {
+    ) -> Result<Head> {
+        let before_bytes = usize::try_from(from_byte).unwrap_or(usize::MAX);
+        let wanted = before_bytes.saturating_add(STREAM_HEAD_BYTES);
+        let all = reader.fill(wanted).await?;
+        let stored = reader.stored();
+        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
+        let (mut before, whole) = plain_head(codec, None, &stored, wanted, all)?;
+        let head = before.split_off(before_bytes.min(before.len()));
+        let bytes = source.object.stored_bytes().filter(|_| codec == Codec::None);
+        let size_bytes = bytes.map(|bytes| bytes.saturating_sub(from_byte));
+        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes };
+        let mut found = found_in(windows, given(told)).await?;
+        let utf8_before = utf8_bytes(&found.finding, &before)?;
+        shift(&mut found.finding.plain, from_byte);
+        shift(&mut found.finding.utf8, utf8_before);
+        let finding = &found.finding;
+        let written = self.written(finding).await?;
+        Ok(Head {
             opened: HeadReader::new(source.object.clone()).into_opened(),
             table: numbered(&source.table, number),
-            codec: Codec::None,
-            eol: found.finding.dialect.eol,
-            data_start_byte: from_byte + plain.start_byte,
-            data_end_byte: plain.end_byte.map(|end| from_byte + end),
-            names: (found.finding.header_rows > 0).then(|| found.finding.names.clone()),
+            codec,
+            eol: finding.dialect.eol,
+            data_start_byte: finding.plain.start_byte,
+            data_end_byte: finding.plain.end_byte,
+            names: (finding.header_rows > 0).then(|| finding.names.clone()),
             written,
             found: Some(found),
-        };
-        Ok((head, plain.second_table_byte.map(|next| from_byte + next)))
+        })
     }
 
     /// The first table.
@@ -160,6 +173,41 @@ async fn found_in(windows: Windows, given: Given) -> Result<Found> {
     found
         .await
         .map_err(|error| Error::new(ErrorKind::Internal, format!("finding the dialect failed: {error}")))?
+}
+
+/// The place of a table that stands behind so many bytes.
+fn shift(span: &mut Span, bytes: u64) {
+    span.start_byte += bytes;
+    for byte in [&mut span.end_byte, &mut span.second_table_byte].into_iter().flatten() {
+        *byte += bytes;
+    }
+}
+
+/// How long these plain bytes are in UTF-8.
+fn utf8_bytes(finding: &Finding, plain: &[u8]) -> Result<u64> {
+    if finding.encoding.name == "UTF8" {
+        return Ok(plain.len() as u64);
+    }
+    let mut utf8 = encode::to_utf8(&finding.encoding.name, plain)?;
+    io::copy(&mut utf8, &mut io::sink()).map_err(plain_error)
+}
+
+fn read_once() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "several tables follow one another in a source that can be read only once",
+    )
+    .with_hint("save it as a file and load that, or leave --all-tables out to load the first table alone")
+}
+
+fn too_many() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "more than {TABLES_MAX} tables follow one another, and --all-tables takes up to {TABLES_MAX}"
+        ),
+    )
+    .with_hint("cut the file between two tables")
 }
 
 /// `stations` -> `stations_2`; a quoted name stays one.

@@ -62,6 +62,11 @@ impl Head {
         self.opened
     }
 
+    /// Where the next table of the file begins, in plain bytes.
+    pub(super) fn second_table_byte(&self) -> Option<u64> {
+        self.found.as_ref()?.finding.plain.second_table_byte
+    }
+
     /// The first records as they would be stored.
     pub(super) fn preview(&self) -> Vec<Vec<Option<String>>> {
         self.found.as_ref().map(|found| found.columns.preview.clone()).unwrap_or_default()
