@@ -12,6 +12,7 @@ use howdah_target::ledger::{Ledger, LoadedBefore};
 use howdah_target::session::Session;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
@@ -41,8 +42,18 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     }
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
-    let begin = || begin(context, ledger.as_ref(), &plan);
-    let Begun { session, receipts, before } = retry::patiently(context, retry_for, begin).await?;
+    let noted = AtomicBool::new(false);
+    let begin = || begin(context, ledger.as_ref(), &plan, &noted);
+    let begun = match retry::patiently(context, retry_for, begin).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            if let Some(ledger) = ledger.filter(|_| noted.load(Relaxed)) {
+                close_in_time(context, &plan, &ledger, None, ended_by(&error), rows_before(&history)).await;
+            }
+            return Err(error);
+        }
+    };
+    let Begun { session, receipts, before } = begun;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     if let Some(before) = before {
         context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
@@ -62,10 +73,19 @@ struct Begun {
     before: Option<LoadedBefore>,
 }
 
-async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan) -> Result<Begun> {
+/// `noted` is set as soon as the ledger says that the job is running.
+async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan, noted: &AtomicBool) -> Result<Begun> {
     let session = context.connection.open().await?;
-    let (receipts, before) = context.connection.attend(&session, open_ledger(&session, ledger, plan)).await?;
+    let opening = open_ledger(&session, ledger, plan, noted);
+    let (receipts, before) = context.connection.attend(&session, opening).await?;
     Ok(Begun { session, receipts, before })
+}
+
+fn rows_before(history: &History) -> u64 {
+    match history {
+        History::Begun(receipts) => receipts.iter().map(|receipt| receipt.rows).sum(),
+        History::Fresh | History::Done { .. } => 0,
+    }
 }
 
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
@@ -74,6 +94,7 @@ async fn open_ledger(
     session: &Session,
     ledger: Option<&Ledger>,
     plan: &Plan,
+    noted: &AtomicBool,
 ) -> Result<(Vec<Receipt>, Option<LoadedBefore>)> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
@@ -81,6 +102,7 @@ async fn open_ledger(
     };
     ledger.ensure(session).await?;
     ledger.begin(session, plan).await?;
+    noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);
@@ -140,36 +162,53 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
 
 /// Closes the job in the ledger and makes up the summary.
 async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
-    let (status, error) = match ended {
-        Ok(()) => (Status::Done, None),
-        Err(error) if error.kind() == ErrorKind::Interrupted => (Status::Interrupted, Some(error)),
-        Err(error) => (Status::Failed, Some(error)),
-    };
-    let mut error = error;
+    let mut error = ended.err();
+    let status = error.as_ref().map_or(Status::Done, ended_by);
     if let Some(ledger) = &run.ledger {
-        let closing = close(run, ledger, session, status);
-        let closed = match status {
-            // A finished load must be remembered as finished, whatever it takes.
-            Status::Done => closing.await,
-            // The rest is best effort: a job that was not closed reads as running and can be resumed.
-            Status::Failed => tokio::time::timeout(FAILED_WITHIN, closing).await.unwrap_or(Ok(())),
-            Status::Interrupted => tokio::time::timeout(STOPPED_WITHIN, closing).await.unwrap_or(Ok(())),
-        };
+        let (context, plan, rows) = (&run.context, &run.plan, run.tally.rows_stored());
         if status == Status::Done {
-            error = closed.err();
+            // A finished load must be remembered as finished, whatever it takes.
+            error = close(context, plan, ledger, Some(session), status, rows).await.err();
+        } else {
+            close_in_time(context, plan, ledger, Some(session), status, rows).await;
         }
     }
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }
 }
 
-async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> Result<()> {
-    let rows = run.tally.rows_stored();
-    let connection = &run.context.connection;
+fn ended_by(error: &Error) -> Status {
+    if error.kind() == ErrorKind::Interrupted { Status::Interrupted } else { Status::Failed }
+}
+
+/// Best effort for what did not end well: a job that was not closed reads as running and can be resumed.
+async fn close_in_time(
+    context: &Context,
+    plan: &Plan,
+    ledger: &Ledger,
+    session: Option<Session>,
+    status: Status,
+    rows: u64,
+) {
+    let within = if status == Status::Interrupted { STOPPED_WITHIN } else { FAILED_WITHIN };
+    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, status, rows)).await;
+}
+
+async fn close(
+    context: &Context,
+    plan: &Plan,
+    ledger: &Ledger,
+    session: Option<Session>,
+    status: Status,
+    rows: u64,
+) -> Result<()> {
+    let connection = &context.connection;
     let close_on = async |session: Session| {
-        connection.attend(&session, ledger.close(&session, &run.plan.job_id, status, rows)).await
+        connection.attend(&session, ledger.close(&session, &plan.job_id, status, rows)).await
     };
-    if !session.is_closed() && close_on(session).await.is_ok() {
+    if let Some(session) = session.filter(|session| !session.is_closed())
+        && close_on(session).await.is_ok()
+    {
         return Ok(());
     }
     // The session is as old as the load; a new one may do what it could not.
@@ -178,7 +217,7 @@ async fn close(run: &Run, ledger: &Ledger, session: Session, status: Status) -> 
         // The flag that stopped the load would stop a patient try before it began.
         return again().await;
     }
-    retry::patiently(&run.context, Duration::from_millis(run.plan.job.retry_for_ms), again).await
+    retry::patiently(context, Duration::from_millis(plan.job.retry_for_ms), again).await
 }
 
 /// Receipts by file and chunk.

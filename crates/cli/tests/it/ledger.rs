@@ -72,6 +72,29 @@ fn a_load_that_fails_because_its_sessions_are_ended_is_noted_as_failed() {
     scene.assert_exact("gone on with");
 }
 
+/// What the plan cannot see, and the server refuses when the table is to be changed.
+#[test]
+fn a_load_that_cannot_even_begin_is_noted_as_failed() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,name\n1,fir\n2,oak\n3000000000,elm\n");
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE a (id integer, name text); CREATE VIEW v AS SELECT id FROM a");
+        let to = database.conninfo();
+        let load = crate::scene::howdah("load").args(["--evolve", "widen", "--to", &to]).arg(&source);
+        let failed = load.run(PATIENCE).expect_code(1);
+        assert!(failed.stderr.contains("table public.a cannot be changed"), "{}", failed.stderr);
+        let told = "SELECT status || ' ' || rows_stored || ' ' || (finished_at IS NOT NULL) FROM howdah.job";
+        assert_eq!(database.value(told), "failed 0 true");
+        let list = crate::scene::howdah("status").args(["--to", &to]).run(PATIENCE).expect_code(0).stdout;
+        assert!(list.contains("failed") && !list.contains("running"), "{list}");
+        database.sql("DROP VIEW v");
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT sum(id) FROM a"), "3000000003");
+        assert_eq!(database.value(told), "done 3 true");
+    }
+}
+
 #[test]
 fn a_file_that_another_job_has_loaded_into_the_table_is_noticed() {
     let plain = csv(56, 1, 100);
