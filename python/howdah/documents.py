@@ -16,6 +16,8 @@ class TablePlan(TypedDict):
     """Whether the file's bytes go untouched, or records are rewritten."""
     copy_sql: str
     """The COPY statement of every chunk."""
+    text_sql: Optional[str]
+    """That of chunks of csv that are sent as COPY text."""
     notes: list[str]
     """What was decided and why, one sentence each."""
 

@@ -2,8 +2,9 @@
 //!
 //! The budget is cut up once, when a load begins. A fixed share is for the process and the sessions, a
 //! quarter of the rest for records longer than a chunk buffer, and what remains is a pool of equal chunk
-//! buffers. A chunk holds its buffer from the first byte read until its receipt, so the pool bounds
-//! everything in flight; a reader that finds the pool empty waits, and that is all the back-pressure there is.
+//! buffers. A chunk holds its buffer from the first byte read until its receipt, and a second one where its records
+//! are rewritten, so the pool bounds everything in flight; a reader that finds the pool empty waits, and that is all
+//! the back-pressure there is.
 //!
 //! Nobody can wait for ever: a buffer is taken before the piece of work it is for, pieces are handed out in
 //! order, and whoever holds a buffer waits only for I/O or for holders of earlier pieces.
@@ -40,6 +41,17 @@ const CHUNKS_MIN: u64 = 64;
 /// Sessions that `Jobs::Auto` may ever reach; the pool usually sets a lower limit.
 const SESSIONS_AUTO_MAX: u64 = 64;
 
+/// Whether chunks take a second buffer, for their records as they are rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scratch {
+    /// They go as they are.
+    None,
+    /// Where every session still has a chunk to send while another is filled: the load would be faster.
+    Useful,
+    /// There is no other way.
+    Needed,
+}
+
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
@@ -49,6 +61,8 @@ pub struct Layout {
     pub record_bytes_max: u64,
     /// Chunk buffers in the pool.
     pub buffers: u32,
+    /// How many of them a chunk takes: one, or two.
+    pub chunk_buffers: u32,
     /// The most sessions that can be kept busy from this pool.
     pub sessions_max: u32,
 }
@@ -65,6 +79,7 @@ impl Layout {
         jobs: Jobs,
         chunk_bytes: Option<u64>,
         shared_bytes: Option<u64>,
+        scratch: Scratch,
     ) -> Result<Layout> {
         if memory_bytes < MEMORY_BYTES_MIN {
             return Err(Error::new(
@@ -81,11 +96,17 @@ impl Layout {
         let left = memory_bytes.saturating_sub(PROCESS_BYTES + sessions_wanted * SESSION_BYTES).max(16 * MIB);
         let record_bytes_max = left / 4;
         let pool_bytes = left - record_bytes_max;
-        let chunk_bytes = match chunk_bytes {
-            Some(fixed) => fixed,
-            None => chunk_bytes_for(pool_bytes, sessions_wanted, shared_bytes),
+        let cut = |chunk_buffers: u64| {
+            let chunk_bytes = chunk_bytes.unwrap_or_else(|| {
+                chunk_bytes_for(pool_bytes / chunk_buffers, sessions_wanted, shared_bytes)
+            });
+            (chunk_bytes, pool_bytes / buffer_bytes(chunk_bytes), chunk_buffers)
         };
-        let buffers = pool_bytes / buffer_bytes(chunk_bytes);
+        let (chunk_bytes, buffers, chunk_buffers) = match (scratch, cut(2)) {
+            (Scratch::None, _) => cut(1),
+            (Scratch::Useful, (_, buffers, _)) if buffers / 2 <= sessions_wanted => cut(1),
+            (_, two) => two,
+        };
         if buffers < 3 {
             return Err(Error::new(
                 ErrorKind::Usage,
@@ -95,14 +116,22 @@ impl Layout {
         }
         let sessions_max = match jobs {
             Jobs::Fixed(sessions) => u64::from(sessions),
-            Jobs::Auto => (buffers - 2).clamp(1, SESSIONS_AUTO_MAX),
+            Jobs::Auto => (buffers / chunk_buffers).saturating_sub(2).clamp(1, SESSIONS_AUTO_MAX),
         };
         Ok(Layout {
             chunk_bytes,
             record_bytes_max,
             buffers: u32::try_from(buffers).unwrap_or(u32::MAX),
+            chunk_buffers: if chunk_buffers == 1 { 1 } else { 2 },
             sessions_max: u32::try_from(sessions_max).unwrap_or(u32::MAX),
         })
+    }
+}
+
+impl Layout {
+    /// The chunks that are in memory at most.
+    pub fn chunks(&self) -> u32 {
+        self.buffers / self.chunk_buffers
     }
 }
 
@@ -249,6 +278,9 @@ impl Buffer {
         self.bytes.clear();
         let written = write(&mut self.bytes);
         self.filled = self.bytes.len();
+        if self.bytes.capacity() == self.pooled_bytes {
+            self.bytes.resize(self.pooled_bytes, 0);
+        }
         written
     }
 
@@ -282,20 +314,49 @@ mod tests {
 
     #[test]
     fn the_default_budget_has_sixteen_mebibyte_chunks_for_few_sessions_and_smaller_ones_for_many() {
-        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None).unwrap();
+        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None, Scratch::None).unwrap();
         assert_eq!(few.chunk_bytes, 16 * MIB);
-        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None).unwrap();
+        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None, Scratch::None).unwrap();
         assert!(many.chunk_bytes < 16 * MIB);
         assert!(many.buffers >= 32);
-        let shared = Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB)).unwrap();
+        let shared = Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB), Scratch::None).unwrap();
         assert_eq!(shared.chunk_bytes, 2 * MIB);
+    }
+
+    #[test]
+    fn a_second_buffer_is_taken_where_sessions_do_not_starve_for_it() {
+        let layout = |memory_mib: u64, sessions, chunk_bytes, scratch| {
+            Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), chunk_bytes, None, scratch).unwrap()
+        };
+        let two = layout(256, 2, None, Scratch::Useful);
+        assert_eq!((two.chunk_buffers, two.chunk_bytes), (2, 8 * MIB));
+        assert!(two.chunks() >= 5);
+        let large_chunks = layout(128, 2, Some(16 * MIB), Scratch::Useful);
+        assert_eq!((large_chunks.chunk_buffers, large_chunks.chunks()), (1, 3));
+        assert_eq!(layout(64, 32, None, Scratch::Useful), layout(64, 32, None, Scratch::None));
+        assert_eq!(layout(128, 2, Some(16 * MIB), Scratch::Needed).chunk_buffers, 2);
+    }
+
+    #[tokio::test]
+    async fn a_buffer_that_was_rewritten_stays_in_the_pool() {
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::Needed).unwrap();
+        let budget = Budget::new(&layout);
+        let mut buffers = budget.buffers(true).await;
+        buffers.data.rewrite(|out| out.extend_from_slice(b"1\n"));
+        assert_eq!(buffers.data.filled(), b"1\n");
+        drop(buffers);
+        assert_eq!(budget.idle.lock().unwrap().len(), 2);
+        assert_eq!(budget.buffers.available_permits(), layout.buffers as usize);
     }
 
     #[test]
     fn every_layout_stays_inside_the_budget() {
         for memory_mib in [64, 128, 256, 1024, 8192] {
-            for sessions in [1, 2, 8, 16] {
-                let layout = Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None, None).unwrap();
+            for (sessions, scratch) in
+                [(1, Scratch::None), (2, Scratch::Useful), (8, Scratch::Needed), (16, Scratch::Useful)]
+            {
+                let layout =
+                    Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None, None, scratch).unwrap();
                 let pool = u64::from(layout.buffers) * buffer_bytes(layout.chunk_bytes);
                 assert!(
                     pool + layout.record_bytes_max <= memory_mib * MIB,
@@ -307,7 +368,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_beyond_the_reserve_is_refused_and_a_long_one_gives_its_memory_back() {
-        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None).unwrap();
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::None).unwrap();
         let budget = Budget::new(&layout);
         let mut buffer = budget.buffers(false).await.data;
         let refused = loop {

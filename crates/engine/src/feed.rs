@@ -17,7 +17,7 @@ pub(crate) use stream::plain_error;
 
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
-use howdah_model::plan::{Care, Encode};
+use howdah_model::plan::Care;
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::VecDeque;
@@ -103,10 +103,10 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
 }
 
 /// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its
-/// source; and no more than half the buffers, so that sessions never starve for them.
+/// source; and no more than half the chunks that fit the pool, so that sessions never starve for them.
 fn feeders(run: &Run) -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    cores.clamp(2, (run.layout.buffers as usize / 2).max(2))
+    cores.clamp(2, (run.layout.chunks() as usize / 2).max(2))
 }
 
 /// Threads are given this long to end after the queue is closed; all that do not sit in a read of a pipe do
@@ -135,8 +135,8 @@ impl Drop for FailsAll<'_> {
 impl Feeder {
     /// Buffers for one chunk, once the pool has them.
     fn take_buffers(&self) -> Result<Buffers> {
-        let rewrites = self.run.plan.tables.iter().any(|table| table.encode == Encode::CopyText);
-        let take = async { Ok(self.run.budget.buffers(rewrites).await) };
+        let with_scratch = self.run.layout.chunk_buffers > 1;
+        let take = async { Ok(self.run.budget.buffers(with_scratch).await) };
         self.handle.block_on(self.run.context.stop.guard(take))
     }
 

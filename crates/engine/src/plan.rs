@@ -14,6 +14,7 @@ mod new_table;
 mod scan;
 mod sources;
 mod tables;
+mod text;
 
 pub use columns::field_targets;
 
@@ -138,7 +139,9 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         .collect();
     plan.tables = tables;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
-    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes)?;
+    let scratch = text::scratch(&plan.tables);
+    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
+    text::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {
         open: new_table::open(&plan.job, &plan.tables, &placed),

@@ -94,13 +94,19 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
         }
-        if let Err(error) = worker.store(&chunk, &shared.refused).await {
-            run.halt.fail_chunk(chunk.origin.file_no, chunk.origin.chunk_no, error);
+        let origin = chunk.origin;
+        if let Err(error) = worker.store(chunk, &shared.refused).await {
+            run.halt.fail_chunk(origin.file_no, origin.chunk_no, error);
         }
     };
     run.tally.session_closed();
     run.slots.remove(&worker.slot);
     ended
+}
+
+/// The server does not take the chunk, however often it is sent.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Server | ErrorKind::Internal) && directive(error) == Directive::GiveUp
 }
 
 /// One session and what is needed to replace it.
@@ -118,17 +124,21 @@ impl<'a> Worker<'a> {
     }
 
     /// Stores one chunk, exactly once, however often it has to be tried.
-    async fn store(&mut self, chunk: &CopyChunk, refused: &AtomicU32) -> Result<()> {
+    async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
         loop {
-            let error = match self.run.context.stop.guard(self.try_store(chunk)).await {
+            let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
                 Ok(outcome) => {
                     self.patience.reset();
-                    self.record(chunk, &outcome);
+                    self.record(&chunk, &outcome);
                     return Ok(());
                 }
                 Err(error) => error,
             };
             self.slot.end();
+            // What is wrong with csv is said in csv's words and lines: the server is asked once more.
+            if is_refusal(&error) && chunk.text.take().is_some() {
+                continue;
+            }
             if error.kind() == ErrorKind::CommitUnknown && self.run.ledger.is_none() {
                 return Err(error.with_hint(
                     "without a ledger nobody knows whether this chunk was stored; look at the table before loading again",

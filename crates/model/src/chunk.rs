@@ -57,8 +57,11 @@ pub struct Chunk {
 pub struct CopyChunk {
     /// Where they came from.
     pub origin: Origin,
-    /// What is sent. Equal to the file's bytes where COPY can take these as they are.
+    /// The records as the plan's `copy_sql` takes them. Equal to the file's bytes where COPY can take these as they
+    /// are.
     pub bytes: Bytes,
+    /// The same records as the plan's `text_sql` takes them. Then this is sent, and `bytes` only if it is refused.
+    pub text: Option<Bytes>,
     /// The record behind these is refused for this reason, before the server sees it. These are shown to
     /// the server all the same, since it may refuse one of them, and are rolled back if it does not.
     pub refused: Option<Error>,

@@ -31,7 +31,7 @@ pub enum Codec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encode {
-    /// The file's bytes go untouched.
+    /// The file's bytes go untouched, or as COPY text where that is faster and means the same.
     PassThrough,
     /// Records are rewritten to COPY text in UTF-8.
     CopyText,
@@ -74,6 +74,8 @@ pub struct TablePlan {
     pub encode: Encode,
     /// The COPY statement of every chunk, identifiers quoted, without HEADER.
     pub copy_sql: String,
+    /// That of chunks whose records were csv and are sent as COPY text, which the server reads faster.
+    pub text_sql: Option<String>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
     /// What cannot be told apart, each with the option that settles it.

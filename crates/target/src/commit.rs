@@ -54,7 +54,7 @@ pub struct ChunkError {
     /// the ledger knows. Server: see the SQLSTATE; its place names the column where known. Internal: the
     /// server counted other rows than were sent.
     pub error: Error,
-    /// The line of the chunk's bytes, from 1, as COPY counts lines (newlines in quotes included).
+    /// The line of what was sent, from 1, as COPY counts lines (newlines in quotes included).
     pub line: Option<u64>,
 }
 
@@ -134,7 +134,8 @@ async fn run(
         return Ok(Outcome::AlreadyStored);
     }
     progress.enter(Phase::Copy);
-    let rows = match stream::send(sink, chunk.bytes.clone(), &progress.bytes).await {
+    let (_, bytes) = sent(target, chunk);
+    let rows = match stream::send(sink, bytes.clone(), &progress.bytes).await {
         Ok(rows) => rows,
         Err(error) => return Err(after_failed_copy(session, target, &error).await),
     };
@@ -171,7 +172,8 @@ async fn begin_claim_and_start(
     chunk: &CopyChunk,
 ) -> Result<(bool, CopyInSink<Bytes>), ChunkError> {
     let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
-    let copy = session.prepare_copy(&target.table.copy_sql).await?;
+    let (copy_sql, _) = sent(target, chunk);
+    let copy = session.prepare_copy(copy_sql).await?;
     session.set_busy(true);
     let client = session.client();
     let claiming = async {
@@ -191,6 +193,14 @@ async fn begin_claim_and_start(
             let first = begun.err().or(claimed.err()).or(sink.err());
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }
+    }
+}
+
+/// The COPY statement and what it takes.
+fn sent<'a>(target: &ChunkTarget<'a>, chunk: &'a CopyChunk) -> (&'a str, &'a Bytes) {
+    match (&target.table.text_sql, &chunk.text) {
+        (Some(text_sql), Some(text)) => (text_sql, text),
+        _ => (&target.table.copy_sql, &chunk.bytes),
     }
 }
 

@@ -2,14 +2,15 @@
 //! waits in the queue for a session.
 
 use super::{Failure, Feeder};
-use crate::budget::Buffers;
+use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
 use crate::values;
+use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
-use howdah_transcode::encode::Rewriter;
+use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::inspect::Inspector;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -20,6 +21,8 @@ pub(super) struct Emitter {
     pub(super) file_no: u32,
     pub(super) rules: Rules,
     rewriter: Option<Rewriter>,
+    /// Writes csv as COPY text for the server's sake.
+    unquoter: Option<Unquoter>,
     /// Looks for what contradicts the dialect that was found.
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
@@ -34,13 +37,14 @@ impl Emitter {
             Encode::PassThrough => None,
             Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
+        let unquoter = table.text_sql.as_ref().and_then(|_| Unquoter::new(&table.format));
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
         let inspector = watched
             .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
             .transpose()?
             .map(|inspector| inspector.for_server(plan.server_version));
         let cells = watched.map(Cells::new).transpose()?;
-        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, inspector, cells })
+        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, unquoter, inspector, cells })
     }
 
     /// Checks, encodes and queues the records in `range` of the data buffer. Whichever buffer is not sent
@@ -89,15 +93,19 @@ impl Emitter {
         let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
         self.widen(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
-        let (bytes, refusal) = match (&self.rewriter, scratch) {
+        let (bytes, text, refusal) = match (&self.rewriter, scratch) {
             (Some(rewriter), Some(mut scratch)) => {
                 let records = &data.filled()[range];
                 let refused = run.tally.time(Stage::Encode, || {
                     scratch.rewrite(|out| self.rewrite(run, &origin, rewriter, records, out))
                 });
-                (scratch.freeze(), refused.or(refusal))
+                (scratch.freeze(), None, refused.or(refusal))
             }
-            _ => (data.freeze().slice(range), refusal),
+            (_, scratch) => {
+                let records = &data.filled()[range.clone()];
+                let text = scratch.and_then(|scratch| self.unquote(run, records, scratch));
+                (data.freeze().slice(range), text, refusal)
+            }
         };
         let (origin, refused) = match refusal {
             None => (origin, None),
@@ -107,7 +115,15 @@ impl Emitter {
                 (Origin { records: bad.record, end_byte, ..origin }, Some(bad.error))
             }
         };
-        feeder.queue.blocking_send(CopyChunk { origin, bytes, refused }).map_err(|_| fail(unwanted()))
+        feeder.queue.blocking_send(CopyChunk { origin, bytes, text, refused }).map_err(|_| fail(unwanted()))
+    }
+
+    /// The records as COPY text; `None` where they can only go as csv.
+    fn unquote(&self, run: &Run, records: &[u8], mut scratch: Buffer) -> Option<Bytes> {
+        let unquoter = self.unquoter.as_ref()?;
+        let length = run.tally.time(Stage::Encode, || unquoter.unquote(records, scratch.spare()))?;
+        scratch.advance(length);
+        Some(scratch.freeze())
     }
 
     /// A line ending that COPY of the whole file would refuse, and COPY of the chunk would not.

@@ -12,9 +12,12 @@ use howdah_model::{
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
-use howdah_transcode::encode::Rewriter;
+use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, ColumnState};
 use std::collections::BTreeMap;
+
+/// The note of records that nobody rewrites.
+pub(super) const UNTOUCHED: &str = "COPY takes the bytes as they are: they go untouched";
 
 /// A table as it will be when the data comes.
 #[derive(Debug, Clone)]
@@ -213,7 +216,10 @@ fn table_plan(
         (Encode::PassThrough, format.clone())
     };
     notes.push(how_bytes_go(care, recode.as_deref(), leaves_out));
-    let copy_sql = copy::statement(&shape.table.relation, &stored, &sent, session.server_version())?;
+    let statement =
+        |sent: &Format| copy::statement(&shape.table.relation, &stored, sent, session.server_version());
+    let copy_sql = statement(&sent)?;
+    let text_sql = Unquoter::new(&sent).map(|text| statement(&text.sent_format(&sent))).transpose()?;
     let plan = TablePlan {
         table: shape.table.clone(),
         create: shape.create.clone(),
@@ -226,6 +232,7 @@ fn table_plan(
         recode,
         encode,
         copy_sql,
+        text_sql,
         notes,
         unsure,
     };
@@ -291,6 +298,6 @@ fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {
             format!("the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way")
         }
         (_, None) if leaves_out => "the kept fields are as COPY reads them".to_owned(),
-        (_, None) => "COPY takes the bytes as they are: they go untouched".to_owned(),
+        (_, None) => UNTOUCHED.to_owned(),
     }
 }

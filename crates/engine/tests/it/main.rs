@@ -13,3 +13,4 @@ mod header;
 mod limits;
 mod oracle;
 mod rig;
+mod unquote;

@@ -28,6 +28,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         recode: None,
         encode: Encode::PassThrough,
         copy_sql,
+        text_sql: None,
         notes: Vec::new(),
         unsure: Vec::new(),
     }
@@ -94,5 +95,5 @@ pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>)
         omitted: Omitted::default(),
         digest: None,
     };
-    CopyChunk { origin, bytes, refused: None }
+    CopyChunk { origin, bytes, text: None, refused: None }
 }
