@@ -90,8 +90,11 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
         [byte] => contents.counts[usize::from(*byte)],
         bytes => windows.iter().map(|window| memchr::memmem::find_iter(&window.text, bytes).count()).sum(),
     };
-    // Records may hold many lines, but few hold more than twenty.
-    let found = |delimiter: &str| frequent(delimiter) > 0 && frequent(delimiter) * 20 >= contents.lines;
+    // Records may hold many lines, but few hold more than twenty without quotes.
+    let found = |delimiter: &str| {
+        let frequent = frequent(delimiter);
+        frequent > 0 && (frequent * 20 >= contents.lines || before_quote(windows, contents, delimiter))
+    };
     // Few files have one column.
     let mut all = vec![(String::new(), 1.5, false)];
     for (delimiter, doubt) in SINGLE {
@@ -109,6 +112,14 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
         }
     }
     all
+}
+
+/// A field in quotes may begin behind the delimiter.
+fn before_quote(windows: &[Window], contents: &Contents, delimiter: &str) -> bool {
+    contents.quotes.iter().any(|quote| {
+        let opening = [delimiter.as_bytes(), &[*quote]].concat();
+        windows.iter().any(|window| memchr::memmem::find(&window.text, &opening).is_some())
+    })
 }
 
 /// The same dialect where blanks around delimiters mean nothing, if there are many.

@@ -113,9 +113,14 @@ pub(super) fn find(
             end = no;
             continue;
         }
+        // What a stray quote makes of a line tells nothing.
+        if lines.lines[no].broken {
+            break;
+        }
         // Everything below a blank line, if none of it is data.
         let block = (lowest..no).rev().find(|above| lines.lines[*above].is_blank());
-        let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(|no| footer.is_no_record(no)));
+        let is_note = |no: usize| !lines.lines[no].broken && footer.is_no_record(no);
+        let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note));
         if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
             end = blank;
         } else if no > range.start && (footer.is_note(no) || footer.is_total(no, range.start)) {

@@ -40,11 +40,15 @@ impl Cut {
     pub(super) fn new(reader: &mut Reader, windows: &Windows) -> Cut {
         let mut read =
             |window: Option<&Window>| window.map(|window| Lines::read(reader, window)).unwrap_or_default();
-        Cut {
+        let mut cut = Cut {
             head: read(Some(&windows.head)),
             middle: read(windows.middle.as_ref()),
             tail: read(windows.tail.as_ref()),
-        }
+        };
+        let windows = [&mut cut.head, &mut cut.middle, &mut cut.tail];
+        let width = usual_width(windows.iter().flat_map(|lines| lines.inner()));
+        windows.into_iter().for_each(|lines| lines.drop_cut_fields(width));
+        cut
     }
 
     /// The lines of each window together with it.
@@ -118,7 +122,11 @@ pub(super) fn find(
         regions.end = cut_off.then_some(found);
     } else if let Some(window) = windows.tail.as_ref() {
         let profile = cut.profile(width, data, None);
-        let found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window);
+        let mut found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window);
+        // The last lines of a long text in quotes may look like notes.
+        if cut.tail.lines.get(found).is_some_and(|line| reader.is_quoted(window, line.start)) {
+            found = cut.tail.len();
+        }
         regions.footer_lines = cut.tail.len() - found;
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
@@ -241,7 +249,7 @@ fn second_table(
     let (mut profile, mut added) = (Profile::new(width), data);
     for no in data + 1..lines.len() {
         let (line, before) = (&lines.lines[no], &lines.lines[no - 1]);
-        if line.is_blank() {
+        if line.is_blank() || line.broken {
             continue;
         }
         // Cheap before thorough: only odd lines are borders.
@@ -252,8 +260,9 @@ fn second_table(
         profile.add(lines, added..no);
         added = no;
         let classes = profile.classes();
-        let beyond: Vec<usize> =
-            (no..lines.len()).filter(|no| !lines.lines[*no].is_blank()).take(BEYOND_LINES).collect();
+        // What a stray quote makes of a line speaks for nothing.
+        let is_whole = |no: &usize| !lines.lines[*no].is_blank() && !lines.lines[*no].broken;
+        let beyond: Vec<usize> = (no..lines.len()).filter(is_whole).take(BEYOND_LINES).collect();
         let border = if line.width == width {
             let values = lines.values(no, reader, window);
             let words = values.iter().filter(|value| header::has_word(value)).count() * 2 >= width;

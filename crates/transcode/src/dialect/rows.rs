@@ -8,6 +8,7 @@
 use super::windows::Window;
 use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Eol, Escape, Result};
+use std::ops::Range;
 
 /// The lines of a record are not looked for beyond so many bytes: sixteen times the longest field in the files this was
 /// tried on, and few enough to keep a stray quote cheap.
@@ -31,6 +32,50 @@ pub(super) struct Row {
     pub(super) flaw: Option<Flaw>,
     /// A quote would have swallowed the following lines.
     pub(super) broken: bool,
+    /// Of a broken one: its field does not end in the window, and the file does not end with it either.
+    pub(super) open: bool,
+}
+
+/// Which rows of a window may be lines of a field that begins before the window or ends behind it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Edges {
+    /// The rows before this one end a field.
+    begun: usize,
+    /// The rows from this one on begin a field.
+    open: Option<usize>,
+    begins_inside: bool,
+    has_quote: bool,
+}
+
+impl Edges {
+    pub(super) fn new(window: &Window) -> Edges {
+        Edges { begins_inside: window.begins_inside, ..Edges::default() }
+    }
+
+    /// Takes in row `no`.
+    pub(super) fn add(&mut self, reader: &Reader, window: &Window, row: Row, no: usize) {
+        if row.open && self.open.is_none() {
+            self.open = Some(no);
+        }
+        // The first quote of the window tells, if it begins within a record.
+        let looks = self.begins_inside && !self.has_quote;
+        let bytes = window.text.get(row.start..row.start + row.length).filter(|_| looks);
+        let Some((bytes, quote)) = bytes.and_then(|bytes| Some((bytes, reader.cells.next_quote(bytes, 0)?)))
+        else {
+            return;
+        };
+        self.has_quote = true;
+        if (row.broken || row.flaw.is_some()) && reader.cells.closes(bytes, quote, true) {
+            self.begun = no + 1;
+        }
+    }
+
+    /// These rows, of `count` ones: those at the beginning and those at the end.
+    pub(super) fn ranges(self, count: usize) -> [Range<usize>; 2] {
+        let is_inside = self.begins_inside && !self.has_quote;
+        let begun = if is_inside { count } else { self.begun };
+        [0..begun, self.open.unwrap_or(count).max(begun)..count]
+    }
 }
 
 /// Cuts windows. Costs no allocation a record.
@@ -68,12 +113,21 @@ impl Reader {
         let rest = window.text.get(start..).filter(|rest| !rest.is_empty())?;
         // A line is looked at in full, however long it is.
         let line_bytes = memchr::memchr2(b'\n', b'\r', rest).map_or(rest.len(), |at| at + 2);
-        let looked = &rest[..rest.len().min(LOOK_BYTES.max(line_bytes))];
-        let all = looked.len() == rest.len();
-        let at_end = all && window.at_end;
-        let row = |length, flaw| Row { start, length, flaw, broken: false };
+        let mut looked = &rest[..rest.len().min(LOOK_BYTES.max(line_bytes))];
+        let mut at_end = window.at_end && looked.len() == rest.len();
+        let row = |length, flaw| Row { start, length, flaw, broken: false, open: false };
+        let mut open = false;
         if self.swallowed < SWALLOWED_MAX {
-            match self.cells.read(looked, at_end, &mut self.record) {
+            let mut next = self.cells.read(looked, at_end, &mut self.record);
+            if next == Next::More
+                && looked.len() < rest.len()
+                && self.closes_behind(rest, looked.len(), window)
+            {
+                (looked, at_end) = (rest, window.at_end);
+                next = self.cells.read(looked, at_end, &mut self.record);
+            }
+            let all = looked.len() == rest.len();
+            match next {
                 Next::Record { flaw: flaw @ Some(Flaw::TextAfterQuote(_)), length } => {
                     if let Some(length) = self.mend(looked, at_end) {
                         return Some(row(length, flaw));
@@ -82,22 +136,51 @@ impl Reader {
                     if !swallows(flaw, &looked[..length]) {
                         return Some(row(length, flaw));
                     }
-                    self.swallowed += 1;
                 }
                 Next::Record { length, flaw } if !swallows(flaw, &looked[..length]) => {
                     return Some(row(length, flaw));
                 }
                 Next::Comment(_) | Next::End => return None,
                 Next::More if all && !many_lines(looked) => return None,
-                Next::Record { .. } | Next::More => self.swallowed += 1,
+                Next::More => open = !window.at_end,
+                Next::Record { .. } => {}
             }
+            self.swallowed += 1;
         }
+        let all = looked.len() == rest.len();
         match self.line.read(looked, at_end, &mut self.record) {
-            Next::Record { length, .. } => Some(Row { broken: true, ..row(length, None) }),
+            Next::Record { length, .. } => Some(Row { broken: true, open, ..row(length, None) }),
             _ if all => None,
             // A line longer than what is looked at is cut there.
-            _ => Some(Row { broken: true, ..row(looked.len(), None) }),
+            _ => Some(Row { broken: true, open, ..row(looked.len(), None) }),
         }
+    }
+
+    /// The field that is open at `at` ends further on as a field does.
+    fn closes_behind(&self, bytes: &[u8], at: usize, window: &Window) -> bool {
+        let mut at = at.saturating_sub(1);
+        while let Some(special) = self.cells.next_special(bytes, at) {
+            if self.cells.escapes(bytes, special) {
+                at = special + 2;
+            } else if self.cells.is_quote(bytes, special) {
+                return self.cells.closes(bytes, special, window.at_end);
+            } else {
+                at = special + 1;
+            }
+        }
+        false
+    }
+
+    /// This offset of the file's last window stands inside quotes: the file ends outside, behind an odd number of them.
+    pub(super) fn is_quoted(&self, window: &Window, at: usize) -> bool {
+        let (mut at, mut inside) = (at, false);
+        while let Some(special) = self.cells.next_special(&window.text, at) {
+            let escaped =
+                self.dialect.escape == Escape::Backslash && self.cells.escapes(&window.text, special);
+            inside ^= !escaped && self.cells.is_quote(&window.text, special);
+            at = special + if escaped { 2 } else { 1 };
+        }
+        inside
     }
 
     /// Reads a record once more, with every quote doubled that does not end a field; how long it is, if that

@@ -9,12 +9,13 @@
 //! that only the wrong quote holds together) costs as text and something on top.
 
 use super::cell_types::{KINDS, Kind, kind};
-use super::rows::Reader;
+use super::rows::{Edges, Reader, Row};
 use super::table::mark;
 use super::windows::Window;
 use crate::cells::Record;
 use howdah_model::Dialect;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What a dialect makes of a sample.
 #[derive(Debug, Clone)]
@@ -94,9 +95,15 @@ fn cell_bits(kind: Kind, value: &[u8]) -> f64 {
 }
 
 struct Line {
+    /// Fields; 0 of what is no record: blank lines, comments, broken lines.
     width: usize,
     first_cell: usize,
     bits: f64,
+    text_bits: f64,
+    broken: bool,
+    flawed: bool,
+    /// Cells in quotes.
+    quoted: usize,
 }
 
 /// Every record of the windows, cut and priced; what depends on the usual width comes later.
@@ -104,11 +111,9 @@ struct Line {
 struct Lines {
     lines: Vec<Line>,
     kinds: Vec<Kind>,
-    /// Of line endings, comments and broken lines.
-    other_bits: f64,
-    broken: usize,
-    quoted: usize,
     comments: bool,
+    /// Lines at the edges of windows that may be those of one field, which the window cuts.
+    edges: Vec<Range<usize>>,
 }
 
 /// Fewer than half of the lines begin with a sign of comments.
@@ -158,53 +163,93 @@ fn cuts_quotes(record: &Record) -> bool {
 
 impl Lines {
     fn read(&mut self, reader: &mut Reader, window: &Window) {
-        let mut at = window.from;
+        let (mut at, first, mut edges) = (window.from, self.lines.len(), Edges::new(window));
         while let Some(row) = reader.next(window, at) {
             let bytes = &window.text[at..at + row.length];
             at += row.length;
-            if self.comments && mark(bytes).is_some() {
-                self.other_bits += text_bits(bytes);
-                continue;
-            }
-            if row.broken {
-                self.other_bits += text_bits(bytes) + BROKEN_BITS;
-                self.broken += 1;
-                continue;
-            }
-            self.other_bits += text_bits(ending(bytes));
-            if reader.record.is_blank() {
-                continue;
-            }
-            let record = &reader.record;
-            let mut bits = if row.flaw.is_some() { FLAW_BITS } else { 0.0 };
-            if reader.dialect.quote.is_none() && cuts_quotes(record) {
-                bits += BROKEN_BITS;
-            }
-            let first_cell = self.kinds.len();
-            for (no, value) in record.values().enumerate() {
-                let kind = kind(value);
-                self.kinds.push(kind);
-                self.quoted += usize::from(record.quoted(no));
-                let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
-                bits += cell_bits(kind, value) + CELL_BITS + quoted;
-            }
-            self.lines.push(Line { width: record.len(), first_cell, bits });
+            let line = self.line(reader, row, bytes);
+            self.lines.push(line);
+            edges.add(reader, window, row, self.lines.len() - 1 - first);
         }
+        let ranges = edges.ranges(self.lines.len() - first).into_iter().filter(|range| !range.is_empty());
+        self.edges.extend(ranges.map(|range| range.start + first..range.end + first));
     }
 
-    fn score(&self, delimiter: &str) -> Score {
-        let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
-        for line in &self.lines {
-            *widths.entry(line.width).or_default() += 1;
+    fn line(&mut self, reader: &Reader, row: Row, bytes: &[u8]) -> Line {
+        let (record, first_cell, text_bits) = (&reader.record, self.kinds.len(), text_bits(bytes));
+        let no_record = |bits| Line {
+            width: 0,
+            first_cell,
+            bits,
+            text_bits,
+            broken: row.broken,
+            flawed: row.flaw.is_some(),
+            quoted: 0,
+        };
+        if self.comments && mark(bytes).is_some() {
+            return Line { broken: false, ..no_record(text_bits) };
         }
+        if row.broken {
+            return no_record(text_bits + BROKEN_BITS);
+        }
+        let ending_bits = self::text_bits(ending(bytes));
+        if record.is_blank() {
+            return no_record(ending_bits);
+        }
+        let mut bits = ending_bits + if row.flaw.is_some() { FLAW_BITS } else { 0.0 };
+        if reader.dialect.quote.is_none() && cuts_quotes(record) {
+            bits += BROKEN_BITS;
+        }
+        let mut quoted = 0;
+        for (no, value) in record.values().enumerate() {
+            let kind = kind(value);
+            self.kinds.push(kind);
+            quoted += usize::from(record.quoted(no));
+            let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
+            bits += cell_bits(kind, value) + CELL_BITS + quoted;
+        }
+        Line { width: record.len(), bits, quoted, ..no_record(0.0) }
+    }
+
+    /// The best score, lines at the edges of windows taken for records or for text.
+    fn score(&self, delimiter: &str) -> Score {
+        let all = self.score_without(delimiter, &[]);
+        // Only who writes fields in quotes writes long ones.
+        let quoted = self.lines.iter().filter(|line| line.quoted > 0 && !line.flawed).count();
+        let flawed = self.lines.iter().filter(|line| line.flawed || line.broken).count();
+        if self.edges.is_empty() || quoted <= flawed {
+            return all;
+        }
+        // One that holds most of the sample must not say what the usual width is.
+        let mut edges = self.edges.clone();
+        let mut best = self.score_without(delimiter, &edges);
+        for edge in &self.edges {
+            let fewer: Vec<Range<usize>> = edges.iter().filter(|other| *other != edge).cloned().collect();
+            let score = self.score_without(delimiter, &fewer);
+            if score.bits < best.bits {
+                (best, edges) = (score, fewer);
+            }
+        }
+        if best.bits < all.bits { best } else { all }
+    }
+
+    /// The score if these lines are text.
+    fn score_without(&self, delimiter: &str, edges: &[Range<usize>]) -> Score {
+        let is_text = |no: usize| edges.iter().any(|edge| edge.contains(&no));
+        let lines = || self.lines.iter().enumerate().filter(|(no, _)| !is_text(*no)).map(|(_, line)| line);
+        let records = || lines().filter(|line| line.width > 0);
+        let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+        records().for_each(|line| *widths.entry(line.width).or_default() += 1);
         // Of widths as frequent as one another the greatest.
         let width = widths.iter().max_by_key(|(_, count)| **count).map_or(1, |(width, _)| *width);
-        let (records, delimiter_bits) = (self.lines.len(), text_bits(delimiter.as_bytes()));
-        let mut bits = self.other_bits;
+        let (count, delimiter_bits) = (widths.values().sum::<usize>(), text_bits(delimiter.as_bytes()));
+        let text = edges.iter().flat_map(|edge| &self.lines[edge.clone()]).map(|line| line.text_bits);
+        let mut bits = text.sum::<f64>() + FLAW_BITS * edges.len() as f64;
+        bits += lines().filter(|line| line.width == 0).map(|line| line.bits).sum::<f64>();
         let mut columns = vec![[0u32; KINDS]; width];
-        for line in &self.lines {
-            let count = widths.get(&line.width).copied().unwrap_or(1);
-            bits += line.bits + (records as f64 / count as f64).log2();
+        for line in records() {
+            let alike = widths.get(&line.width).copied().unwrap_or(1);
+            bits += line.bits + (count as f64 / alike as f64).log2();
             if line.width == width {
                 for (column, kind) in columns.iter_mut().zip(&self.kinds[line.first_cell..]) {
                     column[*kind as usize] += 1;
@@ -216,8 +261,11 @@ impl Lines {
         bits += columns.iter().map(column_bits).sum::<f64>();
         let typed_columns = columns.iter().filter(|column| is_typed(column)).count();
         let regular = widths.get(&width).copied().unwrap_or(0);
-        let quoted_permille = self.quoted * 1000 / self.kinds.len().max(1);
-        Score { bits, width, records: records + self.broken, regular, typed_columns, quoted_permille }
+        let (cells, quoted) =
+            records().fold((0, 0), |(cells, quoted), line| (cells + line.width, quoted + line.quoted));
+        let records = count + lines().filter(|line| line.broken).count();
+        let quoted_permille = quoted * 1000 / cells.max(1);
+        Score { bits, width, records, regular, typed_columns, quoted_permille }
     }
 }
 

@@ -1,9 +1,10 @@
 //! A window cut into lines under the dialect that was found, and what its columns hold.
 
 use super::cell_types::{CLASSES, Class, KINDS, Kind, kind};
-use super::rows::Reader;
+use super::rows::{Edges, Reader};
 use super::windows::Window;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// One record of a window, by its shape.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,8 @@ impl Line {
 pub(super) struct Lines {
     pub(super) lines: Vec<Line>,
     kinds: Vec<Kind>,
+    /// Those that may be lines of a field which the window cuts.
+    edges: [Range<usize>; 2],
 }
 
 /// So many records behind an empty one show that it stands among them.
@@ -48,7 +51,7 @@ const AMONG_LINES: usize = 3;
 impl Lines {
     /// Records whose fields are all empty stand among the records of `range`: then one at the beginning or end is
     /// a record too, and no padding.
-    pub(super) fn have_empty_records(&self, range: std::ops::Range<usize>, width: usize) -> bool {
+    pub(super) fn have_empty_records(&self, range: Range<usize>, width: usize) -> bool {
         let lines = self.lines.get(range).unwrap_or_default();
         let record = |line: &Line| !line.is_blank() && line.width == width && !line.marked;
         lines.windows(AMONG_LINES + 2).any(|around| match around {
@@ -60,7 +63,7 @@ impl Lines {
     }
 
     pub(super) fn read(reader: &mut Reader, window: &Window) -> Lines {
-        let mut lines = Lines::default();
+        let (mut lines, mut edges) = (Lines::default(), Edges::new(window));
         let mut at = window.from;
         while let Some(row) = reader.next(window, at) {
             let first_kind = lines.kinds.len();
@@ -81,9 +84,31 @@ impl Lines {
                 ruled: is_ruled(bytes),
                 first_kind,
             });
+            edges.add(reader, window, row, lines.len() - 1);
             at += row.length;
         }
+        lines.edges = edges.ranges(lines.len());
         lines
+    }
+
+    /// The lines that are records of their own, whatever a window cuts.
+    pub(super) fn inner(&self) -> &[Line] {
+        let [begun, open] = &self.edges;
+        self.lines.get(begun.end..open.start).unwrap_or_default()
+    }
+
+    /// Drops the lines of a field that the window cuts: those at its edges of which fewer than half have this width.
+    pub(super) fn drop_cut_fields(&mut self, width: usize) {
+        let is_cut = |range: &Range<usize>| {
+            let filled = || self.lines[range.clone()].iter().filter(|line| !line.is_blank());
+            filled().filter(|line| line.width == width).count() * 2 < filled().count()
+        };
+        let [begun, open] = &self.edges;
+        let from = if is_cut(begun) { begun.end } else { 0 };
+        let to = if is_cut(open) { open.start } else { self.lines.len() };
+        self.lines.truncate(to);
+        self.lines.drain(..from);
+        self.edges = Default::default();
     }
 
     /// The kinds of a line's cells.
@@ -152,7 +177,7 @@ impl Profile {
     }
 
     /// Adds the lines `range` of a window.
-    pub(super) fn add(&mut self, lines: &Lines, range: std::ops::Range<usize>) {
+    pub(super) fn add(&mut self, lines: &Lines, range: Range<usize>) {
         for no in range {
             let kinds = lines.kinds(no);
             if kinds.len() == self.counts.len() && !lines.lines.get(no).is_none_or(|line| line.broken) {

@@ -12,6 +12,8 @@ pub(super) struct Window<'a> {
     pub(super) text: Cow<'a, [u8]>,
     /// Where the first record that is whole may begin.
     pub(super) from: usize,
+    /// It may begin inside a record: it is not the file's first one.
+    pub(super) begins_inside: bool,
     /// The file ends with this window.
     pub(super) at_end: bool,
     /// Behind the text stood lines of NULs or Ctrl-Z alone, with which the file was filled up.
@@ -37,6 +39,7 @@ impl<'a> Windows<'a> {
         let tail_start = sample.size_bytes.map(|size| size.saturating_sub(sample.tail.len() as u64));
         let later = |bytes: &'a [u8], at_end, start| {
             let mut window = Window::new(bytes, at_end, start, decoder);
+            window.begins_inside = true;
             window.skip_to_record();
             (!sample.whole && window.from < window.text.len()).then_some(window)
         };
@@ -79,7 +82,7 @@ impl<'a> Window<'a> {
             }
         };
         let raw_start = start.map(|start| start + shift as u64);
-        Window { text, from: 0, at_end, padded: end.is_some(), raw, raw_start, decoder }
+        Window { text, from: 0, begins_inside: false, at_end, padded: end.is_some(), raw, raw_start, decoder }
     }
 
     /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
@@ -87,6 +90,7 @@ impl<'a> Window<'a> {
         Window {
             text: Cow::Borrowed(&self.text[from..to]),
             from: self.from.saturating_sub(from),
+            begins_inside: self.begins_inside || from > 0,
             at_end: self.at_end && to == self.text.len(),
             padded: false,
             raw: &[],
