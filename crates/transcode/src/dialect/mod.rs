@@ -303,12 +303,17 @@ impl Finding {
         let data = regions.start + regions.header_lines;
         let profile = cut.profile(regions.width, data, regions.end);
         let mut spellings = Spellings::default();
+        let range = |no: usize, lines: &table::Lines| match no {
+            0 => data..regions.end.unwrap_or(lines.len()).max(data),
+            _ => 0..lines.len(),
+        };
         for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
-            let range = match no {
-                0 => data..regions.end.unwrap_or(lines.len()).max(data),
-                _ => 0..lines.len(),
-            };
-            spellings.add(lines, range, &profile, reader, window);
+            spellings.add(lines, range(no, lines), &profile, reader, window);
+        }
+        if spellings.are_doubtful() {
+            for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
+                spellings.compare(lines, range(no, lines), regions.width, reader, window);
+            }
         }
         let copy_text = self.dialect.quote.is_none() && self.dialect.escape == Escape::Backslash;
         let (nulls, unsure) = spellings.settle(copy_text);

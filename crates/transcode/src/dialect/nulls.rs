@@ -4,7 +4,8 @@
 //! mean nothing else (`\N`, `NULL`) are NULL in columns of text too, unless the empty field says it a thousand
 //! times as often: then the word is the name of something. The empty field is NULL wherever it
 //! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL in one
-//! column is NULL in all of them, so a word that is a value in another column stays a value.
+//! column is NULL in all of them, so a word that looks like the values of a column of text that it stands in (`NA`
+//! among `DE` and `FR`) stays a value everywhere. Among other text it is NULL, which is said to be unsure.
 
 use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
@@ -12,6 +13,7 @@ use super::rows::Reader;
 use super::table::{Lines, Profile};
 use super::windows::Window;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Words that are NULL even among text.
 const UNMISTAKABLE: &[&str] = &["\\N", "NULL", "(null)", "<NULL>", "<null>", "<NA>", "#N/A", "null"];
@@ -25,12 +27,55 @@ const RARE: usize = 1000;
 /// More spellings than this are not one file's.
 const SPELLINGS_MAX: usize = 6;
 
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone)]
 struct Use {
     /// In columns that have a class.
     typed: usize,
     /// In columns of text.
     text: usize,
+    /// These columns of text: how many values they have, and how many of them look like the word.
+    columns: BTreeMap<usize, (usize, usize)>,
+}
+
+impl Use {
+    /// Columns prove that it is NULL, and there is text of which it may be a value.
+    fn is_doubtful(&self, spelling: &str) -> bool {
+        self.typed > 0 && self.text > 0 && !spelling.trim().is_empty() && !UNMISTAKABLE.contains(&spelling)
+    }
+
+    /// More than half of the values of a column of text look like it.
+    fn looks_like_a_value(&self) -> bool {
+        self.columns.values().any(|(values, alike)| alike * 2 > *values)
+    }
+}
+
+/// What a word is made of.
+#[derive(PartialEq, Eq)]
+enum Look {
+    Upper,
+    Lower,
+    Capital,
+    Signs,
+}
+
+impl Look {
+    fn of(value: &[u8]) -> Option<Look> {
+        let (first, rest) = value.split_first()?;
+        let upper = rest.iter().all(u8::is_ascii_uppercase);
+        let lower = rest.iter().all(u8::is_ascii_lowercase);
+        match first {
+            b'A'..=b'Z' if upper => Some(Look::Upper),
+            b'A'..=b'Z' if lower => Some(Look::Capital),
+            b'a'..=b'z' if lower => Some(Look::Lower),
+            _ if value.iter().all(u8::is_ascii_punctuation) => Some(Look::Signs),
+            _ => None,
+        }
+    }
+}
+
+/// Codes and words of one kind: `NA` and `DE`, `none` and `severe`.
+fn are_alike(word: &[u8], value: &[u8]) -> bool {
+    value.len() <= word.len() * 2 && Look::of(word).is_some_and(|look| Look::of(value) == Some(look))
 }
 
 /// Every spelling found, with where it stands.
@@ -44,7 +89,7 @@ impl Spellings {
     pub(super) fn add(
         &mut self,
         lines: &Lines,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         profile: &Profile,
         reader: &mut Reader,
         window: &Window,
@@ -64,19 +109,53 @@ impl Spellings {
                 if reader.record.quoted(column) || kind(value).is_value() {
                     continue;
                 }
-                self.count(value, *class, profile.is_whole(column));
+                self.count(value, *class, column, profile.is_whole(column));
             }
         }
     }
 
-    fn count(&mut self, value: &[u8], class: Option<Class>, whole: bool) {
+    /// Some words may be values of the text they stand in: then all values of these columns are to be compared.
+    pub(super) fn are_doubtful(&self) -> bool {
+        self.uses.iter().any(|(spelling, uses)| uses.is_doubtful(spelling))
+    }
+
+    /// Compares doubtful words with the values of the records of `range`.
+    pub(super) fn compare(
+        &mut self,
+        lines: &Lines,
+        range: Range<usize>,
+        width: usize,
+        reader: &mut Reader,
+        window: &Window,
+    ) {
+        for line in lines.lines.get(range).unwrap_or_default() {
+            let whole = line.width == width && !line.broken;
+            if !whole || reader.next(window, line.start).is_none() {
+                continue;
+            }
+            for (word, uses) in self.uses.iter_mut().filter(|(word, uses)| uses.is_doubtful(word)) {
+                for (column, (values, alike)) in &mut uses.columns {
+                    let value = reader.record.value(*column);
+                    *values += usize::from(kind(value).is_value());
+                    *alike += usize::from(kind(value).is_value() && are_alike(word.as_bytes(), value));
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, value: &[u8], class: Option<Class>, column: usize, whole: bool) {
         // NaN is a value of numbers that have fractions.
         if value.eq_ignore_ascii_case(b"nan") && class == Some(Class::Number) && !whole {
             return;
         }
         let Ok(text) = std::str::from_utf8(value) else { return };
         let uses = self.uses.entry(text.to_owned()).or_default();
-        if class.is_some() { uses.typed += 1 } else { uses.text += 1 }
+        if class.is_some() {
+            uses.typed += 1;
+        } else {
+            uses.text += 1;
+            uses.columns.entry(column).or_default();
+        }
     }
 
     /// The spellings of NULL, the empty field first; at least one.
@@ -84,20 +163,22 @@ impl Spellings {
         let backslash = copy_text || self.uses.contains_key("\\N");
         let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);
         let mut found: Vec<(&String, usize)> = Vec::new();
-        let mut left: Option<&String> = None;
+        let mut unsure: Option<Unsure> = None;
         for (spelling, uses) in &self.uses {
             let sure = UNMISTAKABLE.contains(&spelling.as_str()) && uses.text.saturating_mul(RARE) >= empty;
+            let looks_null = uses.typed > 0 && uses.text <= uses.typed * 4 && !uses.looks_like_a_value();
             let null = match spelling.as_str() {
                 blank if blank.trim().is_empty() => blank.is_empty() && (uses.typed > 0 || !backslash),
-                _ => {
-                    is_missing(spelling.as_bytes())
-                        && (sure || (uses.typed > 0 && uses.text <= uses.typed * 4))
-                }
+                _ => is_missing(spelling.as_bytes()) && (sure || looks_null),
             };
+            let doubtful = uses.is_doubtful(spelling);
             if null {
                 found.push((spelling, uses.typed + uses.text));
-            } else if SUSPICIOUS.contains(&spelling.as_str()) {
-                left = left.or(Some(spelling));
+            }
+            if null && doubtful && !sure {
+                unsure = unsure.or(Some(question(spelling, "NULL, it may be a value")));
+            } else if !null && (doubtful || SUSPICIOUS.contains(&spelling.as_str())) {
+                unsure = unsure.or(Some(question(spelling, "text, it may stand for NULL")));
             }
         }
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
@@ -107,10 +188,10 @@ impl Spellings {
         if nulls.is_empty() {
             nulls.push(if backslash { "\\N".to_owned() } else { String::new() });
         }
-        let unsure = left.map(|spelling| Unsure {
-            what: format!("\"{spelling}\" among text is read as text, it may stand for NULL"),
-            option: "--null",
-        });
         (nulls, unsure)
     }
+}
+
+fn question(spelling: &str, read_as: &str) -> Unsure {
+    Unsure { what: format!("\"{spelling}\" among text is read as {read_as}"), option: "--null" }
 }

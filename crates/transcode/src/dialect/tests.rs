@@ -342,6 +342,9 @@ fn spellings_of_null() {
         ("id,x\n1,\\N\n2,b\n3,c\n", &["\\N"]),
         ("id,x\n1,1.5\n2,NaN\n3,2.5\n", &[""]),
         ("id,x\n1,NA\n2,DE\n3,FR\n", &[""]),
+        ("pop,code\n1,US\nNA,DE\n3,NA\n4,FR\n5,IT\n", &[""]),
+        ("n,pain\n-,none\n3,severe\nnone,mild\n4,none\n5,mild\n", &["-"]),
+        ("n,tail\n4,N17\nNA,NA\n3,N8A\n5,NA\n", &["NA"]),
     ] {
         assert_eq!(text(bytes).dialect.nulls, nulls, "{bytes:?}");
     }
