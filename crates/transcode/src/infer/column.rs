@@ -14,7 +14,7 @@ use super::cursor::trim;
 use super::date::{Date, Written};
 use super::facts::{DateFacts, Extent, GroupedFacts, Integers};
 use super::kinds::Kinds;
-use super::layout::{Layout, Spelling, casing_of};
+use super::layout::{Layout, Spelling, casing_of, uuid_casing_of};
 use super::number::Plain;
 use super::{clock::Clock, grouped, json, number, words};
 
@@ -212,7 +212,7 @@ impl ColumnState {
         }
         if self.possible.meet(Kinds::UUID) && !padded && words::is_uuid(value) {
             fits = fits.or(Kinds::UUID);
-            self.uuid_casings |= casing_of(value);
+            self.uuid_casings |= uuid_casing_of(value);
         }
         if self.possible.meet(Kinds::INET)
             && !padded

@@ -14,9 +14,9 @@ use super::number::odd;
 use super::words::{are_booleans, are_plain, prefix};
 use howdah_model::{DateOrder, Reading};
 
-/// Significant digits up to which a double gives a decimal back (as the shortest text for the same
-/// double); with more, writing it as a double would change it.
-const DOUBLE_DIGITS_MAX: u16 = 17;
+/// Significant digits up to which every decimal comes back from a double: C's `DBL_DIG`. With more, a double
+/// may hold another number, as it does for 90071992547409931.
+const DOUBLE_DIGITS_MAX: u16 = 15;
 
 /// Decimals behind which a double could become zero.
 const DOUBLE_DECIMALS_MAX: u16 = 300;
@@ -95,8 +95,8 @@ impl ColumnState {
         if can_be(Kinds::DECIMAL) {
             return Ok(self.decimal());
         }
-        if can_be(Kinds::FLOAT) && self.is_within_double() {
-            return Ok(Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent"));
+        if can_be(Kinds::FLOAT) {
+            return Ok(self.float());
         }
         if can_be(Kinds::DATE) {
             return self.date();
@@ -144,9 +144,14 @@ impl ColumnState {
         Candidate::new(Kinds::DECIMAL, &type_name, &evidence)
     }
 
-    fn is_within_double(&self) -> bool {
+    /// Numeric reads exponents, too, and keeps all digits.
+    fn float(&self) -> Candidate {
         let digits = self.floats.significant_max.max(self.integers.digits());
-        digits <= DOUBLE_DIGITS_MAX && self.floats.decimals_max <= DOUBLE_DECIMALS_MAX
+        if digits <= DOUBLE_DIGITS_MAX && self.floats.decimals_max <= DOUBLE_DECIMALS_MAX {
+            return Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent");
+        }
+        let evidence = "numbers, some with an exponent and some with more digits than double precision keeps";
+        Candidate::new(Kinds::FLOAT, "numeric", evidence)
     }
 
     fn date(&self) -> Result<Candidate, String> {
@@ -260,12 +265,7 @@ impl ColumnState {
 
     fn why_text(&self) -> String {
         if !self.possible.meet(Kinds::DIGITS) {
-            let why = if self.possible.meet(Kinds::FLOAT) {
-                "numbers with more digits than double precision keeps"
-            } else {
-                "no narrower type holds every value"
-            };
-            return why.to_owned();
+            return "no narrower type holds every value".to_owned();
         }
         let reasons = [
             (odd::LEADING_ZERO, "leading zeros"),
@@ -356,9 +356,13 @@ mod tests {
             (&["1.50", "12.2"], "numeric"),
             (&["1.50", "1000"], "numeric"),
             (&[".5", "1.5"], "numeric(2,1)"),
-            (&["0.30000000000000004", "1e-05"], "double precision"),
+            (&["0.3", "1e-05"], "double precision"),
+            (&["123456789012.345", "1e5"], "double precision"),
+            (&["0.30000000000000004", "1e-05"], "numeric"),
+            (&["90071992547409931", "1e5"], "numeric"),
+            (&["12345678901234.567", "-0.0"], "numeric"),
             (&["1.5", "-0.0"], "double precision"),
-            (&["1234567890.123456789", "1e5"], "text"),
+            (&["1234567890.123456789", "1e5"], "numeric"),
             (&["true", "FALSE"], "boolean"),
             (&["Y", "n", "yes"], "boolean"),
             (&["0", "1"], "int"),
@@ -473,6 +477,7 @@ mod tests {
             (&["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "uuid"),
             (&["A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"], "uuid"),
             (&["A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11"], "text"),
+            (&["A0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "text"),
             (&["10.0.0.0/8"], "inet"),
             (&["10.0.0.1"], "inet"),
             (&["10.0.0.1", "10.0.0.0/8"], "text"),
