@@ -55,6 +55,17 @@ pub enum Flaw {
     LineEnding(usize),
 }
 
+impl Flaw {
+    /// Where it is.
+    pub(crate) fn at(self) -> usize {
+        match self {
+            Flaw::QuoteInside(at) | Flaw::TextAfterQuote(at) | Flaw::Unclosed(at) | Flaw::LineEnding(at) => {
+                at
+            }
+        }
+    }
+}
+
 /// What [`Cells::read`] found. Lengths include the line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
@@ -229,14 +240,30 @@ impl Cells {
 
     /// Cuts the record that `bytes` begin with. `at_end` says that the file ends with them.
     pub fn read(&self, bytes: &[u8], at_end: bool, record: &mut Record) -> Next {
+        // A record is never as long as that.
+        self.read_near(bytes, at_end, record, usize::MAX).unwrap_or(Next::More)
+    }
+
+    /// As [`Cells::read`], but only if the record has no flaw or ends within `astray_bytes` behind its first one;
+    /// else that flaw. A quote that is taken for another lets a record run to the end of the file, and so it may be
+    /// for each line of it.
+    pub(crate) fn read_near(
+        &self,
+        bytes: &[u8],
+        at_end: bool,
+        record: &mut Record,
+        astray_bytes: usize,
+    ) -> Result<Next, Flaw> {
+        record.clear();
         if bytes.is_empty() {
-            return if at_end { Next::End } else { Next::More };
+            return Ok(if at_end { Next::End } else { Next::More });
         }
         if self.comment.is_empty() || !bytes.starts_with(&self.comment) {
-            return self.record(bytes, at_end, record);
+            return self.record(bytes, at_end, record, astray_bytes);
         }
-        let Some(length) = self.line_length(bytes, at_end) else { return Next::More };
-        self.marked_record(bytes, length, at_end, record).unwrap_or(Next::Comment(length))
+        let Some(length) = self.line_length(bytes, at_end) else { return Ok(Next::More) };
+        let marked = self.marked_record(bytes, length, at_end, record, astray_bytes);
+        marked.unwrap_or(Ok(Next::Comment(length)))
     }
 
     /// The record of the table's width, flawed or not, that begins like a comment, whose first line has so many
@@ -247,24 +274,39 @@ impl Cells {
         line_bytes: usize,
         at_end: bool,
         record: &mut Record,
-    ) -> Option<Next> {
+        astray_bytes: usize,
+    ) -> Option<Result<Next, Flaw>> {
         let width = self.width?;
-        let line = self.record(&bytes[..line_bytes], true, record);
-        if matches!(line, Next::Record { flaw: Some(Flaw::Unclosed(_)), .. }) {
-            return Some(self.record(bytes, at_end, record));
+        let line = self.record(&bytes[..line_bytes], true, record, usize::MAX);
+        if matches!(line, Ok(Next::Record { flaw: Some(Flaw::Unclosed(_)), .. })) {
+            return Some(self.record(bytes, at_end, record, astray_bytes));
         }
         (record.len() == width).then_some(line)
     }
 
-    fn record(&self, bytes: &[u8], at_end: bool, record: &mut Record) -> Next {
+    fn record(
+        &self,
+        bytes: &[u8],
+        at_end: bool,
+        record: &mut Record,
+        astray_bytes: usize,
+    ) -> Result<Next, Flaw> {
         record.clear();
-        let mut flaw = None;
+        let mut flaw: Option<Flaw> = None;
         let mut at = if self.repeats { self.skip_delimiters(bytes, 0) } else { 0 };
         loop {
-            match self.field(bytes, at, at_end, record, &mut flaw) {
+            let end = self.field(bytes, at, at_end, record, &mut flaw);
+            let (End::Field(read) | End::Record(read)) = end else {
+                return flaw
+                    .filter(|flaw| bytes.len() - flaw.at() > astray_bytes)
+                    .map_or(Ok(Next::More), Err);
+            };
+            if let Some(flaw) = flaw.filter(|flaw| read.saturating_sub(flaw.at()) > astray_bytes) {
+                return Err(flaw);
+            }
+            match end {
                 End::Field(next) => at = next,
-                End::Record(length) => return Next::Record { length, flaw },
-                End::More => return Next::More,
+                _ => return Ok(Next::Record { length: read, flaw }),
             }
         }
     }
@@ -595,6 +637,26 @@ mod tests {
         assert_eq!(flaw(b"a,b\rc\n"), Some(Flaw::LineEnding(3)));
         assert_eq!(flaw(b"a,\"b\"\r\n"), Some(Flaw::LineEnding(5)));
         assert_eq!(flaw(b"a,\"\r\"\n"), None);
+    }
+
+    #[test]
+    fn a_record_with_a_flaw_is_read_near_it_only_however_much_is_in_sight() {
+        let cells = Cells::new(&Dialect::csv()).unwrap();
+        let near = |bytes: &[u8], at_end, astray_bytes| {
+            cells.read_near(bytes, at_end, &mut Record::default(), astray_bytes)
+        };
+        let bytes = b"a\"b,\"c\nd\",e\n";
+        let flaw = Flaw::QuoteInside(1);
+        let whole = Next::Record { length: bytes.len(), flaw: Some(flaw) };
+        for astray_bytes in 0..bytes.len() {
+            let expected = if astray_bytes < bytes.len() - 1 { Err(flaw) } else { Ok(whole) };
+            assert_eq!(near(bytes, true, astray_bytes), expected, "{astray_bytes}");
+            for cut in 5..bytes.len() {
+                let expected = if cut > astray_bytes + 1 { Err(flaw) } else { Ok(Next::More) };
+                assert_eq!(near(&bytes[..cut], false, astray_bytes), expected, "{cut} {astray_bytes}");
+            }
+        }
+        assert_eq!(near(b"a,b\n", true, 0), Ok(Next::Record { length: 4, flaw: None }));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::finding::Windows;
 use crate::values;
-use howdah_model::{Escape, Reading};
+use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::Finding;
 use howdah_transcode::encode;
 use howdah_transcode::infer::{self, ColumnState};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 /// COPY text looked at at a time.
@@ -19,6 +19,11 @@ const PREVIEW_RECORDS: usize = 5;
 const RECORD_BYTES_MAX: usize = 16 << 20;
 /// A window is given up when so many times its bytes were read in records that do not fit.
 const WINDOW_READS_MAX: usize = 8;
+/// Records read in several ways, for their quotes or line endings, until planning gives up on seeing all values. One
+/// takes 10 to 100 microseconds, so that no file keeps a plan waiting for more than two seconds.
+const TANGLED_RECORDS_MAX: u64 = 20_000;
+/// Plain bytes between two looks at how many there were.
+const LOOK_EVERY_BYTES: usize = 16 << 10;
 
 /// The values seen of each field.
 #[derive(Debug, Clone, Default)]
@@ -39,29 +44,29 @@ impl Columns {
     /// Those of the sample.
     pub(super) fn sampled(finding: &Finding, windows: &Windows) -> Columns {
         let mut columns = Columns::none(finding);
-        columns.take_data(finding, whole_lines(&windows.head, windows.whole));
+        let all = columns.take_data(finding, whole_lines(&windows.head, windows.whole));
         columns.take_window(finding, &windows.middle, false);
         columns.take_window(finding, before_footer(finding, windows), true);
-        Columns { complete: windows.whole, ..columns }
+        Columns { complete: windows.whole && all, ..columns }
     }
 
-    /// Those of all plain bytes.
+    /// Those of all plain bytes, as far as they can be read.
     pub(super) fn of_all(finding: &Finding, plain: &[u8]) -> Columns {
         let mut columns = Columns::none(finding);
-        columns.take_data(finding, plain);
-        Columns { complete: true, ..columns }
+        let complete = columns.take_data(finding, plain);
+        Columns { complete, ..columns }
     }
 
     fn none(finding: &Finding) -> Columns {
         Columns { states: vec![ColumnState::default(); finding.width], complete: false, preview: Vec::new() }
     }
 
-    /// Those of the table in bytes from the beginning of the file.
-    fn take_data(&mut self, finding: &Finding, plain: &[u8]) {
+    /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.
+    fn take_data(&mut self, finding: &Finding, plain: &[u8]) -> bool {
         let end = finding.plain.end_byte.and_then(|end| usize::try_from(end).ok()).unwrap_or(usize::MAX);
         // The same as in plain bytes where the file is UTF-8.
         let shape = Shape { data_start_byte: finding.utf8.start_byte, ..shape(finding) };
-        self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]));
+        self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]))
     }
 
     /// Shows the values of the records in a window to the columns. It begins and perhaps ends anywhere, inside
@@ -97,11 +102,11 @@ impl Columns {
     }
 
     /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here, the
-    /// load meets again and reports.
-    fn take(&mut self, shape: &Shape, plain: impl Read + Send) {
-        let Ok(mut lines) = mend::reader(shape, plain, Arc::new(Counts::new(shape.fields.len()))) else {
-            return;
-        };
+    /// load meets again and reports. Says whether they were read to their end.
+    fn take(&mut self, shape: &Shape, plain: impl Read + Send) -> bool {
+        let counts = Arc::new(Counts::new(shape.fields.len()));
+        let plain = Patient { plain, counts: Arc::clone(&counts) };
+        let Ok(mut lines) = mend::reader(shape, plain, counts) else { return false };
         let mut held = Vec::new();
         loop {
             let before = held.len();
@@ -117,10 +122,28 @@ impl Columns {
                 }
             });
             if failed || held.len() == before {
-                return;
+                return !failed;
             }
             held.drain(..end);
         }
+    }
+}
+
+/// The bytes of a file until too many of its records are tangled; then an error.
+struct Patient<R> {
+    plain: R,
+    counts: Arc<Counts>,
+}
+
+impl<R: Read> Read for Patient<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let kinds = [Mend::StrayQuote, Mend::OtherQuotes, Mend::OtherLineEnding, Mend::LeftOut];
+        let tangled: u64 = kinds.into_iter().map(|kind| self.counts.mended(kind)).sum();
+        if tangled > TANGLED_RECORDS_MAX {
+            return Err(io::Error::other("too many records are tangled"));
+        }
+        let room = out.len().min(LOOK_EVERY_BYTES);
+        self.plain.read(&mut out[..room])
     }
 }
 
@@ -141,9 +164,7 @@ fn shape(finding: &Finding) -> Shape {
 fn utf8<'a>(finding: &Finding, bytes: &'a [u8]) -> Box<dyn Read + Send + 'a> {
     match finding.encoding.name.as_str() {
         "UTF8" => Box::new(Cursor::new(bytes)),
-        name => {
-            encode::to_utf8(name, Box::new(Cursor::new(bytes))).unwrap_or_else(|_| Box::new(std::io::empty()))
-        }
+        name => encode::to_utf8(name, Box::new(Cursor::new(bytes))).unwrap_or_else(|_| Box::new(io::empty())),
     }
 }
 
@@ -202,6 +223,25 @@ mod tests {
         let finding = dialect::find(&sample, &Given::default()).unwrap();
         let columns = Columns::sampled(&finding, &windows);
         columns.states.iter().map(|state| state.finish(false).type_name).collect()
+    }
+
+    #[test]
+    fn planning_gives_up_on_a_file_of_tangled_records() {
+        let good = "\"k\",\"v\"\n".repeat(200);
+        let given = Given {
+            delimiter: Some(",".to_owned()),
+            quote: Some(Some(b'"')),
+            header: Some(true),
+            ..Given::default()
+        };
+        let columns = |text: &str| {
+            let sample =
+                Sample { head: good.as_bytes(), middle: b"", tail: b"", whole: true, size_bytes: None };
+            Columns::of_all(&dialect::find(&sample, &given).unwrap(), text.as_bytes())
+        };
+        let tangled = |lines: usize| format!("{good}{}7,8\n", "a\"b,\"c\n".repeat(lines));
+        assert!(columns(&tangled(300)).complete);
+        assert!(!columns(&tangled(30_000)).complete);
     }
 
     #[test]

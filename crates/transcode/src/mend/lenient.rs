@@ -29,7 +29,7 @@ pub(super) struct Ahead<'a> {
     pub(super) at_end: bool,
     /// Bytes of the first line, its line ending included.
     pub(super) line_bytes: usize,
-    /// Bytes of the record as the dialect cuts it, if it ends at all.
+    /// Bytes of the record as the dialect cuts it, if it ends anywhere near.
     pub(super) strict: Option<usize>,
     /// What is wrong with it but its width.
     pub(super) flaw: Option<Flaw>,
@@ -234,7 +234,8 @@ impl Lenient {
     /// Considers the record by other rules, if it has no flaw then.
     fn read(&self, best: &mut Option<Choice>, ahead: &Ahead, cells: &Cells, mend: Mend) {
         let mut record = Record::default();
-        if let Next::Record { length, flaw: None } = cells.read(ahead.bytes, ahead.at_end, &mut record) {
+        let read = cells.read_near(ahead.bytes, ahead.at_end, &mut record, 0);
+        if let Ok(Next::Record { length, .. }) = read {
             self.consider(best, ahead, Some(length), &record, mend);
         }
     }
@@ -261,8 +262,8 @@ impl Lenient {
         let mut record = Record::default();
         memchr::memchr2_iter(b'\n', b'\r', read).take(LINES_MAX).any(|line_end| {
             let line = &read[line_end + 1..];
-            let next = self.any_line_ending.read(line, false, &mut record);
-            matches!(next, Next::Record { flaw: None, .. }) && record.len() == self.width
+            let next = self.any_line_ending.read_near(line, false, &mut record, 0);
+            matches!(next, Ok(Next::Record { .. })) && record.len() == self.width
         })
     }
 
@@ -329,14 +330,14 @@ impl Lenient {
     fn whole(&self, mut bytes: &[u8], at_end: bool) -> usize {
         let (mut record, mut whole) = (Record::default(), 0);
         while whole < WHOLE_MAX {
-            match self.strict.read(bytes, at_end, &mut record) {
-                Next::Record { length, flaw: None } if record.len() == self.width => {
+            match self.strict.read_near(bytes, at_end, &mut record, 0) {
+                Ok(Next::Record { length, .. }) if record.len() == self.width => {
                     whole += 1;
                     bytes = &bytes[length..];
                 }
-                Next::Comment(length) => bytes = &bytes[length..],
-                Next::End => return WHOLE_MAX,
-                Next::Record { .. } | Next::More => break,
+                Ok(Next::Comment(length)) => bytes = &bytes[length..],
+                Ok(Next::End) => return WHOLE_MAX,
+                Ok(Next::Record { .. } | Next::More) | Err(_) => break,
             }
         }
         whole

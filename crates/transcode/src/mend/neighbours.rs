@@ -56,16 +56,16 @@ pub(super) fn agree(cells: &Cells, record: &Record, mut behind: &[u8], at_end: b
     let mut columns = vec![Column::Empty; record.len()];
     let (mut neighbour, mut neighbours) = (Record::default(), 0);
     while neighbours < NEIGHBOURS_MAX {
-        match cells.read(behind, at_end, &mut neighbour) {
-            Next::Record { length, flaw: None } if neighbour.len() == record.len() => {
+        match cells.read_near(behind, at_end, &mut neighbour, 0) {
+            Ok(Next::Record { length, .. }) if neighbour.len() == record.len() => {
                 neighbours += 1;
                 behind = &behind[length..];
                 for (no, writing) in writings(&neighbour) {
                     columns[no].add(writing);
                 }
             }
-            Next::Comment(length) => behind = &behind[length..],
-            Next::Record { .. } | Next::More | Next::End => break,
+            Ok(Next::Comment(length)) => behind = &behind[length..],
+            Ok(Next::Record { .. } | Next::More | Next::End) | Err(_) => break,
         }
     }
     writings(record).all(|(no, writing)| match columns[no] {
