@@ -12,8 +12,9 @@ mod stored;
 mod stream;
 mod turnstile;
 
+pub(crate) use mender::mending_shape;
 pub use stored::{Opened, wait_to_retry};
-pub(crate) use stream::plain_error;
+pub(crate) use stream::{plain_error, plain_utf8, rewriting_shape};
 
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};

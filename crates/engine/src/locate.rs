@@ -3,10 +3,13 @@
 //! COPY names a line of what it was sent; file, record and byte leave. Where the file's bytes went untouched the
 //! chunk itself tells. Where records were rewritten, the chunk's part of the file is read once more, as far as the
 //! record: the bytes are gone by then, and an index of all records would cost every load memory for the sake of
-//! the one that fails. A compressed file or a pipe would have to be read from its beginning, so there only the
-//! record is told, unless it begins the chunk. The same holds for files in a dialect that COPY cannot be told.
+//! the one that fails. Records in a dialect that COPY cannot be told, and those that `--lenient` mends, are found by
+//! reading them again as they were read ([`reread`]). Of a pipe only the record is told, unless it begins the chunk.
+
+mod reread;
 
 use crate::pipeline::Run;
+use crate::retry::{Directive, directive};
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place};
 use howdah_target::commit::ChunkError;
@@ -24,19 +27,28 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
     let table = &plan.tables[file.table_no as usize];
     let Ok(rules) = Rules::new(&table.format, plan.server_version, file.eol) else { return error.at(place) };
-    let (record, byte) = if table.encode == Encode::CopyText {
+    let row = match table.encode {
         // COPY text has one line a record.
-        let record = line.saturating_sub(1);
-        (Some(record), byte_in_file(run, file, &rules, origin, record).await)
-    } else {
-        let record = rules.record_of_line(&chunk.bytes, line);
-        let start = record.and_then(|record| rules.record_start(&chunk.bytes, record));
-        let start = start.filter(|_| table.care != Care::Rewritten && is_untouched(chunk));
-        (record, start.map(|start| origin.start_byte + start as u64))
+        Encode::CopyText => Some(line.saturating_sub(1)),
+        Encode::PassThrough => rules.record_of_line(&chunk.bytes, line),
+    };
+    let Some(row) = row else { return error.at(place) };
+    // What is tried again need not be found yet.
+    let is_final = directive(&error) == Directive::GiveUp;
+    if is_final && let Some((record, byte)) = reread::place(run, origin, row).await {
+        return error.at(Place { record: Some(record), byte: Some(byte), ..place });
+    }
+    let byte = match table.encode {
+        Encode::CopyText => byte_in_file(run, file, &rules, origin, row).await,
+        Encode::PassThrough => {
+            let start = rules.record_start(&chunk.bytes, row);
+            let start = start.filter(|_| table.care != Care::Rewritten && is_untouched(chunk));
+            start.map(|start| origin.start_byte + start as u64)
+        }
     };
     // Rows of a file from which records are left out are not numbered as its records are.
-    let record = record.filter(|_| !plan.job.shaping.lenient || byte.is_some());
-    error.at(Place { record: record.map(|record| origin.first_record + record), byte, ..place })
+    let told = !plan.job.shaping.lenient || byte.is_some();
+    error.at(Place { record: told.then(|| origin.first_record + row), byte, ..place })
 }
 
 /// What was sent is what stands in the file. A mended chunk of the very same length is taken for one, too.

@@ -11,8 +11,8 @@ const ROWS: u64 = 12_000;
 const LEFT_OUT: [u64; 3] = [40, 41, 5000];
 /// Rows that a blank line follows.
 const BLANK: [u64; 2] = [100, 4000];
-/// Rows that the server refuses, until it is told not to.
-const REFUSED: [u64; 2] = [9000, 11_000];
+/// Rows that the server refuses, until it is told not to; the first in a chunk that is mended.
+const REFUSED: [u64; 3] = [5003, 9000, 11_000];
 
 /// Records of three fields, a header before them.
 fn records(delimiter: &str) -> Vec<u8> {
@@ -51,7 +51,8 @@ fn load(database: &Database, source: &Path) -> HowdahCommand {
         .arg(source)
 }
 
-/// A first run stops behind all records that are left out, a second one goes on and stops, a third one ends.
+/// Runs stop amid the records that are left out and behind them, each at a record that is told by its place in the
+/// file; the last one ends.
 fn goes_on_knowing_what_was_left_out(name: &str, delimiter: &str, listed: usize) {
     let (files, plain) = (Files::new(), records(delimiter));
     let bytes = if name.ends_with(".gz") { gzip(&plain) } else { plain.clone() };
@@ -62,11 +63,9 @@ fn goes_on_knowing_what_was_left_out(name: &str, delimiter: &str, listed: usize)
         let failed = load(&database, &source).run(PATIENCE).expect_code(1);
         let told: Value = serde_json::from_str(&failed.stdout).unwrap();
         assert_eq!(told["error"]["sqlstate"], "23514", "{name}: {}", told["error"]);
-        if !told["error"]["byte"].is_null() {
-            let (record, byte) = place_of(&plain, delimiter, id);
-            assert_eq!(told["error"]["record"], record, "{name}: {}", told["error"]);
-            assert_eq!(told["error"]["byte"], byte, "{name}: {}", told["error"]);
-        }
+        let (record, byte) = place_of(&plain, delimiter, id);
+        assert_eq!(told["error"]["record"], record, "{name}: {}", told["error"]);
+        assert_eq!(told["error"]["byte"], byte, "{name}: {}", told["error"]);
         database.sql(&format!("ALTER TABLE t DROP CONSTRAINT no_{id}"));
     }
     let ended = load(&database, &source).run(PATIENCE).expect_code(3);
@@ -121,5 +120,32 @@ fn records_left_out_behind_the_last_row_are_known_to_the_ledger() {
             "{delimiter}"
         );
         assert_eq!(database.value("SELECT sum(left_out) FROM howdah.chunk"), "4000", "{delimiter}");
+    }
+}
+
+/// Strictly, where the client writes all records anew: the line that the server names is none of the file's.
+#[test]
+fn a_record_that_the_server_refuses_is_told_by_its_place_in_a_rewritten_file() {
+    let mut text = "id||name||amount\n".to_owned();
+    for id in 1..=5000 {
+        let _ = writeln!(text, "{id}||\"two\nlines {id}\"||{}", id * 7);
+    }
+    let line = text.find("\n3210||").unwrap() as u64 + 1;
+    for (name, bytes) in
+        [("plain.txt", text.clone().into_bytes()), ("compressed.txt.gz", gzip(text.as_bytes()))]
+    {
+        let files = Files::new();
+        let source = files.put(name, &bytes);
+        let database = Server::shared(13).database();
+        database.sql("CREATE TABLE t (id bigint CHECK (id <> 3210), name text, amount bigint)");
+        let load = howdah("load").args(["--json", "--chunk-size", "16kB", "--table", "t"]);
+        let failed = load.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(1);
+        let told: Value = serde_json::from_str(&failed.stdout).unwrap();
+        assert_eq!(told["error"]["sqlstate"], "23514", "{name}: {}", told["error"]);
+        assert_eq!(
+            (&told["error"]["record"], &told["error"]["byte"]),
+            (&3210.into(), &line.into()),
+            "{name}"
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! a mended chunk ends is known only when it is mended. A chunk without a fault is sent as it is.
 
 use crate::pipeline::Run;
-use howdah_model::{Care, Format, Result};
+use howdah_model::{Care, Format, Plan, Result};
 use howdah_transcode::infer;
 use howdah_transcode::inspect::Inspector;
 use howdah_transcode::mend::{self, Counts, Field, Mended, Shape, Span};
@@ -22,24 +22,11 @@ pub(super) struct Mender {
 impl Mender {
     /// `None` where records are not mended on the way: without `--lenient`, and where all are rewritten.
     pub(super) fn new(run: &Run, file_no: u32) -> Result<Option<Mender>> {
-        let table = &run.plan.tables[run.plan.files[file_no as usize].table_no as usize];
-        let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
-        let Some(dialect) = watched.filter(|_| run.plan.job.shaping.lenient) else { return Ok(None) };
-        let width = table.fields.len();
-        Ok(Some(Mender {
-            inspector: Inspector::new(&table.format, dialect, width)?.for_server(run.plan.server_version),
-            shape: Shape {
-                dialect: dialect.clone(),
-                fields: vec![Field::as_it_is(); width],
-                data_start_byte: 0,
-                data_end_byte: None,
-                lenient: true,
-                record_bytes_max: usize::try_from(run.plan.record_bytes_max / 2).unwrap_or(usize::MAX),
-                read: infer::read,
-            },
-            format: table.format.clone(),
-            counts: run.tally.file(file_no).mends(width),
-        }))
+        let Some(shape) = mending_shape(&run.plan, file_no) else { return Ok(None) };
+        let format = run.plan.tables[run.plan.files[file_no as usize].table_no as usize].format.clone();
+        let width = shape.fields.len();
+        let inspector = Inspector::new(&format, &shape.dialect, width)?.for_server(run.plan.server_version);
+        Ok(Some(Mender { inspector, shape, format, counts: run.tally.file(file_no).mends(width) }))
     }
 
     /// Nothing is wrong with these whole records.
@@ -51,4 +38,19 @@ impl Mender {
     pub(super) fn mend(&self, plain: impl Read, span: Span, out: &mut Vec<u8>) -> Result<Mended> {
         mend::chunk(&self.shape, &self.format, plain, span, Arc::clone(&self.counts), out)
     }
+}
+
+/// How such records are read. `None` where none are mended on the way.
+pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
+    let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+    let mended = plan.job.shaping.lenient && table.care == Care::Watched;
+    Some(Shape {
+        dialect: table.dialect.clone().filter(|_| mended)?,
+        fields: vec![Field::as_it_is(); table.fields.len()],
+        data_start_byte: 0,
+        data_end_byte: None,
+        lenient: true,
+        record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
+        read: infer::read,
+    })
 }

@@ -7,12 +7,13 @@ use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Error, ErrorKind, Mend, Omitted, Origin, Place, Reading, Receipt, Result, Stage, TablePlan,
+    Care, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result, Stage,
+    TablePlan,
 };
 use howdah_transcode::mend::{Counts, Field, Shape, Span};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -315,29 +316,45 @@ impl<'a> Splitter<'a> {
 fn plain_of(run: &Run, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Send>> {
     let file = &run.plan.files[file_no as usize];
     let table = &run.plan.tables[file.table_no as usize];
+    let plain = plain_utf8(file, table.recode.as_deref(), stored, 0)?;
+    match rewriting_shape(&run.plan, file_no) {
+        Some(shape) => mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len())),
+        None => Ok(plain),
+    }
+}
+
+/// The data of a file in an encoding that the server reads, or in UTF-8; `stored` begins at byte `from` of the file.
+pub(crate) fn plain_utf8(
+    file: &FilePlan,
+    recode: Option<&str>,
+    stored: impl BufRead + Send + 'static,
+    from: u64,
+) -> Result<Box<dyn Read + Send>> {
     let mut plain = decompress::decoder(file.codec, stored)?;
     if let Some(end_byte) = file.data_end_byte {
-        plain = Box::new(plain.take(end_byte));
+        plain = Box::new(plain.take(end_byte.saturating_sub(from)));
     }
-    if let Some(encoding) = &table.recode {
-        plain = encode::to_utf8(encoding, plain)?;
+    match recode {
+        Some(encoding) => encode::to_utf8(encoding, plain),
+        None => Ok(plain),
     }
-    match (table.care, &table.dialect) {
-        (Care::Rewritten, Some(dialect)) => {
-            let shape = Shape {
-                dialect: dialect.clone(),
-                fields: fields(table),
-                data_start_byte: file.data_start_byte,
-                data_end_byte: None,
-                lenient: run.plan.job.shaping.lenient,
-                // The reader may hold two of them, and the chunk's buffer a third.
-                record_bytes_max: usize::try_from(run.plan.record_bytes_max / 2).unwrap_or(usize::MAX),
-                read: infer::read,
-            };
-            mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len()))
-        }
-        _ => Ok(plain),
-    }
+}
+
+/// How the records of a file are read that are all rewritten.
+pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
+    let file = &plan.files[file_no as usize];
+    let table = &plan.tables[file.table_no as usize];
+    let dialect = table.dialect.as_ref().filter(|_| table.care == Care::Rewritten)?;
+    Some(Shape {
+        dialect: dialect.clone(),
+        fields: fields(table),
+        data_start_byte: file.data_start_byte,
+        data_end_byte: None,
+        lenient: plan.job.shaping.lenient,
+        // The reader may hold two of them, and the chunk's buffer a third.
+        record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
+        read: infer::read,
+    })
 }
 
 /// What becomes of each field.

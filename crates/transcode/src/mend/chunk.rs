@@ -72,6 +72,23 @@ pub fn chunk<R: Read>(
     })
 }
 
+/// The record that row `row` (from 0) of what [`chunk`] writes came from, and its first byte in the file. `None` if
+/// there are fewer rows.
+///
+/// # Errors
+/// As [`chunk`].
+pub fn locate_in_chunk<R: Read>(shape: &Shape, plain: R, span: Span, row: u64) -> Result<Option<(u64, u64)>> {
+    let start = At { record: span.records_before, byte: span.start_byte };
+    let counts = Arc::new(Counts::new(0));
+    let mut records = Records::between(shape, plain, start, span.border_byte, counts)?;
+    for _ in 0..row {
+        if records.next()?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(records.next()?.map(|at| (at.record, at.byte)))
+}
+
 /// One record; fields that it lacks are NULL.
 fn write(format: &Format, record: &Record, width: usize, out: &mut Vec<u8>) {
     for no in 0..width {
@@ -201,6 +218,18 @@ mod tests {
         let done = chunk(&shape, &Format::csv(), &bytes[..], span, counts, &mut out).unwrap();
         assert_eq!((done.rows, done.end_byte, done.ended), (2, 10, true));
         assert_eq!(done.rest, b"\\.\n3,d,e\n");
+    }
+
+    #[test]
+    fn a_row_of_a_mended_chunk_is_found_again_in_the_file() {
+        let span = Span { start_byte: 9, border_byte: 1 << 30, records_before: 1 };
+        let find = |row| locate_in_chunk(&shape(), &BYTES[9..], span, row).unwrap();
+        let starts = |place: (u64, u64), text: &str| BYTES[place.1 as usize..].starts_with(text.as_bytes());
+        let found: Vec<_> = (0..8).map(find).collect();
+        let numbers: Vec<_> = found.iter().flatten().map(|place| place.0).collect();
+        assert_eq!(numbers, [2, 3, 4, 5, 7, 9, 10]);
+        assert!(starts(found[0].unwrap(), "2,oak") && starts(found[4].unwrap(), "7,,"), "{found:?}");
+        assert_eq!(found[7], None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ mod stream;
 mod width;
 mod window;
 
-pub use chunk::{Mended, Span, chunk};
+pub use chunk::{Mended, Span, chunk, locate_in_chunk};
 pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
 pub use lenient::LOOK_AHEAD_BYTES;
 
