@@ -200,7 +200,7 @@ pub struct RunOptions {
     /// What the process may hold in memory [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Bytes per transaction [default: 16MB; less with many jobs, and for small loads beside a local server]
+    /// Bytes per transaction [default: 16MB; less for csv, with many jobs, and for small loads beside a local server]
     #[arg(long, value_name = "SIZE")]
     pub chunk_size: Option<String>,
     /// A name for the job, instead of a digest of files, table and options
