@@ -8,6 +8,7 @@ use super::header;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement};
 use super::windows::Window;
+use crate::cells::Record;
 use std::ops::Range;
 
 /// Longer footers are taken for data.
@@ -74,27 +75,44 @@ const TOTALS: &[&str] = &[
     "totale",
     "totaal",
     "suma",
-    "average",
-    "mean",
-    "avg",
 ];
+
+/// The same, but in columns of text as good a value as any.
+const MEANS: &[&str] = &["average", "mean", "avg"];
+
+/// More than any of these names takes.
+const NAME_BYTES_MAX: usize = 32;
 
 struct Footer<'a, 'w> {
     lines: &'a Lines,
+    before: &'a [&'a Lines],
     profile: &'a Profile,
     reader: &'a mut Reader,
     window: &'a Window<'w>,
 }
 
-/// The line behind the last one of `range` that is data.
+/// The name of a record of totals.
+pub(super) fn total_name(kinds: &[Kind], record: &Record) -> Option<&'static str> {
+    let first = kinds.iter().position(|kind| *kind != Kind::Empty)?;
+    let value = record.value(first);
+    if kinds[first] != Kind::Text || value.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let name = std::str::from_utf8(value).ok()?.trim().trim_end_matches([':', ' ']);
+    TOTALS.iter().chain(MEANS).find(|total| total.eq_ignore_ascii_case(name)).copied()
+}
+
+/// The line behind the last one of `range` that is data. `before` are lines of the same table in windows before this
+/// one.
 pub(super) fn find(
     lines: &Lines,
     range: Range<usize>,
     profile: &Profile,
     reader: &mut Reader,
     window: &Window,
+    before: &[&Lines],
 ) -> usize {
-    let mut footer = Footer { lines, profile, reader, window };
+    let mut footer = Footer { lines, before, profile, reader, window };
     let first_blank = range.clone().find(|no| lines.lines[*no].is_blank());
     let last_filled = range.clone().rev().find(|no| !lines.lines[*no].is_blank());
     let blank_inside = first_blank.zip(last_filled).is_some_and(|(blank, filled)| blank < filled);
@@ -123,7 +141,7 @@ pub(super) fn find(
         let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note));
         if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
             end = blank;
-        } else if no > range.start && (footer.is_note(no) || footer.is_total(no, range.start)) {
+        } else if no > range.start && (footer.is_note(no) || footer.is_total(no, range.start, false)) {
             end = no;
         } else {
             break;
@@ -144,7 +162,10 @@ impl Footer<'_, '_> {
         // A delimiter that text is full of cuts notes into many.
         let text = line.width != width && self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
         let short = short || (text && self.first_is_note(no));
-        line.is_blank() || (same == 0 && short) || (short && self.first_is_note(no)) || self.is_total(no, 0)
+        line.is_blank()
+            || (same == 0 && short)
+            || (short && self.first_is_note(no))
+            || self.is_total(no, 0, true)
     }
 
     /// A note without a blank line above it.
@@ -201,26 +222,19 @@ impl Footer<'_, '_> {
         text.split_whitespace().count() > 1 && NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
-    fn is_total(&mut self, no: usize, from: usize) -> bool {
-        let Some(name) = self.total_name(no) else { return false };
-        let earlier = (from..no).rev().take(500);
+    /// Totals, without a blank line above them or with one: where no earlier line from `from` on has their name.
+    fn is_total(&self, no: usize, from: usize, behind_blank: bool) -> bool {
+        let Some(name) = self.lines.lines[no].total else { return false };
         let kinds = self.lines.kinds(no);
         let typed = kinds.iter().filter(|kind| kind.is_value() && **kind != Kind::Text).count();
+        let first = kinds.iter().position(|kind| *kind != Kind::Empty).unwrap_or(0);
+        let may_be_value = MEANS.contains(&name) && !behind_blank && self.profile.class(first).is_none();
+        let others = self.before.iter().flat_map(|lines| &lines.lines);
+        let mut earlier = self.lines.lines[from..no].iter().chain(others);
         self.profile.width() > 1
             && typed > 0
-            && !earlier.into_iter().any(|no| self.total_name(no).as_ref() == Some(&name))
-    }
-
-    /// The line's name if it is one of totals.
-    fn total_name(&mut self, no: usize) -> Option<String> {
-        let text = *self.lines.kinds(no).iter().find(|kind| **kind != Kind::Empty)? == Kind::Text;
-        if !text {
-            return None;
-        }
-        let values = self.lines.values(no, self.reader, self.window);
-        let name = values.into_iter().find(|value| !value.is_empty())?.to_lowercase();
-        let name = name.trim_end_matches([':', ' ']).to_owned();
-        TOTALS.contains(&name.as_str()).then_some(name)
+            && !may_be_value
+            && !earlier.any(|line| line.total == Some(name))
     }
 }
 

@@ -116,13 +116,14 @@ pub(super) fn find(
     if head_ends {
         let end = regions.end.unwrap_or(cut.head.len());
         let profile = cut.profile(width, data, Some(end));
-        let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head);
+        let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head, &[]);
         regions.footer_lines = end - found;
         let cut_off = found < cut.head.len() || windows.head.padded;
         regions.end = cut_off.then_some(found);
     } else if let Some(window) = windows.tail.as_ref() {
         let profile = cut.profile(width, data, None);
-        let mut found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window);
+        let before = [&cut.head, &cut.middle];
+        let mut found = footer::find(&cut.tail, 0..cut.tail.len(), &profile, reader, window, &before);
         // The last lines of a long text in quotes may look like notes.
         if cut.tail.lines.get(found).is_some_and(|line| reader.is_quoted(window, line.start)) {
             found = cut.tail.len();

@@ -1,6 +1,7 @@
 //! A window cut into lines under the dialect that was found, and what its columns hold.
 
 use super::cell_types::{CLASSES, Class, KINDS, Kind, kind};
+use super::footer;
 use super::rows::{Edges, Reader};
 use super::windows::Window;
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(super) struct Line {
     pub(super) flawed: bool,
     /// A line drawn in characters: `---+---`.
     pub(super) ruled: bool,
+    /// The name of totals that it begins with.
+    pub(super) total: Option<&'static str>,
     first_kind: usize,
 }
 
@@ -82,6 +85,7 @@ impl Lines {
                 broken: row.broken,
                 flawed: row.broken || row.flaw.is_some(),
                 ruled: is_ruled(bytes),
+                total: footer::total_name(kinds, &reader.record),
                 first_kind,
             });
             edges.add(reader, window, row, lines.len() - 1);

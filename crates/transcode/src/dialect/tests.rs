@@ -231,6 +231,30 @@ fn totals_notes_and_blank_lines_at_the_end_are_no_data() {
 }
 
 #[test]
+fn totals_of_groups_and_means_among_words_are_data() {
+    for table in [
+        "quality,n\ngood,1\npoor,2\naverage,3\n".to_owned(),
+        format!(
+            "place,people\n{}",
+            (0..5).map(|no| "weir,7\n".repeat(599) + &format!("Total,{no}\n")).collect::<String>()
+        ),
+    ] {
+        assert_eq!(text(&table).plain.end_byte, None);
+    }
+    let groups: String = (0..5).map(|no| "weir,7\n".repeat(9990) + &format!("Total,{no}\n")).collect();
+    assert_eq!(sampled(format!("place,people\nlock,3\nTotal,9\n{groups}").as_bytes()).plain.end_byte, None);
+    for (table, footer) in [
+        ("quality,n\ngood,1\npoor,2\n", "\naverage,3\n"),
+        (
+            "day,n\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-04,4\n2020-01-05,5\n2020-01-06,6\n",
+            "Total,21\nMean:,3.5\n",
+        ),
+    ] {
+        assert_eq!(text(&format!("{table}{footer}")).plain.end_byte, Some(table.len() as u64));
+    }
+}
+
+#[test]
 fn a_second_table_is_said_and_left_alone() {
     let (table, clean) = (table(), Dialect::csv());
     let first = render(&table, &clean);
