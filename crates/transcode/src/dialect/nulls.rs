@@ -101,9 +101,7 @@ impl Spellings {
                 && lines.lines.get(no).is_some_and(|line| !line.is_blank() && !line.broken)
                 && kinds.iter().any(|kind| !kind.is_value());
             let Some(line) = lines.lines.get(no).filter(|_| suspicious) else { continue };
-            if reader.next(window, line.start).is_none() {
-                continue;
-            }
+            line.read_again(reader, window);
             for (column, class) in classes.iter().enumerate().take(reader.record.len()) {
                 let value = reader.record.value(column);
                 if reader.record.quoted(column) || kind(value).is_value() {
@@ -129,10 +127,10 @@ impl Spellings {
         window: &Window,
     ) {
         for line in lines.lines.get(range).unwrap_or_default() {
-            let whole = line.width == width && !line.broken;
-            if !whole || reader.next(window, line.start).is_none() {
+            if line.width != width || line.broken {
                 continue;
             }
+            line.read_again(reader, window);
             for (word, uses) in self.uses.iter_mut().filter(|(word, uses)| uses.is_doubtful(word)) {
                 for (column, (values, alike)) in &mut uses.columns {
                     let value = reader.record.value(*column);

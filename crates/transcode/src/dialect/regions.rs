@@ -248,6 +248,7 @@ fn second_table(
 ) -> Option<usize> {
     let header = data.checked_sub(1).map(|no| lines.values(no, reader, window)).unwrap_or_default();
     let (mut profile, mut added) = (Profile::new(width), data);
+    let mut classes = profile.classes();
     for no in data + 1..lines.len() {
         let (line, before) = (&lines.lines[no], &lines.lines[no - 1]);
         if line.is_blank() || line.broken {
@@ -258,9 +259,11 @@ fn second_table(
         if !odd {
             continue;
         }
-        profile.add(lines, added..no);
+        // Records of other widths may be many, and this one wide.
+        if profile.add(lines, added..no) {
+            classes = profile.classes();
+        }
         added = no;
-        let classes = profile.classes();
         // What a stray quote makes of a line speaks for nothing.
         let is_whole = |no: &usize| !lines.lines[*no].is_blank() && !lines.lines[*no].broken;
         let beyond: Vec<usize> = (no..lines.len()).filter(is_whole).take(BEYOND_LINES).collect();
@@ -291,7 +294,9 @@ fn is_all_text(kinds: &[Kind]) -> bool {
 /// records is an odd record.
 fn is_other_below(lines: &Lines, beyond: &[usize], classes: &[Option<Class>]) -> bool {
     let mut below = Profile::new(classes.len());
-    beyond.iter().skip(1).for_each(|no| below.add(lines, *no..*no + 1));
+    for no in beyond.iter().skip(1) {
+        below.add(lines, *no..*no + 1);
+    }
     below
         .classes()
         .iter()
@@ -302,7 +307,9 @@ fn is_other_below(lines: &Lines, beyond: &[usize], classes: &[Option<Class>]) ->
 /// A line of the table's width that is text wherever the table and the lines below are not.
 fn names_again(lines: &Lines, no: usize, beyond: &[usize], classes: &[Option<Class>], sure: bool) -> bool {
     let mut below = Profile::new(classes.len());
-    beyond.iter().skip(1).for_each(|no| below.add(lines, *no..*no + 1));
+    for no in beyond.iter().skip(1) {
+        below.add(lines, *no..*no + 1);
+    }
     let (same_below, text_below) = agreement(lines.kinds(no), &below.classes());
     if same_below > 0 || text_below == 0 {
         return false;

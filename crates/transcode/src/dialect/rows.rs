@@ -156,6 +156,16 @@ impl Reader {
         }
     }
 
+    /// Reads the bytes of a row that [`Reader::next`] gave once more, as it did, whatever was read since.
+    pub(super) fn again(&mut self, bytes: &[u8], broken: bool) {
+        let cells = if broken { &self.line } else { &self.cells };
+        let next = cells.read(bytes, true, &mut self.record);
+        let unescaped = matches!(next, Next::Record { flaw: Some(Flaw::TextAfterQuote(_)), .. });
+        if !broken && unescaped && self.mend(bytes, true).is_none() {
+            self.cells.read(bytes, true, &mut self.record);
+        }
+    }
+
     /// The field that is open at `at` ends further on as a field does.
     fn closes_behind(&self, bytes: &[u8], at: usize, window: &Window) -> bool {
         let mut at = at.saturating_sub(1);

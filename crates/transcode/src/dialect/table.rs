@@ -37,6 +37,12 @@ impl Line {
     pub(super) fn is_blank(&self) -> bool {
         self.filled == 0
     }
+
+    /// Its fields, in the reader's record.
+    pub(super) fn read_again(&self, reader: &mut Reader, window: &Window) {
+        let bytes = window.text.get(self.start..self.start + self.length);
+        reader.again(bytes.unwrap_or_default(), self.broken);
+    }
 }
 
 /// The lines of one window.
@@ -127,9 +133,7 @@ impl Lines {
     /// Line `no`'s fields, as text.
     pub(super) fn values(&self, no: usize, reader: &mut Reader, window: &Window) -> Vec<String> {
         let Some(line) = self.lines.get(no) else { return Vec::new() };
-        if reader.next(window, line.start).is_none() {
-            return Vec::new();
-        }
+        line.read_again(reader, window);
         reader.record.values().map(|value| String::from_utf8_lossy(value).trim().to_owned()).collect()
     }
 }
@@ -180,16 +184,19 @@ impl Profile {
         Profile { counts: vec![[0; KINDS]; width] }
     }
 
-    /// Adds the lines `range` of a window.
-    pub(super) fn add(&mut self, lines: &Lines, range: Range<usize>) {
+    /// Adds the lines `range` of a window; whether one of them counts.
+    pub(super) fn add(&mut self, lines: &Lines, range: Range<usize>) -> bool {
+        let mut counts = false;
         for no in range {
             let kinds = lines.kinds(no);
             if kinds.len() == self.counts.len() && !lines.lines.get(no).is_none_or(|line| line.broken) {
+                counts = true;
                 for (column, kind) in self.counts.iter_mut().zip(kinds) {
                     column[*kind as usize] += 1;
                 }
             }
         }
+        counts
     }
 
     /// No line has been added.

@@ -547,6 +547,18 @@ fn a_text_longer_than_a_window_has_no_footnotes() {
 }
 
 #[test]
+fn stray_quotes_further_down_change_no_name() {
+    for every in [93, 60] {
+        let row = |no: usize| match no % every {
+            0 => format!("{no},\"unclosed {no},5\n"),
+            _ => format!("\"{no}\",\"ok, {no}\",\"{no}\"\n"),
+        };
+        let found = text(&format!("\"id\",\"name, full\",\"n\"\n{}", (0..3000).map(row).collect::<String>()));
+        assert_eq!(found.names, ["id", "name, full", "n"], "{every}: {}", found.describe());
+    }
+}
+
+#[test]
 fn texts_of_many_lines_are_fields() {
     for lines in [20, 53, 80] {
         let rows = (0..300).map(|no| format!("{no},2024-01-{:02},\"{}\"\n", no % 28 + 1, prose(lines)));
