@@ -50,3 +50,34 @@ fn a_line_that_old_servers_take_for_the_end_of_the_data_loses_nothing() {
         assert_eq!(database.value(&format!("SELECT count(*) FROM {table}")), "5");
     }
 }
+
+#[test]
+fn records_that_mending_makes_longer_stay_within_the_budget() {
+    let files = Files::new();
+    let columns = |count: usize| (0..count).map(|no| format!("c{no}")).collect::<Vec<_>>();
+    let table = |count| {
+        let full = format!("{}\n", vec!["1"; count].join(","));
+        format!("{}\n{}{}", columns(count).join(","), full.repeat(400), "1\n".repeat(20_000))
+    };
+    let (narrow, wide) = (table(100), table(1000));
+    let sources = [files.put("a.csv", narrow.as_bytes()), files.put("a.csv.gz", &gzip(narrow.as_bytes()))];
+    let too_wide = files.put("b.csv", wide.as_bytes());
+    let database = Server::shared(18).database();
+    for count in [100, 1000] {
+        let columns = columns(count).join(" int, ");
+        database.sql(&format!("CREATE TABLE t{count} ({columns} int)"));
+    }
+    let told = ["--lenient", "--delimiter", ",", "--header", "--memory", "64MB"];
+    let command = |source| load(&database).args(told).arg(source);
+    for source in &sources {
+        // Ten times what a chunk's buffer holds.
+        let command = command(source).args(["--table", "t100", "--chunk-size", "64kB"]);
+        command.run(PATIENCE).expect_code(0);
+    }
+    assert_eq!(
+        database.value("SELECT count(*) || ' ' || sum(c0) || ' ' || sum(c99) FROM t100"),
+        "40800 40800 800"
+    );
+    let refused = command(&too_wide).args(["--table", "t1000"]).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("hint: give a smaller --chunk-size"), "{}", refused.stderr);
+}

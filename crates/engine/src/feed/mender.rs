@@ -3,8 +3,10 @@
 //! Such a file goes untouched like any other, but its chunks are looked at in the order of the file, since where
 //! a mended chunk ends is known only when it is mended. A chunk without a fault is sent as it is.
 
+use super::Feeder;
+use crate::budget::Buffer;
 use crate::pipeline::Run;
-use howdah_model::{Care, Format, Plan, Result};
+use howdah_model::{Care, Error, ErrorKind, Format, Place, Plan, Result};
 use howdah_transcode::infer;
 use howdah_transcode::inspect::Inspector;
 use howdah_transcode::mend::{self, Counts, Field, Mended, Shape, Span};
@@ -34,9 +36,22 @@ impl Mender {
         self.inspector.inspect(records).is_none()
     }
 
-    /// Mends the records of a chunk; `plain` begins with it.
-    pub(super) fn mend(&self, plain: impl Read, span: Span, out: &mut Vec<u8>) -> Result<Mended> {
-        mend::chunk(&self.shape, &self.format, plain, span, Arc::clone(&self.counts), out)
+    /// Mends the records of a chunk; `plain` begins with it. They replace what is in `buffer`, and are counted
+    /// against the budget: missing fields may make them many times as long as they were. Whoever calls it must have
+    /// the turn in its file: the buffer may need the reserve.
+    ///
+    /// # Errors
+    /// Those of `plain`; `RecordTooLong` when the budget has no room for them.
+    pub(super) fn mend(
+        &self,
+        feeder: &Feeder,
+        plain: impl Read,
+        span: Span,
+        buffer: &mut Buffer,
+    ) -> Result<Mended> {
+        buffer.truncate(0);
+        let append = |piece: &[u8]| append(feeder, buffer, piece).map_err(|error| too_long(error, span));
+        mend::chunk(&self.shape, &self.format, plain, span, Arc::clone(&self.counts), append)
     }
 }
 
@@ -53,4 +68,29 @@ pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
         read: infer::read,
     })
+}
+
+fn append(feeder: &Feeder, buffer: &mut Buffer, mut piece: &[u8]) -> Result<()> {
+    while !piece.is_empty() {
+        let grow = feeder.run.budget.grow(buffer, piece.len());
+        let room = feeder.handle.block_on(grow)?;
+        let (now, later) = piece.split_at(room);
+        buffer.spare()[..room].copy_from_slice(now);
+        buffer.advance(room);
+        piece = later;
+    }
+    Ok(())
+}
+
+/// It is not one record that is too long.
+fn too_long(error: Error, span: Span) -> Error {
+    if error.kind() != ErrorKind::RecordTooLong {
+        return error;
+    }
+    let place =
+        Place { record: Some(span.records_before + 1), byte: Some(span.start_byte), ..Place::default() };
+    let message = "the records of a chunk are longer, when they are mended, than this memory budget allows";
+    Error::new(ErrorKind::RecordTooLong, message)
+        .at(place)
+        .with_hint("give a smaller --chunk-size or a larger --memory")
 }

@@ -180,7 +180,7 @@ impl<'a> Splitter<'a> {
         let span = Span { start_byte, border_byte, records_before: self.records };
         let plain = Lent { feeder: self.feeder, plain: &mut self.plain };
         let Some(mender) = &self.mender else { return Ok(()) };
-        let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
+        let write = || mender.mend(self.feeder, plain, span, &mut buffers.data);
         let mended = self.feeder.run.tally.time(Stage::Encode, write).map_err(fail)?;
         self.plain.put_back(&mended.rest);
         self.offset = mended.end_byte;

@@ -12,6 +12,9 @@ use howdah_model::{Eol, Format, FormatKind, Omitted, Result};
 use std::io::Read;
 use std::sync::Arc;
 
+/// Bytes given at a time: enough to make it cheap, few enough to stay in the cache.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// Where a chunk stands in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -38,29 +41,35 @@ pub struct Mended {
     pub ended: bool,
 }
 
-/// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and appends them to `out`
-/// in `format`. [`Shape::lenient`] must be set; start and end of the shape's data are not looked at, nor are
-/// its readings: values go as they are.
+/// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and gives them to `out`
+/// in `format`, some whole records at a time. They may be many times as long as they were, where fields are missing:
+/// `out` keeps the limit. [`Shape::lenient`] must be set; start and end of the shape's data are not looked at, nor
+/// are its readings: values go as they are.
 ///
 /// # Errors
-/// Those of `plain`; `Usage` if the dialect contradicts itself.
+/// Those of `plain` and `out`; `Usage` if the dialect contradicts itself.
 pub fn chunk<R: Read>(
     shape: &Shape,
     format: &Format,
     plain: R,
     span: Span,
     counts: Arc<Counts>,
-    out: &mut Vec<u8>,
+    mut out: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<Mended> {
     let start = At { record: span.records_before, byte: span.start_byte };
     let mut records = Records::between(shape, plain, start, span.border_byte, counts)?;
     let eol = ending(shape.dialect.eol);
-    let mut rows = 0;
+    let (mut rows, mut piece) = (0, Vec::new());
     while records.next()?.is_some() {
-        write(format, records.record(), shape.fields.len(), out);
-        out.extend_from_slice(eol);
+        write(format, records.record(), shape.fields.len(), &mut piece);
+        piece.extend_from_slice(eol);
         rows += 1;
+        if piece.len() >= PIECE_BYTES {
+            out(&piece)?;
+            piece.clear();
+        }
     }
+    out(&piece)?;
     let (omitted, end_byte) = (records.omitted(), records.offset());
     Ok(Mended {
         rows,
@@ -151,7 +160,7 @@ fn text(format: &Format, value: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::mend::Field;
-    use howdah_model::{Dialect, Mend};
+    use howdah_model::{Dialect, Error, ErrorKind, Mend};
 
     const BYTES: &[u8] = b"1,fir,30\n2,oak\n3,\"elm\n4,ash,\"a \"\"b\"\"\n,c\"\n5;yew;9\n6,x,y,z\n7,,\"\"\n\n8,\xff,1\n9,ivy,2";
 
@@ -175,7 +184,11 @@ mod tests {
             let border_byte = (start_byte / border_bytes + 1) * border_bytes;
             let span = Span { start_byte, border_byte, records_before };
             let plain = &BYTES[start_byte as usize..];
-            let done = chunk(&shape(), &Format::csv(), plain, span, Arc::clone(&counts), &mut out).unwrap();
+            let append = |piece: &[u8]| {
+                out.extend_from_slice(piece);
+                Ok(())
+            };
+            let done = chunk(&shape(), &Format::csv(), plain, span, Arc::clone(&counts), append).unwrap();
             assert!(BYTES[done.end_byte as usize..].starts_with(&done.rest));
             assert!(done.end_byte > start_byte);
             assert_eq!(done.ended, done.end_byte < border_byte);
@@ -212,10 +225,10 @@ mod tests {
             dialect: Dialect { quote: None, escape: howdah_model::Escape::Backslash, ..Dialect::csv() },
             ..shape()
         };
-        let (mut out, counts) = (Vec::new(), Arc::new(Counts::new(3)));
+        let counts = Arc::new(Counts::new(3));
         let span = Span { start_byte: 0, border_byte: 1 << 20, records_before: 0 };
         let bytes = b"1,a,b\n2,c\n\\.\n3,d,e\n";
-        let done = chunk(&shape, &Format::csv(), &bytes[..], span, counts, &mut out).unwrap();
+        let done = chunk(&shape, &Format::csv(), &bytes[..], span, counts, |_| Ok(())).unwrap();
         assert_eq!((done.rows, done.end_byte, done.ended), (2, 10, true));
         assert_eq!(done.rest, b"\\.\n3,d,e\n");
     }
@@ -230,6 +243,27 @@ mod tests {
         assert_eq!(numbers, [2, 3, 4, 5, 7, 9, 10]);
         assert!(starts(found[0].unwrap(), "2,oak") && starts(found[4].unwrap(), "7,,"), "{found:?}");
         assert_eq!(found[7], None);
+    }
+
+    #[test]
+    fn records_that_become_longer_come_in_pieces_which_can_be_refused() {
+        let shape = Shape { fields: vec![Field::as_it_is(); 1000], ..shape() };
+        let lines = "1\n".repeat(1000);
+        let span = Span { start_byte: 0, border_byte: 1 << 20, records_before: 0 };
+        let run = |limit_bytes: usize| {
+            let mut given = 0;
+            let out = |piece: &[u8]| {
+                assert!(piece.len() < PIECE_BYTES + 1001 && piece.ends_with(b"\n"));
+                given += piece.len();
+                if given > limit_bytes { Err(Error::new(ErrorKind::RecordTooLong, "full")) } else { Ok(()) }
+            };
+            let counts = Arc::new(Counts::new(1000));
+            let done = chunk(&shape, &Format::csv(), lines.as_bytes(), span, counts, out);
+            (done.map(|done| done.rows).map_err(|error| error.kind()), given)
+        };
+        assert_eq!(run(usize::MAX), (Ok(1000), 1_001_000));
+        let (refused, given) = run(200_000);
+        assert!(refused == Err(ErrorKind::RecordTooLong) && given < 300_000);
     }
 
     #[test]

@@ -88,17 +88,20 @@ impl<R: Read> Window<R> {
         Ok(())
     }
 
-    /// Room behind the window, in a buffer of at least `bytes_min`. What is left of the window moves to the
-    /// front at most once for as many bytes read.
+    /// Room behind the window, in a buffer of at least `bytes_min`. What is left of the window moves to the front
+    /// first, so that the buffer grows only for windows that are larger than it. It is a piece larger than what is
+    /// wanted, so that little moves for many bytes read.
     fn make_room(&mut self, bytes_min: usize) {
         let held = self.end - self.start;
-        if self.start > 0 && (self.end == self.buffer.len() || held == 0) {
+        let is_short = |window: &Window<R>| {
+            window.buffer.len() - window.start < bytes_min || window.end == window.buffer.len()
+        };
+        if self.start > 0 && (is_short(self) || held == 0) {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, held);
         }
-        if self.buffer.len() - self.start < bytes_min || self.end == self.buffer.len() {
-            let wanted = bytes_min.max(held + PIECE_BYTES / 2).max(self.buffer.len());
-            self.buffer.resize(self.start + wanted, 0);
+        if is_short(self) {
+            self.buffer.resize(bytes_min.max(held) + PIECE_BYTES / 2, 0);
         }
     }
 
@@ -158,6 +161,22 @@ mod tests {
                 window.consume(take);
             }
             assert!(window.ended() && seen == file[10..650_000], "{piece}");
+        }
+    }
+
+    #[test]
+    fn the_buffer_grows_with_what_is_asked_for_and_not_with_the_file() {
+        let file = vec![0; 30 << 20];
+        for piece in [1 << 20, 65_536, 5000] {
+            let mut window = Window::new(Drops(&file, piece), 0, None);
+            let mut turn = 0;
+            while !window.ended() || !window.bytes().is_empty() {
+                turn += 1;
+                let wanted = if turn % 7 == 0 { 200_000 } else { 66_000 };
+                window.fill(wanted).unwrap();
+                window.consume(1000 + turn % 300);
+                assert!(window.buffer.len() <= 200_000 + PIECE_BYTES, "{piece}: {}", window.buffer.len());
+            }
         }
     }
 

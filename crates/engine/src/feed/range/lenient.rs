@@ -101,7 +101,7 @@ impl RangedFile {
         let plain = Plain { file: self, feeder, offset: start_byte };
         // The records as they were read are read again by the mender, as far as it looks.
         let mut buffers = slice.buffers;
-        let write = || buffers.data.rewrite(|out| mender.mend(plain, span, out));
+        let write = || mender.mend(feeder, plain, span, &mut buffers.data);
         let mended = run.tally.time(Stage::Encode, write).map_err(fail)?;
         let after = if mended.ended { Before::Ended } else { Before::Record(mended.end_byte) };
         self.before.pass(no + 1, after);
