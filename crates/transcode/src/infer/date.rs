@@ -230,6 +230,13 @@ impl Day {
         ((1..=days).contains(&day) && (1..=9999).contains(&year)).then_some(Day { year, month, day })
     }
 
+    /// There is such a day.
+    pub(super) fn exists(year: i64, month: i64, day: i64) -> bool {
+        let found =
+            || Day::new(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+        found().is_some()
+    }
+
     /// The day so many days after 1970-01-01, if its year is one of 1 to 9999.
     ///
     /// H. Hinnant, "chrono-compatible low-level date algorithms", `civil_from_days`: years are counted from

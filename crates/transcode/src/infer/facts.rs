@@ -5,7 +5,7 @@
 //! nothing.
 
 use super::clock::Clock;
-use super::date::{Date, ORDERS, Written};
+use super::date::{Date, Day, ORDERS, Written};
 use super::grouped::{GroupSet, Grouped, POINT, Side, UNGROUPED_DIGITS_MAX, groups_beside};
 use super::layout::Spelling;
 use super::number::Plain;
@@ -16,11 +16,24 @@ use howdah_model::DateOrder;
 pub(super) struct Integers {
     min: i64,
     max: i64,
+    /// Ways to write a day and a time of day with digits alone in which some integer is none: flags of [`stamp`].
+    no_stamps: u8,
+}
+
+/// Days with a time of day, written with digits alone.
+mod stamp {
+    /// `2024013112`
+    pub(super) const YEAR_TO_HOUR: u8 = 1;
+    /// `202401311230`
+    pub(super) const YEAR_TO_MINUTE: u8 = 2;
+    /// `2401311230`
+    pub(super) const SHORT_YEAR_TO_MINUTE: u8 = 4;
+    pub(super) const ALL: u8 = 7;
 }
 
 impl Default for Integers {
     fn default() -> Integers {
-        Integers { min: i64::MAX, max: i64::MIN }
+        Integers { min: i64::MAX, max: i64::MIN, no_stamps: 0 }
     }
 }
 
@@ -29,15 +42,24 @@ impl Integers {
     pub(super) fn observe(&mut self, integer: i64) {
         self.min = self.min.min(integer);
         self.max = self.max.max(integer);
+        if self.no_stamps != stamp::ALL {
+            self.no_stamps |= stamp::ALL & !stamps(integer);
+        }
     }
 
     pub(super) fn join(&mut self, other: &Integers) {
+        self.no_stamps |= other.no_stamps;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
 
     pub(super) fn were_seen(&self) -> bool {
         self.min <= self.max
+    }
+
+    /// Every one is also a day and a time of day, all written in one way.
+    pub(super) fn may_be_stamps(&self) -> bool {
+        self.were_seen() && self.no_stamps != stamp::ALL
     }
 
     /// All lie between these.
@@ -53,6 +75,32 @@ impl Integers {
         }
         u16::try_from(digits(self.min).max(digits(self.max))).unwrap_or(u16::MAX)
     }
+}
+
+/// The ways in which this is a day and a time of day: flags of [`stamp`].
+fn stamps(integer: i64) -> u8 {
+    // With fewer digits a year of two has lost its zero, and digits with a leading zero are no integers.
+    if integer < 1_000_000_000 {
+        return 0;
+    }
+    let part = |below: i64, size: i64| integer / below % size;
+    let is_stamp = |year: i64, below_day: i64, minute: i64| {
+        let hour = part(below_day / 100, 100);
+        (1900..2100).contains(&year)
+            && Day::exists(year, part(below_day * 100, 100), part(below_day, 100))
+            && hour < 24
+            && minute < 60
+    };
+    let found = [
+        (stamp::YEAR_TO_HOUR, is_stamp(integer / 1_000_000, 100, 0)),
+        (stamp::YEAR_TO_MINUTE, is_stamp(integer / 100_000_000, 10_000, part(1, 100))),
+        (
+            stamp::SHORT_YEAR_TO_MINUTE,
+            is_stamp(1900 + integer / 100_000_000, 10_000, part(1, 100))
+                || is_stamp(2000 + integer / 100_000_000, 10_000, part(1, 100)),
+        ),
+    ];
+    found.into_iter().filter(|(_, is)| *is).map(|(flag, _)| flag).sum()
 }
 
 /// How wide numbers are that are no [`Integers`].
@@ -308,6 +356,33 @@ fn timed(clock: Option<&Clock<'_>>) -> u8 {
 mod tests {
     use super::*;
     use crate::infer::{grouped::take_apart, number};
+
+    #[test]
+    fn integers_that_are_days_and_times_too_are_known() {
+        let may_be_stamps = |integers: &[i64]| {
+            let mut state = Integers::default();
+            integers.iter().for_each(|integer| state.observe(*integer));
+            state.may_be_stamps()
+        };
+        assert!(may_be_stamps(&[2_024_013_112, 2_024_013_123]));
+        assert!(may_be_stamps(&[202_401_311_230, 199_912_312_359]));
+        assert!(may_be_stamps(&[2_401_311_230, 9_912_312_359]));
+        assert!(!may_be_stamps(&[2_024_013_112, 202_401_311_230]));
+        for other in [
+            1_706_695_445,
+            2_024_013_212,
+            2_024_013_124,
+            202_401_311_260,
+            401_311_230,
+            20_240_131,
+            0,
+            -1,
+            i64::MAX,
+        ] {
+            assert!(!may_be_stamps(&[2_024_013_112, other]), "{other}");
+        }
+        assert!(!may_be_stamps(&[]) && !may_be_stamps(&[i64::MIN]));
+    }
 
     #[test]
     fn decimals_count_as_if_taken_apart() {

@@ -1,7 +1,8 @@
 //! Values that surely cannot be of the type that a column has.
 //!
 //! Said at plan time, before a load fails at its first record. Only what is certain is said: PostgreSQL
-//! reads more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit.
+//! reads more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit. One
+//! thing it reads is refused all the same: it takes 2024011215 for a day of the year 202401.
 
 use super::column::ColumnState;
 use super::kinds::Kinds;
@@ -24,6 +25,8 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
         let digits = !possible.meet(Kinds::INTEGER) && possible.meet(Kinds::DIGITS);
         !(in_range || digits && state.odd & odd::LONG == 0)
     };
+    // Dates without anything between their parts have eight digits.
+    let are_long = possible.meet(Kinds::INTEGER) && !state.integers.within(i64::MIN, 99_999_999);
     let refused = match base_name(type_name).as_str() {
         "smallint" | "int2" => whole(i64::from(i16::MIN), i64::from(i16::MAX)),
         "integer" | "int" | "int4" => whole(i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -34,7 +37,11 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
         "boolean" | "bool" => {
             possible.meet(Kinds::DATE.or(Kinds::NAMED_DATE).or(Kinds::TIME)) || is_other(state)
         }
-        "date" | "timestamp" | "timestamptz" => possible.meet(WORDS.or(Kinds::TIME)),
+        "date" | "timestamp" | "timestamptz" if are_long && state.integers.may_be_stamps() => {
+            let why = "integers that may be dates and hours as well as counts since 1970";
+            return Some(format!("{type_name} cannot hold the values, which are {why}"));
+        }
+        "date" | "timestamp" | "timestamptz" => possible.meet(WORDS.or(Kinds::TIME)) || are_long,
         "time" => possible.meet(WORDS),
         "uuid" => {
             possible.meet(WORDS.without(Kinds::UUID).or(Kinds::DATE).or(Kinds::TIME).or(Kinds::INTEGER))

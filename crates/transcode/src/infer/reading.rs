@@ -210,9 +210,10 @@ pub fn epoch(state: &ColumnState, column_name: &str) -> Option<Reading> {
 }
 
 /// Seconds from 1973 to 2286 have 9 or 10 digits; milliseconds in the same years 12 or 13. Dates as
-/// `20240131` have 8.
+/// `20240131` have 8; with an hour behind them, or with hour and minute, they have as many as counts, and where all
+/// integers can be such dates nothing says what they are.
 fn by_magnitude(state: &ColumnState) -> Option<Reading> {
-    if state.is_empty() || !state.possible.meet(Kinds::INTEGER) {
+    if state.is_empty() || !state.possible.meet(Kinds::INTEGER) || state.integers.may_be_stamps() {
         return None;
     }
     let within = |least, greatest| state.integers.within(least, greatest);
@@ -348,6 +349,8 @@ mod tests {
         assert_eq!(reading_for(&state(&["2024-01-31"]), "date"), None);
         assert_eq!(reading_for(&state(&["1706695445"]), "timestamptz"), Some(Reading::EpochSeconds));
         assert_eq!(reading_for(&state(&["20240131"]), "date"), None);
+        assert_eq!(reading_for(&state(&["2024013112", "2024013123"]), "timestamp"), None);
+        assert_eq!(epoch(&state(&["202401311230"]), "Created At"), None);
         let thousand = state(&["1,234"]);
         assert_eq!(reading_for(&thousand, "integer"), Some(number("1,234")));
         assert_eq!(reading_for(&thousand, "numeric(12,2)"), None);

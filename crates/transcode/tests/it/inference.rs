@@ -412,6 +412,8 @@ fn a_misfit_is_refused_by_the_server() {
     assert!(
         !fits(&["1.5"], "int") && !fits(&["70000"], "smallint") && !fits(&["2024-01-31"], "numeric(3,1)")
     );
+    assert!(fits(&["1706695445"], "timestamp") && fits(&["20240131"], "timestamp"));
+    assert!(!fits(&["2024011215"], "timestamp") && !fits(&["0", "1706695445"], "timestamp"));
     assert!(fits(&["31/01/2024"], "date") && fits(&["1"], "boolean") && !fits(&["2"], "boolean"));
 }
 
