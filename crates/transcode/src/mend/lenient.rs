@@ -5,6 +5,7 @@
 //! first of the best ways is taken. Where no way gives the width, the record is its line, and fields are added
 //! or dropped; what is then still too wide is left out.
 
+use super::neighbours::Agreement;
 use super::other_line_ending::{self, ends_otherwise};
 use super::stray_quote::{Reach, Search};
 use super::width::{self, Fitted};
@@ -62,6 +63,8 @@ struct Other {
     /// What stands in every row of this style.
     mark: Vec<u8>,
     when: When,
+    /// The mark stands in many values, too: the records behind must speak for the style.
+    weak: bool,
 }
 
 /// Which rows may be in another style.
@@ -118,20 +121,22 @@ impl Other {
         let escapes = other_quotes::escapes(dialect).into_iter().map(|other| {
             let before = if other.escape == Escape::Backslash { vec![b'\\'] } else { quote(&other) };
             let mark = [before, quote(&other)].concat();
-            (other, Mend::OtherQuotes, mark, When::QuoteFlaw)
+            (other, Mend::OtherQuotes, mark, When::QuoteFlaw, false)
         });
         let quotes = other_quotes::quotes(dialect).into_iter().map(|other| {
             let mark = quote(&other);
-            (other, Mend::OtherQuotes, mark, When::Any)
+            (other, Mend::OtherQuotes, mark, When::Any, false)
         });
         let delimiters = other_delimiter::dialects(dialect, width).into_iter().map(|other| {
             let weak = other_delimiter::is_weak(&other.delimiter);
             let mark = other.delimiter.clone().into_bytes();
-            (other, Mend::OtherDelimiter, mark, if weak { When::OneField } else { When::Any })
+            (other, Mend::OtherDelimiter, mark, if weak { When::OneField } else { When::Any }, weak)
         });
         let all = escapes.chain(quotes).chain(delimiters);
-        all.map(|(other, mend, mark, when)| Ok(Other { cells: Cells::new(&other)?, mend, mark, when }))
-            .collect()
+        all.map(|(other, mend, mark, when, weak)| {
+            Ok(Other { cells: Cells::new(&other)?, mend, mark, when, weak })
+        })
+        .collect()
     }
 }
 
@@ -151,7 +156,7 @@ impl Lenient {
         let mut mends = Vec::new();
         let length = match ahead.strict.filter(|_| ahead.flaw.is_none()) {
             Some(length) if record.len() == self.width => length,
-            Some(length) if record.is_blank() => return (length, Mended::Blank),
+            Some(length) if width::is_blank(record) => return (length, Mended::Blank),
             as_cut => match self.best(ahead, record) {
                 Some(choice) => {
                     *record = choice.record;
@@ -191,7 +196,9 @@ impl Lenient {
             },
         };
         let behind = ahead.bytes.get(length..).unwrap_or_default();
-        let agrees = |record: &Record| neighbours::agree(&self.strict, record, behind, ahead.at_end);
+        let agrees = |record: &Record| {
+            neighbours::agree(&self.strict, record, behind, ahead.at_end) != Agreement::Contradicts
+        };
         match width::fit(record, self.width, agrees) {
             Fitted::Row(mend) => {
                 mends.extend(ahead.has_quote_flaw().then_some(Mend::StrayQuote));
@@ -210,9 +217,9 @@ impl Lenient {
             match way {
                 Way::AsCut => self.consider(&mut best, ahead, ahead.strict, as_cut, Mend::OtherLineEnding),
                 Way::AnyLineEnding => {
-                    self.read(&mut best, ahead, &self.any_line_ending, Mend::OtherLineEnding);
+                    self.read(&mut best, ahead, &self.any_line_ending, Mend::OtherLineEnding, false);
                 }
-                Way::Other(other) => self.read(&mut best, ahead, &other.cells, other.mend),
+                Way::Other(other) => self.read(&mut best, ahead, &other.cells, other.mend, other.weak),
                 Way::Stray(reach) => self.stray(&mut best, ahead, reach),
             }
             if best.as_ref().is_some_and(Choice::is_certain) {
@@ -231,11 +238,17 @@ impl Lenient {
         best.whole > whole || best.whole == whole && best.mend != Mend::StrayQuote
     }
 
-    /// Considers the record by other rules, if it has no flaw then.
-    fn read(&self, best: &mut Option<Choice>, ahead: &Ahead, cells: &Cells, mend: Mend) {
+    /// Considers the record by other rules, if it has no flaw then. What is weak must look like the records behind.
+    fn read(&self, best: &mut Option<Choice>, ahead: &Ahead, cells: &Cells, mend: Mend, weak: bool) {
         let mut record = Record::default();
         let read = cells.read_near(ahead.bytes, ahead.at_end, &mut record, 0);
-        if let Ok(Next::Record { length, .. }) = read {
+        let Ok(Next::Record { length, .. }) = read else { return };
+        let behind = ahead.bytes.get(length..).unwrap_or_default();
+        let looks_alike = || {
+            record.len() == self.width
+                && neighbours::agree(&self.strict, &record, behind, ahead.at_end) == Agreement::Agrees
+        };
+        if !weak || looks_alike() {
             self.consider(best, ahead, Some(length), &record, mend);
         }
     }

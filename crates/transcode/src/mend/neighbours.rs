@@ -2,7 +2,9 @@
 //!
 //! A record that lost fields inside may have lost the wrong ones, and every value behind them then stands in
 //! another column. Enters: the record and the bytes behind it. Only where all the neighbours write a column
-//! in one way, and the record in another, do they contradict.
+//! in one way, and the record in another, do they contradict. And only where the record has words as well as numbers,
+//! dates or times, each as all its neighbours have them, do they speak for it: words alone may be a sentence, and
+//! numbers alone the parts of a time of day.
 
 use crate::cells::{Cells, Next, Record};
 
@@ -18,6 +20,17 @@ enum Writing {
     Moment,
     /// Without either: a number.
     Figures,
+}
+
+/// What the records behind say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Agreement {
+    /// A value is written in another way than all those of its column.
+    Contradicts,
+    /// Neither.
+    SaysNothing,
+    /// Words and others stand where all neighbours have them.
+    Agrees,
 }
 
 /// What is known of one column.
@@ -50,9 +63,8 @@ impl Column {
     }
 }
 
-/// No value of the record is written in another way than all those of its column in the whole records at the
-/// beginning of `behind`, which are as wide. Without such records nothing contradicts.
-pub(super) fn agree(cells: &Cells, record: &Record, mut behind: &[u8], at_end: bool) -> bool {
+/// What the whole records at the beginning of `behind`, which are as wide, say of the values of the record.
+pub(super) fn agree(cells: &Cells, record: &Record, mut behind: &[u8], at_end: bool) -> Agreement {
     let mut columns = vec![Column::Empty; record.len()];
     let (mut neighbour, mut neighbours) = (Record::default(), 0);
     while neighbours < NEIGHBOURS_MAX {
@@ -68,10 +80,16 @@ pub(super) fn agree(cells: &Cells, record: &Record, mut behind: &[u8], at_end: b
             Ok(Next::Record { .. } | Next::More | Next::End) | Err(_) => break,
         }
     }
-    writings(record).all(|(no, writing)| match columns[no] {
-        Column::One(usual) => usual == writing,
-        Column::Empty | Column::Mixed => true,
-    })
+    let (mut words, mut others) = (false, false);
+    for (no, writing) in writings(record) {
+        match columns[no] {
+            Column::One(usual) if usual != writing => return Agreement::Contradicts,
+            Column::One(Writing::Words) => words = true,
+            Column::One(_) => others = true,
+            Column::Empty | Column::Mixed => {}
+        }
+    }
+    if words && others { Agreement::Agrees } else { Agreement::SaysNothing }
 }
 
 /// How the fields that hold something are written.
@@ -95,11 +113,18 @@ mod tests {
             agree(&cells, &record, behind.as_bytes(), true)
         };
         let behind = "oak,3,2020-01-02\n12,-4.5,\nelm,,2021-01-02\n";
-        assert!(agrees("ash,5,2019-12-31\n", behind));
-        assert!(agrees("77,,2019-12-31\n", behind));
-        assert!(!agrees("ash,fir,2019-12-31\n", behind));
-        assert!(!agrees("ash,5,6\n", behind));
-        assert!(agrees("ash,fir,6\n", ""));
-        assert!(agrees("ash,fir,6\n", "a,b\noak,3,2020-01-02\n"));
+        for (line, behind, agreement) in [
+            ("ash,5,2019-12-31\n", behind, Agreement::SaysNothing),
+            ("ash,5,2019-12-31\n", "oak,3,2020-01-02\n", Agreement::Agrees),
+            ("ash,fir,yew\n", "oak,elm,fir\n", Agreement::SaysNothing),
+            ("10,30,00\n", "1,2,3\n", Agreement::SaysNothing),
+            ("77,,2019-12-31\n", behind, Agreement::SaysNothing),
+            ("ash,fir,2019-12-31\n", behind, Agreement::Contradicts),
+            ("ash,5,6\n", behind, Agreement::Contradicts),
+            ("ash,fir,6\n", "", Agreement::SaysNothing),
+            ("ash,fir,6\n", "a,b\noak,3,2020-01-02\n", Agreement::SaysNothing),
+        ] {
+            assert_eq!(agrees(line, behind), agreement, "{line}");
+        }
     }
 }

@@ -11,8 +11,7 @@ const WEAK_DELIMITERS: [&str; 2] = [":", " "];
 /// Rows with fewer fields look like words and times of day where the delimiter is weak.
 const WEAK_WIDTH_MIN: usize = 3;
 
-/// The file's dialect with every other delimiter that a row of this width may have. `whole` says that the
-/// file's own delimiter stands nowhere in the row.
+/// The file's dialect with every other delimiter that a row of this width may have.
 pub(super) fn dialects(dialect: &Dialect, width: usize) -> Vec<Dialect> {
     let weak: &[&str] = if width < WEAK_WIDTH_MIN { &[] } else { &WEAK_DELIMITERS };
     let spaced = format!("{} ", dialect.delimiter);
@@ -25,7 +24,7 @@ pub(super) fn dialects(dialect: &Dialect, width: usize) -> Vec<Dialect> {
     others.map(with).collect()
 }
 
-/// This delimiter counts only in a row that the file's own does not split.
+/// This delimiter counts only in a row that the file's own does not split, and that looks like those behind it.
 pub(super) fn is_weak(delimiter: &str) -> bool {
     WEAK_DELIMITERS.contains(&delimiter)
 }

@@ -217,11 +217,10 @@ fn records_left_out_are_shown_with_their_place() {
 
 #[test]
 fn leniently_a_row_in_another_style_is_read_in_it() {
-    let rows: [(&str, &str, Mend); 8] = [
+    let rows: [(&str, &str, Mend); 7] = [
         ("1;2;3\n", "1\t2\t3\n", Mend::OtherDelimiter),
         ("1\t\"a\tb\"\t3\n", "1\ta\\tb\t3\n", Mend::OtherDelimiter),
         ("1, \"a, b\", 3\n", "1\ta, b\t3\n", Mend::OtherDelimiter),
-        ("one two three\n", "one\ttwo\tthree\n", Mend::OtherDelimiter),
         ("1,'a,b',3\n", "1\ta,b\t3\n", Mend::OtherQuotes),
         ("1,\"a \\\"b\\\", c\",3\n", "1\ta \"b\", c\t3\n", Mend::OtherQuotes),
         ("1,2,3\r\n", "1\t2\t3\n", Mend::OtherLineEnding),
@@ -234,6 +233,21 @@ fn leniently_a_row_in_another_style_is_read_in_it() {
                 [before, line, after].concat().replace("x,y,z", "x\ty\tz").replace("\"u\",v,w", "u\tv\tw");
             assert_eq!((lines, mends), (expected, vec![(mend, 1)]), "{row}");
         }
+    }
+}
+
+#[test]
+fn leniently_prose_and_times_of_day_are_no_rows_in_another_style() {
+    for (row, after, line, mend) in [
+        ("oak 3 2020-01-02\n", "fir,4,2020-01-03\n", "oak\t3\t2020-01-02\n", Mend::OtherDelimiter),
+        ("oak:3:2020\n", "fir,4,2021\n", "oak\t3\t2020\n", Mend::OtherDelimiter),
+        ("The Data Export\n", "fir,4,2021\n", "The Data Export\t\\N\t\\N\n", Mend::ShortRow),
+        ("The Data Export\n", "fir,oak,elm\n", "The Data Export\t\\N\t\\N\n", Mend::ShortRow),
+        ("10:30:00\n", "1,2,3\n", "10:30:00\t\\N\t\\N\n", Mend::ShortRow),
+        ("\"\",\"\"\n", "1,2,3\n", "\t\t\\N\n", Mend::ShortRow),
+    ] {
+        let (lines, mends) = mended(&Dialect::csv(), 3, format!("{row}{after}").as_bytes());
+        assert_eq!((lines, mends), (format!("{line}{}", after.replace(',', "\t")), vec![(mend, 1)]), "{row}");
     }
 }
 

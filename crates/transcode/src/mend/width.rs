@@ -35,6 +35,11 @@ fn is_full_without_empty(record: &Record, width: usize) -> bool {
     (0..record.len()).filter(|&no| !is_gap(record, no)).count() == width
 }
 
+/// Nothing stands in it. Quotes around nothing are a value, and so is what they stand in.
+pub(super) fn is_blank(record: &Record) -> bool {
+    record.is_blank() && !(0..record.len()).any(|no| record.quoted(no))
+}
+
 /// Nothing stands between two delimiters. Quotes around nothing are a value.
 fn is_gap(record: &Record, no: usize) -> bool {
     !record.quoted(no) && record.value(no).trim_ascii().is_empty()
@@ -46,7 +51,7 @@ pub(super) fn fit(record: &mut Record, width: usize, agrees: impl FnOnce(&Record
     if record.len() == width {
         return Fitted::Row(None);
     }
-    if record.is_blank() {
+    if is_blank(record) {
         return Fitted::Blank;
     }
     if record.len() < width {
@@ -92,6 +97,8 @@ mod tests {
         assert_eq!(fitted("\n", 2), (Fitted::Blank, 1));
         assert_eq!(fitted(" ,,\n", 2), (Fitted::Blank, 3));
         assert_eq!(fitted("\0\0", 2), (Fitted::Blank, 1));
+        assert_eq!(fitted("\"\",\"\"\n", 3), (Fitted::Row(Some(Mend::ShortRow)), 2));
+        assert_eq!(fitted("\"\",,,\n", 3), (Fitted::Row(Some(Mend::SurplusEmpty)), 3));
         assert_eq!(fitted(",\n", 2), (Fitted::Row(None), 2));
     }
 }
