@@ -47,6 +47,8 @@ impl Unquoter {
             && !Rules::embeds_ascii(format)
             && plain
             && format.quote != b'\\'
+            // COPY csv refuses such options, and goes on doing so.
+            && !format.null.as_bytes().contains(&format.quote)
             // Behind a backslash, letters and digits are not themselves.
             && !delimiter.is_ascii_alphanumeric()
             && !matches!(delimiter, b'.' | b'\\')

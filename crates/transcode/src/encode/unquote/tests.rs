@@ -1,3 +1,5 @@
+//! csv written as COPY text, read back with transcriptions of COPY's rules for both.
+
 use super::*;
 use crate::encode::attributes;
 use crate::encode::text_value;
@@ -95,6 +97,8 @@ fn formats_with_what_text_lacks_are_refused() {
         Format { delimiter: b'\\', ..Format::csv() },
         Format { quote: b'\\', ..Format::csv() },
         Format { null: "\\-".to_owned(), ..Format::csv() },
+        Format { null: "\"\"".to_owned(), ..Format::csv() },
+        Format { quote: b'N', null: "\\N".to_owned(), ..Format::csv() },
         Format { null: "\u{e9}".to_owned(), ..Format::csv() },
         Format { default: Some("D".to_owned()), ..Format::csv() },
         Format { force_not_null: ColumnChoice::All, ..Format::csv() },
