@@ -42,9 +42,10 @@ pub struct Dialect {
     pub comment: Option<String>,
 }
 
-/// The quote told to COPY for a file without one: a control character that no text holds. Data that
-/// holds it all the same is noticed, since it then stands where no quote may stand.
-const NO_QUOTE: u8 = 0x01;
+/// The quote told to COPY for a file without one, the first that is neither delimiter nor in the spelling of NULL: a
+/// control character that no text holds. Data that holds it all the same is noticed, since it then stands where no
+/// quote may stand.
+const NO_QUOTES: [u8; 3] = [0x01, 0x02, 0x03];
 
 impl Dialect {
     /// RFC 4180, with the line ending of Unix: commas, double quotes, the empty field for NULL.
@@ -75,7 +76,11 @@ impl Dialect {
             (Some(quote), Escape::Backslash) => Format { quote, escape: b'\\', ..Format::csv() },
             // Two quotes inside quotes are noticed where the dialect says that there are none.
             (Some(quote), _) => Format { quote, escape: quote, ..Format::csv() },
-            (None, _) => Format { quote: NO_QUOTE, escape: NO_QUOTE, ..Format::csv() },
+            (None, _) => {
+                let is_free = |byte: &&u8| **byte != delimiter && !null.as_bytes().contains(byte);
+                let quote = *NO_QUOTES.iter().find(is_free)?;
+                Format { quote, escape: quote, ..Format::csv() }
+            }
         };
         let no_choice = (ColumnChoice::None, ColumnChoice::None);
         let (force_null, force_not_null) = no_choice;
@@ -87,5 +92,28 @@ impl Dialect {
             force_not_null,
             ..format
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_for_no_quote_is_no_other_sign_of_the_file() {
+        let quote = |delimiter: &str, null: &str| {
+            let dialect = Dialect {
+                delimiter: delimiter.to_owned(),
+                quote: None,
+                escape: Escape::None,
+                nulls: vec![null.to_owned()],
+                ..Dialect::csv()
+            };
+            dialect.to_format().map(|format| (format.quote, format.escape))
+        };
+        assert_eq!(quote(",", ""), Some((1, 1)));
+        assert_eq!(quote("\x01", ""), Some((2, 2)));
+        assert_eq!(quote("\x02", "\x01"), Some((3, 3)));
+        assert_eq!(quote("\x02", "\x01\x03"), None);
     }
 }
