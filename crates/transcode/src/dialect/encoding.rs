@@ -44,6 +44,8 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
     let bom_bytes = mark.map_or(0, |(mark, _)| mark.len());
     if let Some(name) = given {
         let recoded = crate::encode::needs_utf8(name)?;
+        // What is a mark in one encoding is text in another.
+        let bom_bytes = if mark.is_some_and(|(_, of)| is_same(name, of)) { bom_bytes } else { 0 };
         let encoding = Encoding { name: name.to_owned(), bom_bytes, recoded };
         return Ok(Found { encoding, evidence: None, unsure: None });
     }
@@ -71,6 +73,15 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         return Ok(sure("UTF8", 0, evidence));
     }
     Ok(legacy(sample, characters + broken))
+}
+
+/// Names of one encoding, the two orders of bytes in UTF-16 aside.
+fn is_same(one: &str, other: &str) -> bool {
+    let is_utf16 = |encoding| encoding == UTF_16LE || encoding == UTF_16BE;
+    match (crate::encode::whatwg(one), crate::encode::whatwg(other)) {
+        (Some(one), Some(other)) => one == other || (is_utf16(one) && is_utf16(other)),
+        _ => false,
+    }
 }
 
 fn sure(name: &str, bom_bytes: usize, evidence: String) -> Found {
@@ -272,6 +283,15 @@ mod tests {
         let sample =
             Sample { head: &bytes[..3], middle: &bytes[8..13], tail: &bytes[18..], ..Sample::default() };
         assert_eq!(find(&sample, None).unwrap().encoding.name, "UTF8");
+    }
+
+    #[test]
+    fn a_mark_of_another_encoding_than_the_given_one_is_text() {
+        let bom_bytes =
+            |bytes: &[u8], name| find(&Sample::of_whole(bytes), Some(name)).unwrap().encoding.bom_bytes;
+        let (utf8, utf16) = (b"\xef\xbb\xbfa,b\n", b"\xff\xfea\0,\0b\0\n\0");
+        assert_eq!(["UTF8", "utf-8", "LATIN1", "WIN1252"].map(|name| bom_bytes(utf8, name)), [3, 3, 0, 0]);
+        assert_eq!(["UTF-16LE", "utf-16", "LATIN1", "UTF8"].map(|name| bom_bytes(utf16, name)), [2, 2, 0, 0]);
     }
 
     #[test]
