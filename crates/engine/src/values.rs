@@ -34,7 +34,7 @@ pub fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u
             Next::More | Next::End => return,
         };
         for (no, value) in record.values().enumerate() {
-            if !cells.is_null(&record, no) {
+            if !record.is_null(no) {
                 each(no, value);
             }
         }

@@ -229,11 +229,6 @@ impl Cells {
         })
     }
 
-    /// Field `no` of `record` is NULL: not quoted, and one of the spellings.
-    pub fn is_null(&self, record: &Record, no: usize) -> bool {
-        record.is_null(no)
-    }
-
     fn spells_null(&self, written: &[u8]) -> bool {
         self.nulls.iter().any(|null| null == written)
     }
@@ -666,7 +661,7 @@ mod tests {
         let (cells, mut record) = (Cells::new(&text).unwrap(), Record::default());
         cells.read(b"\\N,\\\\N,N\n", true, &mut record);
         assert_eq!(record.values().collect::<Vec<_>>(), [&b"\\N"[..], b"\\N", b"N"]);
-        assert_eq!([0, 1, 2].map(|no| cells.is_null(&record, no)), [true, false, false]);
+        assert_eq!([0, 1, 2].map(|no| record.is_null(no)), [true, false, false]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Given;
 use super::candidates::candidates;
-use super::score::{Score, score, text_bits};
+use super::score::{Score, few_are_marked, score, text_bits};
 use super::windows::{Window, Windows};
 use howdah_model::{Dialect, Eol};
 
@@ -61,9 +61,9 @@ impl Ranked {
 
 fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, windows: &[Window]) -> Vec<Ranked> {
     let baseline: f64 = windows.iter().map(|window| text_bits(&window.text[window.from..])).sum();
-    let scale = scale(baseline);
+    let (scale, comments) = (scale(baseline), few_are_marked(windows));
     let mut all: Vec<Ranked> = candidates
-        .filter_map(|(dialect, doubt, weak)| Some((dialect, doubt, weak, score(dialect, windows)?)))
+        .filter_map(|(dialect, doubt, weak)| Some((dialect, doubt, weak, score(dialect, windows, comments)?)))
         .filter(|(_, _, weak, score)| !weak || is_believable(score))
         // A delimiter that delimits nothing is none.
         .filter(|(dialect, _, _, score)| score.width > 1 || dialect.delimiter.is_empty())

@@ -117,7 +117,7 @@ struct Lines {
 }
 
 /// Fewer than half of the lines begin with a sign of comments.
-fn few_are_marked(windows: &[Window]) -> bool {
+pub(super) fn few_are_marked(windows: &[Window]) -> bool {
     let (mut lines, mut marked) = (0usize, 0usize);
     for window in windows {
         for line in window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -130,11 +130,11 @@ fn few_are_marked(windows: &[Window]) -> bool {
 
 /// Scores a dialect; `None` if there is no such dialect.
 ///
-/// Lines that begin with `#`, `//` or `%` are text unless most do: they are comments, whatever the dialect. Line endings
+/// With `comments`, lines that begin with `#`, `//` or `%` are text: they are comments, whatever the dialect. Line endings
 /// cost the same between records and inside quotes, so that no dialect gains by where it sees them.
-pub(super) fn score(dialect: &Dialect, windows: &[Window]) -> Option<Score> {
+pub(super) fn score(dialect: &Dialect, windows: &[Window], comments: bool) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
-    let mut lines = Lines { comments: few_are_marked(windows), ..Lines::default() };
+    let mut lines = Lines { comments, ..Lines::default() };
     for window in windows {
         lines.read(&mut reader, window);
     }
