@@ -3,6 +3,8 @@
 //! These patterns weigh dialects against one another and tell headers from data. They are cheap and
 //! forgiving on purpose: what a column's type becomes in the table is inferred elsewhere, from every value.
 
+use crate::infer::month;
+
 /// What a cell looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -311,34 +313,12 @@ fn date(value: &[u8]) -> Option<usize> {
     plausible.then_some(first_digits + 1 + at + 1 + last_digits)
 }
 
-fn is_month(word: &[u8]) -> bool {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let same = |month: &&str| {
-        let month = month.as_bytes();
-        word.eq_ignore_ascii_case(&month[..3]) || word.eq_ignore_ascii_case(month)
-    };
-    word.len() >= 3 && (MONTHS.iter().any(same) || word.eq_ignore_ascii_case(b"sept"))
-}
-
 /// `31-Jan-24`, `31 January 2024`.
 fn day_first(value: &[u8], first_digits: usize, separator: u8, letters: usize) -> Option<usize> {
-    let month = &value[first_digits + 1..first_digits + 1 + letters];
+    let name = &value[first_digits + 1..first_digits + 1 + letters];
     let at = first_digits + 1 + letters;
     let comma = usize::from(value.get(at) == Some(&b','));
-    if first_digits > 2 || !is_month(month) || value.get(at + comma) != Some(&separator) {
+    if first_digits > 2 || month(name).is_none() || value.get(at + comma) != Some(&separator) {
         return None;
     }
     let year = value[at + comma + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -349,7 +329,7 @@ fn day_first(value: &[u8], first_digits: usize, separator: u8, letters: usize) -
 fn month_first(value: &[u8]) -> Option<usize> {
     let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let dot = usize::from(value.get(letters) == Some(&b'.'));
-    if !is_month(&value[..letters]) || !matches!(value.get(letters + dot), Some(b' ' | b'-')) {
+    if month(&value[..letters]).is_none() || !matches!(value.get(letters + dot), Some(b' ' | b'-')) {
         return None;
     }
     let (day, mut at) = small_number(value, letters + dot + 1)?;

@@ -160,7 +160,7 @@ fn named(text: &[u8]) -> Option<Date> {
     if words.next().is_some() {
         return None;
     }
-    let found = match (name(first, &MONTHS), name(second, &MONTHS)) {
+    let found = match (month(first), month(second)) {
         (Some(month), None) => Day::new(year(third)?, month, small(second)?),
         (None, Some(month)) if first.len() == 4 => Day::new(year(first)?, month, small(third)?),
         (None, Some(month)) => Day::new(year(third)?, month, small(first)?),
@@ -185,6 +185,11 @@ const MONTHS: [&str; 12] = [
 ];
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// The number of a month's name, from 1: in full, its first three letters, or `Sept`.
+pub(crate) fn month(word: &[u8]) -> Option<u8> {
+    name(word, &MONTHS)
+}
 
 /// The number of a name, from 1: in full, its first three letters, or `Sept`.
 fn name(word: &[u8], names: &[&str]) -> Option<u8> {

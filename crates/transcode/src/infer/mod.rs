@@ -31,6 +31,7 @@ mod watch;
 mod words;
 
 pub use column::ColumnState;
+pub(crate) use date::month;
 pub use misfit::misfit;
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
