@@ -153,6 +153,14 @@ fn a_spelling_told_for_all_columns_is_used_for_all_and_unknown_names_are_refused
     assert!(refused.stderr.contains("no field fills: c"), "{}", refused.stderr);
     load("*=numeric:1.234,56").run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT sum(a) + sum(b) FROM t"), (1234 + 2345 + 3456 + 7891).to_string());
+
+    // These might be hours of days; it was told that they are seconds.
+    let moments = files.put("m.csv", b"at\n2024013112\n2024013113\n");
+    database.sql("CREATE TABLE m (at timestamp)");
+    let load = || self::load(&database).args(["--table", "m"]).arg(&moments);
+    load().run(PATIENCE).expect_code(1);
+    load().args(["--types", "at=timestamp:epoch"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT min(at) FROM m"), "2034-02-20 01:51:52");
 }
 
 #[test]

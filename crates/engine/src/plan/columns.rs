@@ -64,6 +64,13 @@ impl Columns {
         for (field, state) in self.fields.iter().zip(states) {
             let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column else { continue };
+            // Values that are read in a spelling that was told are not judged as they stand.
+            let told = job.shaping.types.get(&column.name).or_else(|| job.shaping.types.get("*"));
+            if told
+                .is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
+            {
+                continue;
+            }
             if let Some(why) = infer::misfit(state, &column.type_name) {
                 let widens = is_inferred(&column.type_name) && job.shaping.evolve != Evolve::Widen;
                 self.problems.push(Problem {
