@@ -173,8 +173,16 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     };
     // What is given must make a dialect, whatever the data.
     Reader::new(&finding.dialect)?;
-    if windows.all().all(holds_nothing) {
+    if windows.all().all(|window| holds_nothing(window, |_| false)) {
         finding.place_nothing(&windows);
+        return Ok(finding);
+    }
+    // Who says how records are written says that there are some.
+    let is_told = given.header.is_some() || given.delimiter.is_some();
+    if !is_told && windows.all().all(|window| holds_nothing(window, is_remark)) {
+        finding.place_nothing(&windows);
+        let what = "all lines look like comments, and none is read as a record".to_owned();
+        finding.unsure.push(Unsure { what, option: "--format csv" });
         return Ok(finding);
     }
     let width = finding.find_dialect(&windows, given);
@@ -183,14 +191,15 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
 }
 
 /// Blanks, fields without anything in them and remarks alone.
-fn holds_nothing(window: &Window) -> bool {
+fn holds_nothing(window: &Window, is_remark: impl Fn(&[u8]) -> bool) -> bool {
     let is_empty = |byte: &u8| matches!(byte, b',' | b';' | b'|' | b'"' | b' ' | b'\t');
     let mut lines = window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r'));
-    lines.all(|line| {
-        // A sign without a blank behind it may be a value: `#1`.
-        let remark = table::mark(line).is_some_and(|mark| matches!(line.get(mark.len()), None | Some(b' ')));
-        remark || line.iter().all(is_empty)
-    })
+    lines.all(|line| is_remark(line) || line.iter().all(is_empty))
+}
+
+/// A sign without a blank behind it may be a value: `#1`.
+fn is_remark(line: &[u8]) -> bool {
+    table::mark(line).is_some_and(|mark| matches!(line.get(mark.len()), None | Some(b' ')))
 }
 
 /// The dialect of RFC 4180 but for what is given.

@@ -11,7 +11,14 @@ const METADATA_LINES_MAX: usize = 4;
 pub(super) fn end(lines: &Lines, width: usize) -> usize {
     let mut profile = Profile::new(width);
     profile.add(lines, 0..lines.len());
-    let shape = Shape { lines, width, usual_filled: usual_filled(lines, width), classes: profile.classes() };
+    let all_marked = lines.lines.iter().all(|line| line.marked || line.is_blank());
+    let shape = Shape {
+        lines,
+        width,
+        all_marked,
+        usual_filled: usual_filled(lines, width),
+        classes: profile.classes(),
+    };
     let found = (0..lines.len()).find(|no| shape.begins_table(*no));
     let first = found.or_else(|| lines.lines.iter().position(|line| !line.is_blank())).unwrap_or(lines.len());
     shape.behind_metadata(first).unwrap_or(first)
@@ -21,6 +28,8 @@ pub(super) fn end(lines: &Lines, width: usize) -> usize {
 struct Shape<'a> {
     lines: &'a Lines,
     width: usize,
+    /// Every line begins with a sign of comments, which then are none.
+    all_marked: bool,
     usual_filled: usize,
     classes: Vec<Option<Class>>,
 }
@@ -35,7 +44,7 @@ fn usual_filled(lines: &Lines, width: usize) -> usize {
 impl Shape<'_> {
     fn begins_table(&self, no: usize) -> bool {
         let line = &self.lines.lines[no];
-        if line.is_blank() || (line.marked && self.is_comment(no)) {
+        if line.is_blank() || (line.marked && !self.all_marked && self.is_comment(no)) {
             return false;
         }
         if self.is_full(no) {

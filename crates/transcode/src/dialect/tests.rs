@@ -405,6 +405,21 @@ fn comments_among_the_data_are_no_data() {
 }
 
 #[test]
+fn lines_that_all_look_like_comments_are_records_for_who_says_so() {
+    let bytes = b"% rank,name\n% 1,oak\n% 2,ash\n";
+    let found = whole(bytes);
+    assert_eq!((found.width, found.unsure.len(), found.unsure[0].option), (0, 1, "--format csv"));
+    for given in [
+        Given { header: Some(true), ..Given::default() },
+        Given { delimiter: Some(",".to_owned()), ..Given::default() },
+    ] {
+        let found = find(&Sample::of_whole(bytes), &given).unwrap();
+        assert_eq!((found.width, rows(&found, bytes).len() as u32 + found.header_rows), (2, 3), "{given:?}");
+    }
+    assert!(text("\n,,\n").unsure.is_empty());
+}
+
+#[test]
 fn encodings_are_decoded_and_placed() {
     let bytes = encoding_rs::WINDOWS_1252
         .encode("Übersicht\n\nname;größe\nJürgen;1\nAnaïs;2\nZoë;3\n")
