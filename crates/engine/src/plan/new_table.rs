@@ -53,7 +53,9 @@ pub(super) async fn shape(
     }
     if order.is_empty() {
         return Err(Error::new(ErrorKind::Columns, "no table can be made from files without a record")
-            .with_hint("make the table first, or give files that have a header at least"));
+            .with_hint(
+                "give files that have a header at least; lines that look like comments are records with --format csv",
+            ));
     }
     check_primary_key(&order, &job.shaping.primary_key)?;
     let mut columns = Vec::new();
