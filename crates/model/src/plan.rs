@@ -78,7 +78,8 @@ pub struct TablePlan {
     pub text_sql: Option<String>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
-    /// What cannot be told apart, each with the option that settles it.
+    /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
+    #[serde(default)]
     pub unsure: Vec<String>,
 }
 
@@ -106,7 +107,8 @@ pub struct FilePlan {
     pub found: Option<String>,
     /// What that was found from.
     pub evidence: Vec<String>,
-    /// What cannot be told apart, each with the option that settles it.
+    /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
+    #[serde(default)]
     pub unsure: Vec<String>,
     /// It can be cut by byte ranges and read in parallel (not compressed, ranges available).
     pub ranged: bool,
