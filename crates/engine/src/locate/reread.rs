@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-/// Somebody waits for the error. One core rewrites 330 MB in a second: this is enough for 3 GB near the client.
+/// Somebody waits for the error: where reading takes longer, it is told without the byte.
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// Number and first byte of the record that the chunk's row, counted from 0, came from.

@@ -34,7 +34,7 @@ pub(super) struct Identity {
 }
 
 /// What must be the same of a file in all runs of the job.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     location: String,
     version: Option<String>,
@@ -86,6 +86,11 @@ impl Identity {
         let rereadable = versions.iter().all(|version| version.rereadable);
         // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job.
         let once = (job.id.is_none() && !rereadable).then(fresh_salt);
+        // In this form for ever: ledgers know jobs by it, and a finished one must not be loaded again.
+        let versions: Vec<_> = versions
+            .iter()
+            .map(|version| (&version.location, &version.version, version.stored_bytes))
+            .collect();
         let identity = digest(&(&work_key, versions, once));
         Identity { work_key, identity, named: job.id.clone() }
     }
@@ -214,6 +219,13 @@ mod tests {
         let one = Identity::new(&job(&["/a", "/b"]), vec![file("/a", "1"), file("/b", "1")]);
         let other = Identity::new(&job(&["/b", "/a"]), vec![file("/b", "1"), file("/a", "1")]);
         assert_eq!((one.work_key, one.identity), (other.work_key, other.identity));
+    }
+
+    #[test]
+    fn a_job_has_the_name_that_older_ledgers_know() {
+        let work_key = Identity::new(&job(&["/a"]), Vec::new()).work_key;
+        let older = digest(&(&work_key, vec![("/a", Some("1"), Some(1_u64))], None::<String>));
+        assert_eq!(Identity::new(&job(&["/a"]), vec![file("/a", "1")]).identity, older);
     }
 
     #[test]
