@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Origin, Result};
 use howdah_transcode::mend::{self, Shape, Span};
 use std::collections::VecDeque;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufReader, Read};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -74,7 +74,7 @@ impl Wanted {
         stored: Stored,
         from: u64,
     ) -> Result<Option<(u64, u64)>> {
-        let mut plain = plain_utf8(file, recode, stored, from)?;
+        let mut plain = plain_utf8(file, recode, BufReader::new(stored), from)?;
         match self {
             Wanted::Line { shape, number } => mend::locate(&shape, plain, number),
             Wanted::Row { shape, span, row } => {
@@ -107,34 +107,18 @@ impl Stored {
     }
 }
 
-impl BufRead for Stored {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.block.is_empty() {
             if Instant::now() >= self.deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            match self.next().map_err(io::Error::other)? {
-                Some(block) => {
-                    self.offset += block.len() as u64;
-                    self.block = block;
-                }
-                None => break,
-            }
+            let Some(block) = self.next().map_err(io::Error::other)? else { return Ok(0) };
+            self.offset += block.len() as u64;
+            self.block = block;
         }
-        Ok(&self.block)
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.block.advance(count);
-    }
-}
-
-impl Read for Stored {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let block = self.fill_buf()?;
-        let count = block.len().min(out.len());
-        out[..count].copy_from_slice(&block[..count]);
-        self.consume(count);
+        let count = self.block.len().min(out.len());
+        self.block.split_to(count).copy_to_slice(&mut out[..count]);
         Ok(count)
     }
 }
