@@ -4,6 +4,7 @@
 //! [`Table`], a [`Chunk`] carries records and where they came from, an [`Event`] tells listeners what
 //! happened, a [`Summary`] what came of it, and an [`Error`] what went wrong and where.
 
+pub mod binary;
 pub mod chunk;
 pub mod dialect;
 pub mod error;
@@ -15,6 +16,7 @@ pub mod reading;
 pub mod summary;
 pub mod table;
 
+pub use binary::BinaryType;
 pub use chunk::{Chunk, CopyChunk, Omitted, Origin, Receipt};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};

@@ -44,7 +44,7 @@ pub(crate) fn csv(
 }
 
 /// Appends what stands inside quotes; returns the offset behind the closing quote, if there is one.
-fn quoted(format: &Format, record: &[u8], mut at: usize, value: &mut Vec<u8>) -> Option<usize> {
+pub(super) fn quoted(format: &Format, record: &[u8], mut at: usize, value: &mut Vec<u8>) -> Option<usize> {
     loop {
         let stop = at + memchr::memchr2(format.quote, format.escape, &record[at..])?;
         value.extend_from_slice(&record[at..stop]);

@@ -2,15 +2,17 @@
 //!
 //! [`to_utf8`] turns a file in an encoding the server does not know into UTF-8 before it is split;
 //! [`Rewriter`] turns whole records into COPY's text format, leaving out fields the table does not have;
-//! [`Unquoter`] those of csv, which the server reads faster so.
-//! Values are not interpreted: type input stays with the server.
+//! [`Unquoter`] those of csv, which the server reads faster so; [`BinaryEncoder`] those whose values are certain into
+//! its binary format. Other values are not interpreted: type input stays with the server.
 
 pub(crate) mod attributes;
+mod binary;
 mod charset;
 mod rewrite;
 mod unquote;
 
 pub use attributes::text_value;
+pub use binary::{BinaryEncoder, Encoded};
 use charset::is_text;
 pub(crate) use charset::{decode, whatwg};
 pub use charset::{needs_utf8, to_utf8};

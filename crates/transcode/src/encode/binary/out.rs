@@ -1,0 +1,72 @@
+//! Where binary values are written: a buffer of fixed length, and how much of it is in use.
+
+/// A buffer being filled.
+#[derive(Debug)]
+pub(super) struct Out<'a> {
+    bytes: &'a mut [u8],
+    length: usize,
+    /// Something did not find room.
+    full: bool,
+}
+
+impl<'a> Out<'a> {
+    pub(super) fn new(bytes: &'a mut [u8]) -> Out<'a> {
+        Out { bytes, length: 0, full: false }
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    #[inline]
+    pub(super) fn put<const N: usize>(&mut self, bytes: [u8; N]) -> Option<()> {
+        let room = self.bytes.get_mut(self.length..).and_then(|rest| rest.first_chunk_mut());
+        let Some(room) = room else {
+            self.full = true;
+            return None;
+        };
+        *room = bytes;
+        self.length += N;
+        Some(())
+    }
+
+    #[inline]
+    pub(super) fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        let room = self.bytes.get_mut(self.length..).and_then(|rest| rest.get_mut(..bytes.len()));
+        let Some(room) = room else {
+            self.full = true;
+            return None;
+        };
+        room.copy_from_slice(bytes);
+        self.length += bytes.len();
+        Some(())
+    }
+
+    /// A value of fixed size behind its length.
+    #[inline]
+    pub(super) fn fixed<const N: usize>(&mut self, value: [u8; N]) -> Option<()> {
+        self.put(i32::try_from(N).ok()?.to_be_bytes())?;
+        self.put(value)
+    }
+
+    /// A value behind its length, which is known once the value is written.
+    #[inline]
+    pub(super) fn sized(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let at = self.length;
+        self.put([0; 4])?;
+        write(self)?;
+        let bytes = i32::try_from(self.length - at - 4).ok()?;
+        *self.bytes.get_mut(at..)?.first_chunk_mut()? = bytes.to_be_bytes();
+        Some(())
+    }
+
+    /// NULL.
+    #[inline]
+    pub(super) fn null(&mut self) -> Option<()> {
+        self.put((-1_i32).to_be_bytes())
+    }
+}

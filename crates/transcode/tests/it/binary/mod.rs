@@ -1,0 +1,147 @@
+//! Values that the client writes in COPY's binary format, against the server's own reading of the same text.
+//!
+//! For every type, random values (edge values, every spelling that is accepted, and near misses) are written as
+//! binary where the client is certain, and loaded; the same values are loaded as csv. Both tables must be
+//! the same, bit for bit, or both loads be refused, in every version and under settings that are nobody's defaults.
+//! `HOWDAH_BINARY_VALUES` says how many values of each type.
+
+mod numbers;
+mod times;
+mod words;
+
+use fastrand::Rng;
+use howdah_model::{BinaryType, Format};
+
+use howdah_testkit::{Database, MAJORS, Server, asked};
+use howdah_transcode::encode::BinaryEncoder;
+
+/// Loaded at once.
+const BATCH: usize = 5_000;
+
+/// Settings of sessions that must not matter, or that the encoder is told (TimeZone).
+const SETTINGS: [(&str, &str, &str); 2] =
+    [("UTC", "ISO, MDY", "postgres"), ("Asia/Kathmandu", "German, DMY", "sql_standard")];
+
+/// Tries random values of a column of this SQL type.
+///
+/// # Panics
+/// When the server and the client read a value differently, or hardly any value was certain.
+fn same_as_csv(sql_type: &str, binary_type: &BinaryType, value: impl Fn(&mut Rng) -> String) {
+    for major in MAJORS {
+        for (time_zone, date_style, interval_style) in SETTINGS {
+            let table = Tables::new(major, sql_type, binary_type, time_zone);
+            let name = table.database.name();
+            table.database.sql(&format!(
+                "ALTER DATABASE {name} SET datestyle = '{date_style}'; ALTER DATABASE {name} SET timezone = '{time_zone}'; \
+                 ALTER DATABASE {name} SET intervalstyle = '{interval_style}'"
+            ));
+            let mut rng = Rng::with_seed(u64::from(major) + time_zone.len() as u64);
+            // Every combination has its share.
+            let count = usize::try_from(asked("HOWDAH_BINARY_VALUES", 10_000)).unwrap()
+                / (MAJORS.len() * SETTINGS.len());
+            let mut certain = 0;
+            for _ in 0..count.div_ceil(BATCH) {
+                let values: Vec<String> = (0..BATCH.min(count)).map(|_| value(&mut rng)).collect();
+                let values: Vec<&str> =
+                    values.iter().map(String::as_str).filter(|value| table.is_certain(value)).collect();
+                certain += values.len();
+                table.compare(&values);
+            }
+            assert!(certain >= count / 20, "{sql_type}: only {certain} of {count} values were certain");
+        }
+    }
+}
+
+/// Two tables with a column of one type.
+struct Tables {
+    database: Database,
+    sql_type: String,
+    encoder: BinaryEncoder,
+}
+
+impl Tables {
+    fn new(major: u32, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE TABLE as_csv (n int, v {sql_type}); CREATE TABLE as_binary (n int, v {sql_type})"
+        ));
+        let columns = [BinaryType::Int4, binary_type.clone()];
+        let encoder = BinaryEncoder::new(&Format::csv(), None, &columns, time_zone).unwrap();
+        Tables { database, sql_type: sql_type.to_owned(), encoder }
+    }
+
+    fn is_certain(&self, value: &str) -> bool {
+        self.encode(&csv(&[value])).is_some()
+    }
+
+    fn encode(&self, csv: &str) -> Option<Vec<u8>> {
+        let (mut sent, mut from) = (Vec::new(), 0);
+        loop {
+            let mut buffer = vec![0; 256 + 8 * csv.len()];
+            let encoded = self.encoder.encode(csv.as_bytes(), from, &mut buffer)?;
+            sent.extend_from_slice(&buffer[..encoded.length]);
+            from = encoded.taken;
+            if encoded.is_done {
+                return Some(sent);
+            }
+        }
+    }
+
+    /// Loads the values both ways. What is refused is looked for, and must be refused both ways.
+    fn compare(&self, values: &[&str]) {
+        let Tables { database, sql_type, .. } = self;
+        let csv = csv(values);
+        let binary = self.encode(&csv).expect("each value was certain");
+        let as_csv = database.copy_in("COPY as_csv FROM STDIN (FORMAT csv)", csv.into_bytes());
+        let as_binary = database.copy_in("COPY as_binary FROM STDIN (FORMAT binary)", binary);
+        match (as_csv, as_binary) {
+            (Ok(_), Ok(_)) => {
+                let different = database.rows(
+                    "SELECT n, c.v::text, b.v::text FROM as_csv c FULL JOIN as_binary b USING (n) \
+                     WHERE NOT coalesce(record_image_eq(ROW(c.v), ROW(b.v)), false) LIMIT 1",
+                );
+                if let Some(row) = different.first() {
+                    let no: usize = row[0].as_deref().unwrap().parse().unwrap();
+                    panic!("{sql_type}: {:?} is {:?} as csv and {:?} as binary", values[no], row[1], row[2]);
+                }
+            }
+            (Err(_), Err(_)) if values.len() == 1 => {}
+            (as_csv, as_binary) if values.len() == 1 => {
+                panic!("{sql_type}: {:?} gives {as_csv:?} as csv and {as_binary:?} as binary", values[0])
+            }
+            _ => {
+                let (one, other) = values.split_at(values.len() / 2);
+                database.sql("TRUNCATE as_csv, as_binary");
+                self.compare(one);
+                self.compare(other);
+            }
+        }
+        database.sql("TRUNCATE as_csv, as_binary");
+    }
+}
+
+/// Rows of a number and a value, which is quoted: it is never NULL.
+fn csv(values: &[&str]) -> String {
+    let row = |(no, value): (usize, &&str)| format!("{no},\"{}\"\n", value.replace('"', "\"\""));
+    values.iter().enumerate().map(row).collect()
+}
+
+/// Changes a few characters, most often to others that such values have: near misses.
+fn near(rng: &mut Rng, value: String, characters: &str) -> String {
+    if rng.u8(0..4) > 0 {
+        return value;
+    }
+    let mut characters_of: Vec<char> = value.chars().collect();
+    let others: Vec<char> = characters.chars().collect();
+    for _ in 0..rng.usize(1..3) {
+        let at = rng.usize(0..=characters_of.len());
+        let other = *rng.choice(&others).unwrap();
+        match rng.u8(0..3) {
+            0 => characters_of.insert(at, other),
+            1 if at < characters_of.len() => characters_of[at] = other,
+            _ if at < characters_of.len() => drop(characters_of.remove(at)),
+            _ => {}
+        }
+    }
+    characters_of.into_iter().collect()
+}
