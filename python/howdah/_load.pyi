@@ -36,6 +36,7 @@ def load(
     jobs: int | Literal["auto"] = "auto",
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
+    encode: Literal["auto", "csv", "text", "binary"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -85,6 +86,7 @@ def load(
         jobs: Sessions that copy at once; `"auto"` finds out how many help.
         memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).
+        encode: The format in which records are sent, as far as the data and the types allow.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

@@ -35,6 +35,7 @@ def plan(
     jobs: int | Literal["auto"] = "auto",
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
+    encode: Literal["auto", "csv", "text", "binary"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -72,6 +73,7 @@ def plan(
         jobs: Sessions that copy at once.
         memory: What the load may hold in memory.
         chunk_size: Bytes of plain data per transaction.
+        encode: The format in which records are sent, as far as the data and the types allow.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

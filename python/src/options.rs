@@ -7,8 +7,8 @@
 use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::options::{
-    EvolveName, FormatName, FormatOptions, LoadOptions, NamesName, OutputOptions, RunOptions, ShapingOptions,
-    TargetOptions,
+    EncodeName, EvolveName, FormatName, FormatOptions, LoadOptions, NamesName, OutputOptions, RunOptions,
+    ShapingOptions, TargetOptions,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -114,6 +114,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         jobs,
         memory,
         chunk_size,
+        encode: keywords.take::<Word<EncodeName>>("encode")?.map(|word| word.0),
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,

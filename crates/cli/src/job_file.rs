@@ -54,6 +54,7 @@ struct JobFile {
     jobs: Option<Number>,
     memory: Option<Number>,
     chunk_size: Option<Number>,
+    encode: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -164,6 +165,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.jobs, file.jobs.map(Number::into_text));
     fill(&mut run.memory, file.memory.map(Number::into_text));
     fill(&mut run.chunk_size, file.chunk_size.map(Number::into_text));
+    fill(&mut run.encode, file.encode.map(|name| word("encode", &name)).transpose()?);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
     Ok(file

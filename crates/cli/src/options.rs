@@ -181,6 +181,19 @@ pub enum EvolveName {
     Widen,
 }
 
+/// The formats in which records can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EncodeName {
+    /// What costs least
+    Auto,
+    /// As the file has them
+    Csv,
+    /// COPY text
+    Text,
+    /// COPY binary where every value is certain
+    Binary,
+}
+
 /// The formats of COPY that consist of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
@@ -203,6 +216,9 @@ pub struct RunOptions {
     /// Bytes per transaction [default: 16MB; less for csv, with many jobs, and for small loads beside a local server]
     #[arg(long, value_name = "SIZE")]
     pub chunk_size: Option<String>,
+    /// The format in which records are sent, as far as the data and the types allow [default: auto]
+    #[arg(long, value_enum)]
+    pub encode: Option<EncodeName>,
     /// A name for the job, instead of a digest of files, table and options
     #[arg(long, value_name = "NAME")]
     pub job_id: Option<String>,

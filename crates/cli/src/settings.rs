@@ -1,9 +1,10 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
-use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
+use crate::options::{EncodeName, FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
-    ColumnChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result, SourceSpec,
+    ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result,
+    SourceSpec,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ impl Settings {
             ignore_extra: options.format.ignore_extra,
             format,
             shaping,
+            encode: encode(&options.run),
             chunk_bytes: options
                 .run
                 .chunk_size
@@ -103,6 +105,15 @@ fn ledger(target: &TargetOptions) -> LedgerChoice {
     match target.ledger.as_deref() {
         Some("none") => LedgerChoice::None,
         schema => LedgerChoice::Schema(schema.unwrap_or(LEDGER_DEFAULT).to_owned()),
+    }
+}
+
+fn encode(run: &RunOptions) -> EncodeChoice {
+    match run.encode {
+        None | Some(EncodeName::Auto) => EncodeChoice::Auto,
+        Some(EncodeName::Csv) => EncodeChoice::Csv,
+        Some(EncodeName::Text) => EncodeChoice::Text,
+        Some(EncodeName::Binary) => EncodeChoice::Binary,
     }
 }
 

@@ -41,15 +41,13 @@ const CHUNKS_MIN: u64 = 64;
 /// Sessions that `Jobs::Auto` may ever reach; the pool usually sets a lower limit.
 const SESSIONS_AUTO_MAX: u64 = 64;
 
-/// Whether chunks take a second buffer, for their records as they are rewritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scratch {
-    /// They go as they are.
-    None,
-    /// Where every session still has a chunk to send while another is filled: the load would be faster.
-    Useful,
-    /// There is no other way.
-    Needed,
+/// Further buffers that a chunk takes, for its records as they are rewritten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scratch {
+    /// There is no way without these.
+    pub needed: u32,
+    /// With these the load is faster, where every session still has a chunk to send while another is filled.
+    pub useful: u32,
 }
 
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
@@ -61,7 +59,7 @@ pub struct Layout {
     pub record_bytes_max: u64,
     /// Chunk buffers in the pool.
     pub buffers: u32,
-    /// How many of them a chunk takes: one, or two.
+    /// How many of them a chunk takes: one for its records, the others for these as they are rewritten.
     pub chunk_buffers: u32,
     /// The most sessions that can be kept busy from this pool.
     pub sessions_max: u32,
@@ -102,11 +100,11 @@ impl Layout {
             });
             (chunk_bytes, pool_bytes / buffer_bytes(chunk_bytes), chunk_buffers)
         };
-        let (chunk_bytes, buffers, chunk_buffers) = match (scratch, cut(2)) {
-            (Scratch::None, _) => cut(1),
-            (Scratch::Useful, (_, buffers, _)) if buffers / 2 <= sessions_wanted => cut(1),
-            (_, two) => two,
-        };
+        let (needed, useful) = (1 + u64::from(scratch.needed), 1 + u64::from(scratch.useful));
+        let feeds_all =
+            |(_, buffers, chunk_buffers): &(u64, u64, u64)| buffers / chunk_buffers > sessions_wanted;
+        let useful = (needed + 1..=useful).rev().map(cut).find(feeds_all);
+        let (chunk_bytes, buffers, chunk_buffers) = useful.unwrap_or_else(|| cut(needed));
         if buffers < 3 {
             return Err(Error::new(
                 ErrorKind::Usage,
@@ -122,7 +120,7 @@ impl Layout {
             chunk_bytes,
             record_bytes_max,
             buffers: u32::try_from(buffers).unwrap_or(u32::MAX),
-            chunk_buffers: if chunk_buffers == 1 { 1 } else { 2 },
+            chunk_buffers: u32::try_from(chunk_buffers).unwrap_or(u32::MAX),
             sessions_max: u32::try_from(sessions_max).unwrap_or(u32::MAX),
         })
     }
@@ -175,14 +173,14 @@ impl Budget {
         }
     }
 
-    /// What one chunk needs, waiting until the pool has it. Both buffers come at once, so that nobody waits
-    /// for a second one while holding a first.
-    pub async fn buffers(&self, with_scratch: bool) -> Buffers {
-        let count = if with_scratch { 2 } else { 1 };
+    /// What one chunk needs, waiting until the pool has it. All `count` buffers come at once, so that nobody waits
+    /// for a further one while holding a first.
+    pub async fn buffers(&self, count: u32) -> Buffers {
         // The semaphore is never closed, so the permits are there.
         let mut permits = Arc::clone(&self.buffers).acquire_many_owned(count).await.ok();
-        let second = permits.as_mut().filter(|_| with_scratch).and_then(|permits| permits.split(1));
-        Buffers { data: self.make(permits), scratch: second.map(|permit| self.make(Some(permit))) }
+        let split = |_| permits.as_mut().and_then(|permits| permits.split(1));
+        let scratch: Vec<_> = (1..count).filter_map(split).map(|permit| self.make(Some(permit))).collect();
+        Buffers { data: self.make(permits), scratch }
     }
 
     fn make(&self, permit: Option<OwnedSemaphorePermit>) -> Buffer {
@@ -234,7 +232,7 @@ pub struct Buffers {
     /// For the records as they are read.
     pub data: Buffer,
     /// For the records as they are rewritten, where they are.
-    pub scratch: Option<Buffer>,
+    pub scratch: Vec<Buffer>,
 }
 
 /// One chunk buffer. Dropping it, or the last view of it, gives it back.
@@ -312,14 +310,18 @@ impl Drop for Buffer {
 mod tests {
     use super::*;
 
+    const NEEDED: Scratch = Scratch { needed: 1, useful: 1 };
+    const USEFUL: Scratch = Scratch { needed: 0, useful: 1 };
+
     #[test]
     fn the_default_budget_has_sixteen_mebibyte_chunks_for_few_sessions_and_smaller_ones_for_many() {
-        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None, Scratch::None).unwrap();
+        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None, Scratch::default()).unwrap();
         assert_eq!(few.chunk_bytes, 16 * MIB);
-        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None, Scratch::None).unwrap();
+        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None, Scratch::default()).unwrap();
         assert!(many.chunk_bytes < 16 * MIB);
         assert!(many.buffers >= 32);
-        let shared = Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB), Scratch::None).unwrap();
+        let shared =
+            Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB), Scratch::default()).unwrap();
         assert_eq!(shared.chunk_bytes, 2 * MIB);
     }
 
@@ -328,20 +330,24 @@ mod tests {
         let layout = |memory_mib: u64, sessions, chunk_bytes, scratch| {
             Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), chunk_bytes, None, scratch).unwrap()
         };
-        let two = layout(256, 2, None, Scratch::Useful);
+        let two = layout(256, 2, None, USEFUL);
         assert_eq!((two.chunk_buffers, two.chunk_bytes), (2, 8 * MIB));
         assert!(two.chunks() >= 5);
-        let large_chunks = layout(128, 2, Some(16 * MIB), Scratch::Useful);
+        let large_chunks = layout(128, 2, Some(16 * MIB), USEFUL);
         assert_eq!((large_chunks.chunk_buffers, large_chunks.chunks()), (1, 3));
-        assert_eq!(layout(64, 32, None, Scratch::Useful), layout(64, 32, None, Scratch::None));
-        assert_eq!(layout(128, 2, Some(16 * MIB), Scratch::Needed).chunk_buffers, 2);
+        assert_eq!(layout(64, 32, None, USEFUL), layout(64, 32, None, Scratch::default()));
+        assert_eq!(layout(128, 2, Some(16 * MIB), NEEDED).chunk_buffers, 2);
+        let four = layout(256, 2, None, Scratch { needed: 0, useful: 3 });
+        assert_eq!((four.chunk_buffers, four.chunk_bytes), (4, 4 * MIB));
+        // Some of what is useful is better than nothing.
+        assert_eq!(layout(256, 2, Some(16 * MIB), Scratch { needed: 0, useful: 3 }).chunk_buffers, 2);
     }
 
     #[tokio::test]
     async fn a_buffer_that_was_rewritten_stays_in_the_pool() {
-        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::Needed).unwrap();
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, NEEDED).unwrap();
         let budget = Budget::new(&layout);
-        let mut buffers = budget.buffers(true).await;
+        let mut buffers = budget.buffers(2).await;
         buffers.data.rewrite(|out| out.extend_from_slice(b"1\n"));
         assert_eq!(buffers.data.filled(), b"1\n");
         drop(buffers);
@@ -352,9 +358,7 @@ mod tests {
     #[test]
     fn every_layout_stays_inside_the_budget() {
         for memory_mib in [64, 128, 256, 1024, 8192] {
-            for (sessions, scratch) in
-                [(1, Scratch::None), (2, Scratch::Useful), (8, Scratch::Needed), (16, Scratch::Useful)]
-            {
+            for (sessions, scratch) in [(1, Scratch::default()), (2, USEFUL), (8, NEEDED), (16, USEFUL)] {
                 let layout =
                     Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None, None, scratch).unwrap();
                 let pool = u64::from(layout.buffers) * buffer_bytes(layout.chunk_bytes);
@@ -368,9 +372,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_beyond_the_reserve_is_refused_and_a_long_one_gives_its_memory_back() {
-        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::None).unwrap();
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::default()).unwrap();
         let budget = Budget::new(&layout);
-        let mut buffer = budget.buffers(false).await.data;
+        let mut buffer = budget.buffers(1).await.data;
         let refused = loop {
             match budget.grow(&mut buffer, 1 << 30).await {
                 Ok(room) => buffer.advance(room),

@@ -6,6 +6,7 @@
 //! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
 
 mod emit;
+mod encoders;
 mod mender;
 mod range;
 mod stored;
@@ -136,8 +137,7 @@ impl Drop for FailsAll<'_> {
 impl Feeder {
     /// Buffers for one chunk, once the pool has them.
     fn take_buffers(&self) -> Result<Buffers> {
-        let with_scratch = self.run.layout.chunk_buffers > 1;
-        let take = async { Ok(self.run.budget.buffers(with_scratch).await) };
+        let take = async { Ok(self.run.budget.buffers(self.run.layout.chunk_buffers).await) };
         self.handle.block_on(self.run.context.stop.guard(take))
     }
 

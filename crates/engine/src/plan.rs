@@ -5,8 +5,10 @@
 //! the catalog and the ledger; changes nothing anywhere.
 
 mod columns;
+mod cost;
 mod earlier;
 mod evolve;
+mod faster;
 mod finding;
 mod head;
 mod identity;
@@ -14,7 +16,6 @@ mod new_table;
 mod scan;
 mod sources;
 mod tables;
-mod text;
 
 pub use columns::field_targets;
 
@@ -131,17 +132,18 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         return earlier::planned(&heads, plan, settled, earlier, sources).await;
     }
     let heads = heads.read_all(sources).await?;
-    let (tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
+    let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
     let placed = in_order(placed, &tables);
+    faster::choose(context, &session, &job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
     plan.tables = tables;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
-    let scratch = text::scratch(&plan.tables);
+    let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
-    text::settle(&mut plan.tables, &layout);
+    faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {
         open: new_table::open(&plan.job, &plan.tables, &placed),

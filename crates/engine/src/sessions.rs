@@ -135,8 +135,8 @@ impl<'a> Worker<'a> {
                 Err(error) => error,
             };
             self.slot.end();
-            // What is wrong with csv is said in csv's words and lines: the server is asked once more.
-            if is_refusal(&error) && chunk.text.take().is_some() {
+            // What is wrong with the file is said in words and lines of its format: the server is asked once more.
+            if is_refusal(&error) && chunk.faster.take().is_some() {
                 continue;
             }
             if error.kind() == ErrorKind::CommitUnknown && self.run.ledger.is_none() {
@@ -178,6 +178,8 @@ impl<'a> Worker<'a> {
         }
         match stored {
             Ok(outcome) => Ok(outcome),
+            // Sent once more as the file has it, it is refused at a line that can be found.
+            Err(failed) if chunk.faster.is_some() && is_refusal(&failed.error) => Err(failed.error),
             Err(failed) => Err(locate(run, chunk, failed).await),
         }
     }

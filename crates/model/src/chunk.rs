@@ -52,6 +52,15 @@ pub struct Chunk {
     pub bytes: Bytes,
 }
 
+/// Records in another form than the file's.
+#[derive(Debug, Clone)]
+pub enum Faster {
+    /// As the plan's `text_sql` takes them.
+    Text(Bytes),
+    /// As the plan's `binary` takes them, one piece behind the other.
+    Binary(Vec<Bytes>),
+}
+
 /// Whole records in a form the table's COPY statement takes.
 #[derive(Debug, Clone)]
 pub struct CopyChunk {
@@ -60,8 +69,8 @@ pub struct CopyChunk {
     /// The records as the plan's `copy_sql` takes them. Equal to the file's bytes where COPY can take these as they
     /// are.
     pub bytes: Bytes,
-    /// The same records as the plan's `text_sql` takes them. Then this is sent, and `bytes` only if it is refused.
-    pub text: Option<Bytes>,
+    /// The same records as the server reads them faster. Then these are sent, and `bytes` only if they are refused.
+    pub faster: Option<Faster>,
     /// The record behind these is refused for this reason, before the server sees it. These are shown to
     /// the server all the same, since it may refuse one of them, and are rolled back if it does not.
     pub refused: Option<Error>,

@@ -79,6 +79,21 @@ pub enum Evolve {
     Widen,
 }
 
+/// The format in which records are sent, as far as the data and the table's types allow it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EncodeChoice {
+    /// What costs least.
+    #[default]
+    Auto,
+    /// csv as csv.
+    Csv,
+    /// COPY text.
+    Text,
+    /// COPY binary.
+    Binary,
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -119,6 +134,9 @@ pub struct Job {
     pub map: BTreeMap<String, String>,
     /// Leave out file columns that the table does not have.
     pub ignore_extra: bool,
+    /// In which format records are sent. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub encode: EncodeChoice,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

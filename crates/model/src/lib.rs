@@ -17,13 +17,13 @@ pub mod summary;
 pub mod table;
 
 pub use binary::BinaryType;
-pub use chunk::{Chunk, CopyChunk, Omitted, Origin, Receipt};
+pub use chunk::{Chunk, CopyChunk, Faster, Omitted, Origin, Receipt};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
-pub use job::{Evolve, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec, Told};
-pub use plan::{Care, Codec, FilePlan, Plan, TablePlan};
+pub use job::{EncodeChoice, Evolve, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec, Told};
+pub use plan::{BinaryPlan, Care, Codec, FilePlan, Plan, TablePlan};
 pub use reading::{DateOrder, Mend, Reading};
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};

@@ -2,6 +2,7 @@
 //!
 //! A plan holds no secret and no row values.
 
+use crate::binary::BinaryType;
 use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
@@ -76,11 +77,32 @@ pub struct TablePlan {
     pub copy_sql: String,
     /// That of chunks whose records were csv and are sent as COPY text, which the server reads faster.
     pub text_sql: Option<String>,
+    /// How records are written whose values the client can write in COPY's binary format, where that costs least.
+    /// Plans in older ledgers lack it.
+    #[serde(default)]
+    pub binary: Option<BinaryPlan>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
     #[serde(default)]
     pub unsure: Vec<String>,
+}
+
+/// How records are sent in COPY's binary format. A chunk with a value that is not certain goes as it would without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BinaryPlan {
+    /// The COPY statement.
+    pub copy_sql: String,
+    /// The columns in the order of the fields, unquoted.
+    pub columns: Vec<String>,
+    /// How the values of each are written.
+    pub types: Vec<BinaryType>,
+    /// `pg_attribute.atttypid` of each: the bytes mean something else to another type.
+    pub type_oids: Vec<u32>,
+    /// The session's TimeZone.
+    pub time_zone: String,
+    /// Chunk buffers that the rows of one chunk take.
+    pub buffers: u32,
 }
 
 /// One file of the job.

@@ -1,18 +1,20 @@
 //! One chunk into its table, once: begin -> claim -> copy -> commit, on one page.
 //!
-//! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY go out
-//! together; the data and its end; COMMIT. No data is sent before the claim is known to be ours. Whatever
-//! fails, the session is left outside a transaction, or closed; retrying is the caller's business.
+//! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY (and for
+//! binary rows a look at the table's columns) go out together; the data and its end; COMMIT. No data is sent before
+//! the claim is known to be ours. Whatever fails, the session is left outside a transaction, or closed; retrying is
+//! the caller's business.
 
 use crate::copy::server_error::{copy_error, safe_message};
-use crate::copy::stream;
+use crate::copy::{stream, unchanged};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
 use bytes::Bytes;
-use futures_util::future::join3;
-use howdah_model::{CopyChunk, Error, ErrorKind, Receipt, TablePlan};
+use futures_util::future::join4;
+use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Faster, Receipt, TablePlan};
+use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio_postgres::CopyInSink;
@@ -127,15 +129,15 @@ async fn run(
     progress: &CopyProgress,
 ) -> Result<Outcome, ChunkError> {
     let started = Instant::now();
-    let (claimed, sink) = begin_claim_and_start(session, target, chunk).await?;
-    if !claimed {
+    let Opening { claimed, unchanged, sink } = begin_claim_and_start(session, target, chunk).await?;
+    if !claimed || !unchanged {
         drop(sink);
         roll_back(session).await;
-        return Ok(Outcome::AlreadyStored);
+        return if claimed { Err(changed().into()) } else { Ok(Outcome::AlreadyStored) };
     }
     progress.enter(Phase::Copy);
-    let (_, bytes) = sent(target, chunk);
-    let rows = match stream::send(sink, bytes.clone(), &progress.bytes).await {
+    let plain_bytes = chunk.origin.end_byte - chunk.origin.start_byte;
+    let rows = match stream::send(sink, sent(target, chunk).buffers, plain_bytes, &progress.bytes).await {
         Ok(rows) => rows,
         Err(error) => return Err(after_failed_copy(session, target, &error).await),
     };
@@ -163,16 +165,25 @@ async fn run(
     Ok(Outcome::Stored { receipt, copy_time: copied - started, commit_time: copied.elapsed() })
 }
 
-/// One flight: all three statements are handed to the connection before any answer is awaited, because
-/// `join3` polls its futures in order and each sends at its first poll. (COPY is prepared once a
+/// A transaction that waits for data.
+struct Opening {
+    /// Nobody else has stored the chunk.
+    claimed: bool,
+    /// The table is what the chunk was written for.
+    unchanged: bool,
+    sink: CopyInSink<Bytes>,
+}
+
+/// One flight: all statements are handed to the connection before any answer is awaited, because
+/// `join4` polls its futures in order and each sends at its first poll. (COPY is prepared once a
 /// session, which costs its first chunk one more round trip.)
 async fn begin_claim_and_start(
     session: &mut Session,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
-) -> Result<(bool, CopyInSink<Bytes>), ChunkError> {
+) -> Result<Opening, ChunkError> {
     let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
-    let (copy_sql, _) = sent(target, chunk);
+    let Sent { copy_sql, binary, .. } = sent(target, chunk);
     let copy = session.prepare_copy(copy_sql).await?;
     session.set_busy(true);
     let client = session.client();
@@ -182,25 +193,45 @@ async fn begin_claim_and_start(
             None => Ok(1),
         }
     };
+    let comparing = async {
+        match binary {
+            Some(binary) => unchanged::lock_and_compare(client, &target.table.table.relation, binary).await,
+            None => Ok(true),
+        }
+    };
     let begin = begin_sql(target.synchronous);
-    let (begun, claimed, sink) = join3(client.batch_execute(&begin), claiming, client.copy_in(&copy)).await;
-    match (begun, claimed, sink) {
-        (Ok(()), Ok(claimed), Ok(sink)) => Ok((claimed == 1, sink)),
-        (begun, claimed, sink) => {
+    match join4(client.batch_execute(&begin), claiming, comparing, client.copy_in(&copy)).await {
+        (Ok(()), Ok(claimed), Ok(unchanged), Ok(sink)) => {
+            Ok(Opening { claimed: claimed == 1, unchanged, sink })
+        }
+        (begun, claimed, compared, sink) => {
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
             // that of the next request. Such a session cannot be used any more.
             session.abandon();
-            let first = begun.err().or(claimed.err()).or(sink.err());
+            let first = begun.err().or(claimed.err()).or(compared.err()).or(sink.err());
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }
     }
 }
 
-/// The COPY statement and what it takes.
-fn sent<'a>(target: &ChunkTarget<'a>, chunk: &'a CopyChunk) -> (&'a str, &'a Bytes) {
-    match (&target.table.text_sql, &chunk.text) {
-        (Some(text_sql), Some(text)) => (text_sql, text),
-        _ => (&target.table.copy_sql, &chunk.bytes),
+/// A COPY statement and what it takes.
+struct Sent<'a> {
+    copy_sql: &'a str,
+    buffers: &'a [Bytes],
+    /// What the rows were written for, if they are binary.
+    binary: Option<&'a BinaryPlan>,
+}
+
+fn sent<'a>(target: &ChunkTarget<'a>, chunk: &'a CopyChunk) -> Sent<'a> {
+    let TablePlan { copy_sql, text_sql, binary, .. } = target.table;
+    match (&chunk.faster, text_sql, binary) {
+        (Some(Faster::Binary(buffers)), _, Some(binary)) => {
+            Sent { copy_sql: &binary.copy_sql, buffers, binary: Some(binary) }
+        }
+        (Some(Faster::Text(text)), Some(text_sql), _) => {
+            Sent { copy_sql: text_sql, buffers: slice::from_ref(text), binary: None }
+        }
+        _ => Sent { copy_sql, buffers: slice::from_ref(&chunk.bytes), binary: None },
     }
 }
 
@@ -260,6 +291,11 @@ fn wrong_count(rows: u64, records: u64) -> Error {
     Error::new(ErrorKind::Internal, message).with_hint(
         "a BEFORE INSERT trigger that returns NULL drops rows; load without it, or into another table",
     )
+}
+
+/// The caller sends the chunk in a form that means the same to any type.
+fn changed() -> Error {
+    Error::new(ErrorKind::Internal, "the table's columns are not those that the rows were written for")
 }
 
 fn unexplained() -> Error {

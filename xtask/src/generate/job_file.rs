@@ -61,6 +61,7 @@ const NAMES: &[(&str, &str)] = &[
     ("jobs", "4"),
     ("memory", "\"256MB\""),
     ("chunk-size", "\"16MB\""),
+    ("encode", "\"text\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

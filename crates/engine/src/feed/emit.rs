@@ -1,16 +1,16 @@
 //! The last step left of the queue: a buffer with whole records becomes a chunk, is made ready for COPY, and
 //! waits in the queue for a session.
 
+use super::encoders::Encoders;
 use super::{Failure, Feeder};
-use crate::budget::{Buffer, Buffers};
+use crate::budget::Buffers;
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
 use crate::values;
-use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
-use howdah_transcode::encode::{Rewriter, Unquoter};
+use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::Inspector;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -21,8 +21,8 @@ pub(super) struct Emitter {
     pub(super) file_no: u32,
     pub(super) rules: Rules,
     rewriter: Option<Rewriter>,
-    /// Writes csv as COPY text for the server's sake.
-    unquoter: Option<Unquoter>,
+    /// Writes records in another form for the server's sake.
+    faster: Encoders,
     /// Looks for what contradicts the dialect that was found.
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
@@ -37,14 +37,14 @@ impl Emitter {
             Encode::PassThrough => None,
             Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
-        let unquoter = table.text_sql.as_ref().and_then(|_| Unquoter::new(&table.format));
+        let faster = Encoders::new(table, plan.files[file_no as usize].eol);
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
         let inspector = watched
             .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
             .transpose()?
             .map(|inspector| inspector.for_server(plan.server_version));
         let cells = watched.map(Cells::new).transpose()?;
-        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, unquoter, inspector, cells })
+        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, faster, inspector, cells })
     }
 
     /// Checks, encodes and queues the records in `range` of the data buffer. Whichever buffer is not sent
@@ -80,7 +80,7 @@ impl Emitter {
         &self,
         feeder: &Feeder,
         origin: Origin,
-        Buffers { data, scratch }: Buffers,
+        Buffers { data, mut scratch }: Buffers,
         range: Range<usize>,
         refusal: Option<Refusal>,
     ) -> Result<(), Failure> {
@@ -93,7 +93,7 @@ impl Emitter {
         let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
         self.widen(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
-        let (bytes, text, refusal) = match (&self.rewriter, scratch) {
+        let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
             (Some(rewriter), Some(mut scratch)) => {
                 let records = &data.filled()[range];
                 let refused = run.tally.time(Stage::Encode, || {
@@ -101,10 +101,11 @@ impl Emitter {
                 });
                 (scratch.freeze(), None, refused.or(refusal))
             }
-            (_, scratch) => {
+            (_, last) => {
                 let records = &data.filled()[range.clone()];
-                let text = scratch.and_then(|scratch| self.unquote(run, records, scratch));
-                (data.freeze().slice(range), text, refusal)
+                scratch.extend(last);
+                let faster = run.tally.time(Stage::Encode, || self.faster.encode(records, scratch));
+                (data.freeze().slice(range), faster, refusal)
             }
         };
         let (origin, refused) = match refusal {
@@ -115,15 +116,7 @@ impl Emitter {
                 (Origin { records: bad.record, end_byte, ..origin }, Some(bad.error))
             }
         };
-        feeder.queue.blocking_send(CopyChunk { origin, bytes, text, refused }).map_err(|_| fail(unwanted()))
-    }
-
-    /// The records as COPY text; `None` where they can only go as csv.
-    fn unquote(&self, run: &Run, records: &[u8], mut scratch: Buffer) -> Option<Bytes> {
-        let unquoter = self.unquoter.as_ref()?;
-        let length = run.tally.time(Stage::Encode, || unquoter.unquote(records, scratch.spare()))?;
-        scratch.advance(length);
-        Some(scratch.freeze())
+        feeder.queue.blocking_send(CopyChunk { origin, bytes, faster, refused }).map_err(|_| fail(unwanted()))
     }
 
     /// A line ending that COPY of the whole file would refuse, and COPY of the chunk would not.

@@ -362,6 +362,7 @@ mod tests {
             map: BTreeMap::new(),
             ignore_extra: false,
             shaping: howdah_model::Shaping::default(),
+            encode: howdah_model::EncodeChoice::Auto,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

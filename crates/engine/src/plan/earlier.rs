@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, new_table, text};
+use super::{History, Planned, faster, new_table};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -94,9 +94,9 @@ pub(super) async fn planned(
         planned.changes.retain(|change| !is_made(change, &table));
         planned.table = table;
     }
-    let scratch = text::scratch(&plan.tables);
+    let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
-    text::settle(&mut plan.tables, &layout);
+    faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {

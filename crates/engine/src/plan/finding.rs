@@ -113,6 +113,7 @@ impl Heads<'_> {
             names: (finding.header_rows > 0).then(|| finding.names.clone()),
             written,
             found: Some(found),
+            records: Vec::new(),
         })
     }
 
@@ -142,6 +143,7 @@ impl Heads<'_> {
             names: (finding.header_rows > 0).then(|| finding.names.clone()),
             written,
             found: Some(found),
+            records: Vec::new(),
         })
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Head {
     pub(super) written: Written,
     /// What was found beyond what options say; `None` when they say everything.
     pub(super) found: Option<Found>,
+    /// The first records, where options say everything.
+    pub(super) records: Vec<u8>,
 }
 
 /// How a file is written.
@@ -65,6 +67,14 @@ impl Head {
     /// Where the next table of the file begins, in plain bytes.
     pub(super) fn second_table_byte(&self) -> Option<u64> {
         self.found.as_ref()?.finding.plain.second_table_byte
+    }
+
+    /// The first records, whole ones but perhaps for the last, with their format and line endings.
+    pub(super) fn sample(&self) -> (Format, Option<Eol>, &[u8]) {
+        match &self.found {
+            Some(found) => (Format::text(), Some(Eol::Lf), &found.columns.sample),
+            None => (self.written.format.clone(), self.eol, &self.records),
+        }
     }
 
     /// The first records as they would be stored.
@@ -154,6 +164,10 @@ impl Heads<'_> {
                     dialect: None,
                 },
                 found: None,
+                records: plain
+                    .get(usize::try_from(data_start_byte).unwrap_or(0)..)
+                    .unwrap_or_default()
+                    .to_vec(),
             });
         }
     }

@@ -196,6 +196,7 @@ mod tests {
             columns: None,
             map: BTreeMap::new(),
             ignore_extra: false,
+            encode: howdah_model::EncodeChoice::Auto,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

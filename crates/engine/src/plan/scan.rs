@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// COPY text looked at at a time.
 const PIECE_BYTES: usize = 256 << 10;
+/// COPY text kept: some hundred records of most files.
+const SAMPLE_BYTES: usize = 64 << 10;
 /// Records shown.
 const PREVIEW_RECORDS: usize = 5;
 /// Longer records are passed over while planning; the load says what is wrong with them.
@@ -31,7 +33,9 @@ pub(super) struct Columns {
     pub(super) states: Vec<ColumnState>,
     /// They are all the values there are.
     pub(super) complete: bool,
-    /// The first records.
+    /// The first records as COPY text, each value as it is spelled.
+    pub(super) sample: Vec<u8>,
+    /// The first few of them.
     pub(super) preview: Vec<Vec<Option<String>>>,
 }
 
@@ -58,7 +62,7 @@ impl Columns {
     }
 
     fn none(finding: &Finding) -> Columns {
-        Columns { states: vec![ColumnState::default(); finding.width], complete: false, preview: Vec::new() }
+        Columns { states: vec![ColumnState::default(); finding.width], complete: false, ..Columns::default() }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.
@@ -115,6 +119,7 @@ impl Columns {
             let end = held.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
             if self.preview.is_empty() {
                 self.preview = values::preview(&held[..end], PREVIEW_RECORDS);
+                self.sample = whole_lines(&held[..end.min(SAMPLE_BYTES)], false).to_vec();
             }
             values::of_copy_text(&held[..end], |no, value| {
                 if let Some(state) = self.states.get_mut(no) {

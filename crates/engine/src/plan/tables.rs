@@ -233,6 +233,7 @@ fn table_plan(
         encode,
         copy_sql,
         text_sql,
+        binary: None,
         notes,
         unsure,
     };

@@ -6,6 +6,7 @@
 // All of this is test code; the fixtures' functions only do not look like it to clippy.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::print_stdout)]
 
+mod binary;
 mod codecs;
 mod compress;
 mod files;

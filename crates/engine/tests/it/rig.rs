@@ -109,6 +109,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         columns: None,
         map: BTreeMap::new(),
         ignore_extra: false,
+        encode: howdah_engine::model::EncodeChoice::Auto,
         chunk_bytes: None,
         memory_bytes: 256 * MIB,
         jobs: Jobs::Fixed(2),

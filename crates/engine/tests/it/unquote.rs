@@ -2,7 +2,7 @@
 
 use crate::compress::gzip;
 use crate::rig::{MIB, Place, job};
-use howdah_engine::model::{ErrorKind, Format, Jobs};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Jobs};
 use howdah_testkit::MAJORS;
 
 /// Notes how each row came.
@@ -25,7 +25,7 @@ fn the_server_reads_text_and_stores_what_the_csv_says() {
         for file in [place.file("a.csv", text), place.file("a.csv.gz", gzip(text.as_bytes()))] {
             for chunk_bytes in [7, MIB] {
                 let mut job = job(&[&file], "t", backslash_n());
-                job.chunk_bytes = Some(chunk_bytes);
+                (job.chunk_bytes, job.encode) = (Some(chunk_bytes), EncodeChoice::Text);
                 let loaded = place.loader.load(job);
                 assert_eq!(loaded.rows(), 6);
                 assert_eq!(place.select("SELECT a, b FROM t ORDER BY a"), expected);
@@ -49,7 +49,7 @@ fn chunks_that_text_has_no_words_for_go_as_csv() {
     // With this NULL the quotes of the last record say that it is none.
     let file = place.file("a.csv", "1,\"b\"\n2222,\n3,\"\"\n");
     let mut job = job(&[&file], "t", Format::csv());
-    (job.chunk_bytes, job.jobs) = (Some(6), Jobs::Fixed(1));
+    (job.chunk_bytes, job.jobs, job.encode) = (Some(6), Jobs::Fixed(1), EncodeChoice::Text);
     assert_eq!(place.loader.load(job).rows(), 3);
     assert_eq!(place.select("SELECT a, b FROM t ORDER BY a"), ["1|b", "3|", "2222|-"]);
     assert_eq!(place.select("SELECT by FROM came"), ["FORMAT text", "FORMAT text", "FORMAT csv"]);

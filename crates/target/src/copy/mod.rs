@@ -4,5 +4,6 @@
 pub(crate) mod server_error;
 mod statement;
 pub(crate) mod stream;
+pub(crate) mod unchanged;
 
-pub use statement::statement;
+pub use statement::{binary_statement, statement};

@@ -38,6 +38,14 @@ pub fn statement(
     with_options(relation, columns, &options)
 }
 
+/// `COPY "s"."t" ("a", "b") FROM STDIN WITH (FORMAT binary)`.
+///
+/// # Errors
+/// Columns, for no columns at all.
+pub fn binary_statement(relation: &Relation, columns: &[String]) -> Result<String> {
+    with_options(relation, columns, &["FORMAT binary".to_owned()])
+}
+
 fn with_options(relation: &Relation, columns: &[String], options: &[String]) -> Result<String> {
     if columns.is_empty() {
         return Err(Error::new(ErrorKind::Columns, format!("no column of {relation} is to be loaded")));

@@ -3,6 +3,7 @@
 //! In the order it happens: surroundings and words -> service, pgpass, hosts -> conninfo -> tls -> connect.
 
 pub mod catalog;
+pub mod column_types;
 mod connect;
 mod conninfo;
 pub mod encoding;
@@ -13,6 +14,7 @@ mod service;
 mod settings;
 mod surroundings;
 mod tls;
+
 mod verifier;
 mod words;
 

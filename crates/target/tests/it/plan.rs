@@ -29,6 +29,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         encode: Encode::PassThrough,
         copy_sql,
         text_sql: None,
+        binary: None,
         notes: Vec::new(),
         unsure: Vec::new(),
     }
@@ -45,6 +46,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         columns: None,
         map: BTreeMap::new(),
         ignore_extra: false,
+        encode: howdah_model::EncodeChoice::Auto,
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -95,5 +97,5 @@ pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>)
         omitted: Omitted::default(),
         digest: None,
     };
-    CopyChunk { origin, bytes, text: None, refused: None }
+    CopyChunk { origin, bytes, faster: None, refused: None }
 }

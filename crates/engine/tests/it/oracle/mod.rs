@@ -157,6 +157,7 @@ impl Bench {
         let mut job = crate::rig::job(&[location], &target.name(), file.format.clone());
         job.chunk_bytes = Some(variant.chunk_bytes);
         job.jobs = Jobs::Fixed(variant.jobs);
+        job.encode = variant.encode;
         job.ignore_extra = variant.without_last;
         job.columns = (!variant.by_name).then(|| file.columns.clone());
         if variant.ledger {

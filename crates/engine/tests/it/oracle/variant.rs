@@ -2,7 +2,7 @@
 
 use crate::compress;
 use fastrand::Rng;
-use howdah_engine::model::Header;
+use howdah_engine::model::{EncodeChoice, Header};
 use howdah_testkit::NastyFile;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::OpenOptions;
@@ -25,12 +25,17 @@ pub(super) enum Source {
 /// Encodings in which fields cannot be left out.
 const EMBEDDING_ASCII: [&str; 7] = ["SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "GB18030", "UHC", "JOHAB"];
 
+/// Columns of text are cheapest as text: the other forms are asked for.
+const ENCODES: [EncodeChoice; 4] =
+    [EncodeChoice::Auto, EncodeChoice::Csv, EncodeChoice::Binary, EncodeChoice::Binary];
+
 /// One way to load a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variant {
     pub(super) source: Source,
     pub(super) chunk_bytes: u64,
     pub(super) jobs: u32,
+    pub(super) encode: EncodeChoice,
     pub(super) ledger: bool,
     /// Columns come from the header instead of from the job.
     pub(super) by_name: bool,
@@ -56,6 +61,7 @@ impl Variant {
                 source: sources[rng.usize(..sources.len())],
                 chunk_bytes: chunk_bytes[rng.usize(..chunk_bytes.len())],
                 jobs: jobs[rng.usize(..jobs.len())],
+                encode: ENCODES[rng.usize(..ENCODES.len())],
                 ledger: rng.u32(..100) < 25,
                 by_name: without_last || by_name && rng.bool(),
                 without_last,

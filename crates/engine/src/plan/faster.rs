@@ -1,0 +1,152 @@
+//! In which form records are sent: COPY binary, COPY text or as the file has them. What the client can write with
+//! certainty, where memory has room for it, and what costs both sides together least.
+//!
+//! The costs are those of `cost.rs`, counted on a sample of the file; `--encode` takes the choice away.
+
+use super::cost::{self, Sent};
+use super::head::Head;
+use super::tables::UNTOUCHED;
+use crate::Context;
+use crate::budget::{Layout, Scratch};
+use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
+use howdah_model::{BinaryType, EncodeChoice, Job, RelationKind, Result};
+use howdah_target::copy;
+use howdah_target::session::Session;
+use howdah_target::session::column_types::{self, ColumnTypes};
+use howdah_transcode::encode::{BinaryEncoder, Estimate};
+
+/// The note of csv that is sent as text; an earlier run's plan has it already.
+const AS_TEXT: &str = "csv records are sent as COPY text, which the server reads faster";
+/// The beginning of the note of rows that are sent as binary.
+const AS_BINARY: &str = "records are sent in COPY's binary format";
+/// Buffers that the rows of a chunk may take. Rows of many small numbers are longer than that, and cost the server
+/// more to receive than it saves by not reading them.
+const ROW_BUFFERS_MAX: u64 = 4;
+
+/// Settles for each table in which form its records are sent, from samples of its files.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    tables: &mut [TablePlan],
+    placed: &[(u32, Head)],
+) -> Result<()> {
+    for (no, table) in tables.iter_mut().enumerate() {
+        if job.encode == EncodeChoice::Csv {
+            table.text_sql = None;
+        }
+        let wanted = matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary);
+        let copied = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+        if !wanted || !copied || table.encode != Encode::PassThrough {
+            continue;
+        }
+        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+        let reading = column_types::read(session, &table.table, &columns);
+        let read = context.connection.attend(session, reading).await?;
+        let heads = placed.iter().filter(|(table_no, _)| usize::try_from(*table_no) == Ok(no));
+        match binary(job, table, columns, read, heads.map(|(_, head)| head)) {
+            Ok(binary) => table.binary = Some(binary),
+            Err(Some(reason)) => table.notes.push(reason),
+            Err(None) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The plan for binary rows; otherwise why there are none, where that is worth a word.
+fn binary<'h>(
+    job: &Job,
+    table: &TablePlan,
+    columns: Vec<String>,
+    read: ColumnTypes,
+    heads: impl Iterator<Item = &'h Head>,
+) -> Result<BinaryPlan, Option<String>> {
+    let asked = job.encode == EncodeChoice::Binary;
+    let unless_asked = |reason: String| asked.then(|| format!("not sent in binary: {reason}"));
+    let mut known = Vec::new();
+    for (column, found) in columns.iter().zip(read.columns) {
+        let Some(found) = found else {
+            return Err(unless_asked(format!("the values of {column} can be read by the server alone")));
+        };
+        known.push(found);
+    }
+    let (type_oids, types): (Vec<u32>, Vec<BinaryType>) = known.into_iter().unzip();
+    if !read.may_lock {
+        return Err(unless_asked(
+            "INSERT on the whole table is needed to keep its columns as they are".to_owned(),
+        ));
+    }
+    let mut all = Estimate { uncertain: vec![false; types.len()], ..Estimate::default() };
+    for head in heads {
+        let (format, eol, records) = head.sample();
+        let encoder = BinaryEncoder::new(&format, eol, &types, &read.time_zone);
+        // What is sampled as text is sent as the table's format says.
+        let sends = BinaryEncoder::new(&table.format, eol, &types, &read.time_zone);
+        let Some(encoder) = encoder.filter(|_| sends.is_some()) else {
+            return Err(unless_asked("the format says what the server alone can carry out".to_owned()));
+        };
+        add(&mut all, &encoder.estimate(records));
+    }
+    // Values in another spelling are rewritten before they get here.
+    let uncertain = all
+        .uncertain
+        .iter()
+        .zip(&columns)
+        .zip(&table.readings)
+        .find(|((it, _), reading)| **it && reading.is_none());
+    if let Some(((_, column), _)) = uncertain {
+        return Err(unless_asked(format!("values of {column} can be read by the server alone")));
+    }
+    let sent =
+        Sent { records: all.records, text_bytes: all.bytes, binary_bytes: all.sent_bytes, types: &types };
+    let (as_text, as_binary) = (cost::of_text(&sent), cost::of_binary(&sent));
+    if !asked && as_binary >= as_text {
+        return Err(None);
+    }
+    let buffers = if all.bytes == 0 { 2 } else { (all.sent_bytes + all.sent_bytes / 10).div_ceil(all.bytes) };
+    Ok(BinaryPlan {
+        copy_sql: copy::binary_statement(&table.table.relation, &columns)
+            .map_err(|error| unless_asked(error.message().to_owned()))?,
+        columns,
+        types,
+        type_oids,
+        time_zone: read.time_zone,
+        buffers: u32::try_from(buffers.clamp(1, ROW_BUFFERS_MAX)).unwrap_or(1),
+    })
+}
+
+fn add(all: &mut Estimate, more: &Estimate) {
+    all.records += more.records;
+    all.bytes += more.bytes;
+    all.sent_bytes += more.sent_bytes;
+    all.uncertain.iter_mut().zip(&more.uncertain).for_each(|(all, more)| *all |= more);
+}
+
+/// The further buffers that chunks of these tables need, or would use.
+pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
+    let needed = u32::from(tables.iter().any(|table| table.encode == Encode::CopyText));
+    let useful = |table: &TablePlan| {
+        let rows = table.binary.as_ref().map_or(0, |binary| binary.buffers);
+        rows.max(u32::from(table.text_sql.is_some()))
+    };
+    Scratch { needed, useful: tables.iter().map(useful).max().unwrap_or(0).max(needed) }
+}
+
+/// What there is no memory for is not done; the plan says what is.
+pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
+    for table in tables {
+        let further = layout.chunk_buffers.saturating_sub(1);
+        table.binary = table.binary.take().filter(|binary| binary.buffers <= further);
+        table.text_sql = table.text_sql.take().filter(|_| further > 0);
+        if table.binary.is_none() && table.text_sql.is_none() {
+            continue;
+        }
+        let notes = [UNTOUCHED, AS_TEXT, AS_BINARY];
+        table.notes.retain(|note| !notes.iter().any(|known| note.starts_with(known)));
+        table.notes.push(match (&table.binary, &table.text_sql) {
+            (None, _) => AS_TEXT.to_owned(),
+            (Some(_), None) => format!("{AS_BINARY} where every value is certain, else as they are"),
+            (Some(_), Some(_)) => format!("{AS_BINARY} where every value is certain, else as COPY text"),
+        });
+    }
+}

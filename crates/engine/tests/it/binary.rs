@@ -1,0 +1,158 @@
+//! Records that are sent in COPY's binary format: when they are, what arrives, and what is said when they are not.
+
+use crate::compress::gzip;
+use crate::rig::{MIB, Place, job};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Jobs};
+use howdah_testkit::MAJORS;
+
+/// Notes how each row came.
+const WATCH: &str =
+    "CREATE TABLE t (a int, b numeric(9,2), c date, d timestamp, e boolean); CREATE TABLE came (by text);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO came VALUES (substring(current_query() from 'FORMAT \\w+')); RETURN new; END $$;
+    CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();";
+
+const ROW: &str = "7,-12.345,2024-02-29,2024-02-29 23:59:59.5,t\n";
+const STORED: &str = "7|-12.35|2024-02-29|2024-02-29 23:59:59.5|t";
+
+#[test]
+fn typed_columns_arrive_in_binary_whatever_the_file_is_stored_in() {
+    for major in MAJORS {
+        let place = Place::new(major);
+        place.database.sql(WATCH);
+        let text = format!("{}8,,\"2024-01-01\",2024-01-01 00:00:00,f\n", ROW.repeat(500));
+        for file in [place.file("a.csv", &text), place.file("a.csv.gz", gzip(text.as_bytes()))] {
+            for chunk_bytes in [100, MIB] {
+                let mut job = job(&[&file], "t", Format::csv());
+                job.chunk_bytes = Some(chunk_bytes);
+                let loaded = place.loader.load(job);
+                assert_eq!(loaded.rows(), 501);
+                let rows = place.select("SELECT DISTINCT a, b, c, d, e FROM t ORDER BY a");
+                assert_eq!(rows, [STORED, "8|-|2024-01-01|2024-01-01 00:00:00|f"]);
+                assert_eq!(place.select("SELECT DISTINCT by FROM came"), ["FORMAT binary"]);
+                let table = &loaded.plan.unwrap().tables[0];
+                assert!(table.notes.iter().any(|note| note.contains("binary")), "{:?}", table.notes);
+                place.database.sql("TRUNCATE t, came");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chunk_with_a_value_that_only_the_server_can_read_goes_as_text() {
+    let place = Place::new(15);
+    place.database.sql(WATCH);
+    // Beyond what a plan looks at.
+    let good = ROW.repeat(3000);
+    let file = place.file("a.csv", format!("{good}7,-12.345,29 Feb 2024,2024-02-29 23:59:59.5,t\n{ROW}"));
+    let mut job = job(&[&file], "t", Format::csv());
+    (job.chunk_bytes, job.jobs) = (Some(good.len() as u64), Jobs::Fixed(1));
+    assert_eq!(place.loader.load(job).rows(), 3002);
+    assert_eq!(place.select("SELECT DISTINCT a, b, c, d, e FROM t"), [STORED]);
+    let came = place.select("SELECT by, count(*) FROM came GROUP BY by ORDER BY by");
+    assert_eq!(came, ["FORMAT binary|3000", "FORMAT text|2"]);
+}
+
+#[test]
+fn a_refused_record_is_told_in_the_words_and_lines_of_the_file() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, b numeric(4,2), c date CHECK (c < '2030-01-01'))");
+    let good = "1,2.5,2024-02-29\n".repeat(50);
+    for (bad, column, message) in [
+        ("two,2.5,2024-02-29\n", Some("a"), "invalid input syntax for type integer"),
+        ("2,200.5,2024-02-29\n", Some("b"), "numeric field overflow"),
+        ("2,2.5,2030-02-28\n", None, "violates check constraint"),
+        ("2,2.5\n", None, "missing data for column \"c\""),
+    ] {
+        let file = place.file("a.csv", format!("{good}{bad}{good}"));
+        for chunk_bytes in [64, MIB] {
+            let mut job = job(&[&file], "t", Format::csv());
+            job.chunk_bytes = Some(chunk_bytes);
+            let error = place.loader.load(job).refusal(ErrorKind::Server);
+            assert_eq!(
+                (error.place().record, error.place().byte),
+                (Some(51), Some(good.len() as u64)),
+                "{error}"
+            );
+            assert_eq!(error.place().column.as_deref(), column, "{error}");
+            assert!(error.message().contains(message), "{error}");
+        }
+        place.database.sql("TRUNCATE t");
+    }
+}
+
+#[test]
+fn a_column_whose_type_changes_under_the_load_gets_its_values_all_the_same() {
+    let place = Place::new(15);
+    for (to, stored) in [("double precision", "5"), ("numeric", "5"), ("text", "5")] {
+        place.database.sql("DROP TABLE IF EXISTS t; CREATE TABLE t (a bigint, b date)");
+        let file = place.file("a.csv", "5,2024-01-01\n".repeat(100));
+        let mut job = job(&[&file], "t", Format::csv());
+        job.encode = EncodeChoice::Binary;
+        let loaded = place.loader.load_after(job, |plan| {
+            assert!(plan.tables[0].binary.is_some());
+            place.database.sql(&format!("ALTER TABLE t ALTER COLUMN a TYPE {to}"));
+        });
+        assert_eq!(loaded.rows(), 100);
+        assert_eq!(place.select("SELECT DISTINCT a FROM t"), [stored], "{to}");
+    }
+}
+
+#[test]
+fn the_choice_can_be_taken_away_and_follows_the_types_otherwise() {
+    let place = Place::new(15);
+    place.database.sql(WATCH);
+    place.database.sql("CREATE TABLE words (a text, b text); CREATE TABLE odd (a int, b point)");
+    let typed = place.file("typed.csv", ROW);
+    for (encode, by) in [
+        (EncodeChoice::Csv, "FORMAT csv"),
+        (EncodeChoice::Text, "FORMAT text"),
+        (EncodeChoice::Binary, "FORMAT binary"),
+        (EncodeChoice::Auto, "FORMAT binary"),
+    ] {
+        let mut job = job(&[&typed], "t", Format::csv());
+        job.encode = encode;
+        assert_eq!(place.loader.load(job).rows(), 1);
+        assert_eq!(place.select("SELECT by FROM came"), [by], "{encode:?}");
+        place.database.sql("TRUNCATE came");
+    }
+    let words = place.file("words.csv", "a,\"b\"\n");
+    let odd = place.file("odd.csv", "1,\"(1,2)\"\n");
+    let is_binary = |file: &str, table: &str, encode| {
+        let mut job = job(&[file], table, Format::csv());
+        job.encode = encode;
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), 1);
+        loaded.plan.unwrap().tables.swap_remove(0)
+    };
+    assert!(is_binary(&words, "words", EncodeChoice::Auto).binary.is_none());
+    assert!(is_binary(&words, "words", EncodeChoice::Binary).binary.is_some());
+    let plan = is_binary(&odd, "odd", EncodeChoice::Binary);
+    assert!(plan.binary.is_none());
+    assert!(plan.notes.iter().any(|note| note.contains("the values of b can be read")), "{:?}", plan.notes);
+}
+
+#[test]
+fn types_made_of_others_are_known_by_what_they_are_made_of() {
+    let place = Place::new(15);
+    place.database.sql(
+        "CREATE DOMAIN positive AS int CHECK (VALUE > 0); CREATE DOMAIN small AS positive CHECK (VALUE < 100);
+         CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE TABLE t (a small, b mood, c timestamptz)",
+    );
+    let binary = |file: &str| {
+        let mut job = job(&[file], "t", Format::csv());
+        job.encode = EncodeChoice::Binary;
+        place.loader.load(job)
+    };
+    let good = binary(&place.file("good.csv", "7,so so,2024-01-01 00:00:00+02\n"));
+    assert_eq!(good.rows(), 1);
+    assert!(good.plan.unwrap().tables[0].binary.is_some());
+    assert_eq!(place.select("SELECT a, b, c AT TIME ZONE 'UTC' FROM t"), ["7|so so|2023-12-31 22:00:00"]);
+    for (bad, message) in [
+        ("700,fine,\n", "value for domain small violates check constraint"),
+        ("7,bad,\n", "invalid input value for enum mood"),
+    ] {
+        let error = binary(&place.file("bad.csv", bad)).refusal(ErrorKind::Server);
+        assert!(error.message().contains(message), "{error}");
+    }
+}
