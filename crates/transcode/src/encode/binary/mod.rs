@@ -13,6 +13,7 @@ mod date;
 mod fields;
 mod float;
 mod integer;
+mod interval;
 mod numeric;
 mod out;
 mod time;
@@ -170,6 +171,14 @@ impl BinaryEncoder {
             BinaryType::Char => out.fixed(words::char(value)?),
             BinaryType::Name if value.len() < NAME_BYTES => out.sized(|out| out.extend(value)),
             BinaryType::Bytea => out.sized(|out| bytea::write(value, out)),
+            BinaryType::Interval => {
+                let interval = interval::parse(value)?;
+                out.sized(|out| {
+                    out.put(interval.microseconds.to_be_bytes())?;
+                    out.put(interval.days.to_be_bytes())?;
+                    out.put(interval.months.to_be_bytes())
+                })
+            }
             _ => None,
         }
     }
