@@ -14,6 +14,7 @@ mod fields;
 mod float;
 mod integer;
 mod interval;
+mod network;
 mod numeric;
 mod out;
 mod time;
@@ -179,6 +180,10 @@ impl BinaryEncoder {
                     out.put(interval.months.to_be_bytes())
                 })
             }
+            BinaryType::Inet => out.sized(|out| network::write(value, false, out)),
+            BinaryType::Cidr => out.sized(|out| network::write(value, true, out)),
+            BinaryType::Macaddr => out.fixed(network::hardware_6(value)?),
+            BinaryType::Macaddr8 => out.fixed(network::hardware_8(value)?),
             _ => None,
         }
     }
