@@ -8,6 +8,7 @@
 //! Format: PostgreSQL documentation, COPY, "Binary Format": a signature, and for each row the count of its fields
 //! and each field behind its length in bytes, all in network order.
 
+mod bit;
 mod bytea;
 mod date;
 mod fields;
@@ -184,6 +185,7 @@ impl BinaryEncoder {
             BinaryType::Cidr => out.sized(|out| network::write(value, true, out)),
             BinaryType::Macaddr => out.fixed(network::hardware_6(value)?),
             BinaryType::Macaddr8 => out.fixed(network::hardware_8(value)?),
+            BinaryType::Bit => out.sized(|out| bit::write(value, out)),
             _ => None,
         }
     }

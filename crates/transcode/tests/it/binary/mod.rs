@@ -5,6 +5,7 @@
 //! the same, bit for bit, or both loads be refused, in every version and under settings that are nobody's defaults.
 //! `HOWDAH_BINARY_VALUES` says how many values of each type.
 
+mod bits;
 mod intervals;
 mod networks;
 mod numbers;
