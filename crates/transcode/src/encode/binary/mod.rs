@@ -8,6 +8,7 @@
 //! Format: PostgreSQL documentation, COPY, "Binary Format": a signature, and for each row the count of its fields
 //! and each field behind its length in bytes, all in network order.
 
+mod array;
 mod bit;
 mod bytea;
 mod date;
@@ -18,6 +19,7 @@ mod interval;
 mod network;
 mod numeric;
 mod out;
+mod range;
 mod time;
 mod timestamp;
 mod words;
@@ -186,6 +188,14 @@ impl BinaryEncoder {
             BinaryType::Macaddr => out.fixed(network::hardware_6(value)?),
             BinaryType::Macaddr8 => out.fixed(network::hardware_8(value)?),
             BinaryType::Bit => out.sized(|out| bit::write(value, out)),
+            // PostGIS has colons between the elements of arrays.
+            BinaryType::Array { element, .. } if **element == BinaryType::Geometry => None,
+            BinaryType::Array { element_oid, element } => out.sized(|out| {
+                array::write(value, *element_oid, out, |value, out| self.value(element, value, out))
+            }),
+            BinaryType::Range { bound } => {
+                out.sized(|out| range::write(value, out, |value, out| self.value(bound, value, out)))
+            }
             _ => None,
         }
     }

@@ -64,6 +64,13 @@ impl<'a> Out<'a> {
         Some(())
     }
 
+    /// Writes over what was put at `at`.
+    pub(super) fn put_at<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> Option<()> {
+        let written = self.bytes.get_mut(..self.length)?;
+        *written.get_mut(at..)?.first_chunk_mut()? = bytes;
+        Some(())
+    }
+
     /// NULL.
     #[inline]
     pub(super) fn null(&mut self) -> Option<()> {

@@ -6,6 +6,7 @@
 //! `HOWDAH_BINARY_VALUES` says how many values of each type.
 
 mod bits;
+mod containers;
 mod intervals;
 mod networks;
 mod numbers;
