@@ -14,6 +14,7 @@ mod bytea;
 mod date;
 mod fields;
 mod float;
+mod geometry;
 mod integer;
 mod interval;
 mod network;
@@ -22,6 +23,7 @@ mod out;
 mod range;
 mod time;
 mod timestamp;
+mod vector;
 mod words;
 
 use crate::split::Rules;
@@ -174,6 +176,7 @@ impl BinaryEncoder {
             BinaryType::Oid => out.fixed(integer::oid(value)?.to_be_bytes()),
             BinaryType::Char => out.fixed(words::char(value)?),
             BinaryType::Name if value.len() < NAME_BYTES => out.sized(|out| out.extend(value)),
+            BinaryType::Name => None,
             BinaryType::Bytea => out.sized(|out| bytea::write(value, out)),
             BinaryType::Interval => {
                 let interval = interval::parse(value)?;
@@ -196,7 +199,8 @@ impl BinaryEncoder {
             BinaryType::Range { bound } => {
                 out.sized(|out| range::write(value, out, |value, out| self.value(bound, value, out)))
             }
-            _ => None,
+            BinaryType::Vector => out.sized(|out| vector::write(value, out)),
+            BinaryType::Geometry => out.sized(|out| geometry::write(value, out)),
         }
     }
 }

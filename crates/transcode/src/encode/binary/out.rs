@@ -71,6 +71,11 @@ impl<'a> Out<'a> {
         Some(())
     }
 
+    /// What was put from `start` on.
+    pub(super) fn since(&self, start: usize) -> Option<&[u8]> {
+        self.bytes.get(start..self.length)
+    }
+
     /// NULL.
     #[inline]
     pub(super) fn null(&mut self) -> Option<()> {

@@ -122,3 +122,43 @@ fn formats_that_say_more_than_values_are_the_servers() {
     assert!(new(Format { encoding: Some("LATIN1".to_owned()), ..Format::csv() }).is_none());
     assert!(new(Format { encoding: Some("SJIS".to_owned()), ..Format::csv() }).is_none());
 }
+
+/// Every type, and those that hold others.
+fn types() -> Vec<BinaryType> {
+    let built_in = (0..5000).filter_map(BinaryType::built_in);
+    let mut types: Vec<BinaryType> = built_in.chain([BinaryType::Vector, BinaryType::Geometry]).collect();
+    let range = |bound: &BinaryType| BinaryType::Range { bound: Box::new(bound.clone()) };
+    let array =
+        |element: &BinaryType| BinaryType::Array { element_oid: 1, element: Box::new(element.clone()) };
+    types.extend([range(&BinaryType::Int4), array(&BinaryType::Text), array(&range(&BinaryType::Date))]);
+    types
+}
+
+#[test]
+fn no_bytes_and_no_room_make_a_type_panic() {
+    const BYTES: &[u8] = b"0123456789999901-+:./,[](){}\"\\ aefxTZ\x0b\xc3\xa9";
+    const BEGINNINGS: [&[u8]; 9] = [
+        b"",
+        b"{",
+        b"{{",
+        b"[",
+        b"1 year -",
+        b"010000",
+        b"0103000000010000000",
+        b"9999-12-31 23:",
+        b"9223372036854775808",
+    ];
+    let mut rng = fastrand::Rng::with_seed(1);
+    for column in types() {
+        let encoder = encoder(&Format::csv(), std::slice::from_ref(&column));
+        for _ in 0..4000 {
+            let mut value = rng.choice(BEGINNINGS).unwrap().to_vec();
+            value.extend((0..rng.usize(0..40)).map(|_| BYTES[rng.usize(0..BYTES.len())]));
+            let room = rng.usize(0..90);
+            let mut buffer = vec![0; room];
+            let mut out = Out::new(&mut buffer);
+            let written = encoder.value(&column, &value, &mut out);
+            assert!(written.is_none() || out.length() >= 4, "{column:?}");
+        }
+    }
+}

@@ -7,6 +7,7 @@
 
 mod bits;
 mod containers;
+mod extensions;
 mod intervals;
 mod networks;
 mod numbers;
@@ -31,9 +32,23 @@ const SETTINGS: [(&str, &str, &str); 2] =
 /// # Panics
 /// When the server and the client read a value differently, or hardly any value was certain.
 fn same_as_csv(sql_type: &str, binary_type: &BinaryType, value: impl Fn(&mut Rng) -> String) {
+    same_as_csv_where(|_| true, sql_type, binary_type, value);
+}
+
+/// The same on the servers whose databases can be prepared for the type.
+fn same_as_csv_where(
+    prepare: impl Fn(&Database) -> bool,
+    sql_type: &str,
+    binary_type: &BinaryType,
+    value: impl Fn(&mut Rng) -> String,
+) {
     for major in MAJORS {
         for (time_zone, date_style, interval_style) in SETTINGS {
-            let table = Tables::new(major, sql_type, binary_type, time_zone);
+            let database = Server::shared(major).database();
+            if !prepare(&database) {
+                break;
+            }
+            let table = Tables::new(database, sql_type, binary_type, time_zone);
             let name = table.database.name();
             table.database.sql(&format!(
                 "ALTER DATABASE {name} SET datestyle = '{date_style}'; ALTER DATABASE {name} SET timezone = '{time_zone}'; \
@@ -64,8 +79,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(major: u32, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
-        let database = Server::shared(major).database();
+    fn new(database: Database, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
         database.sql(&format!(
             "CREATE TABLE as_csv (n int, v {sql_type}); CREATE TABLE as_binary (n int, v {sql_type})"
         ));
