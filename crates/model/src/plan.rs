@@ -101,6 +101,10 @@ pub struct BinaryPlan {
     pub type_oids: Vec<u32>,
     /// The session's TimeZone.
     pub time_zone: String,
+    /// What a record costs client and server as text, in nanoseconds of CPU, as far as that is known.
+    pub text_ns: u64,
+    /// The same in binary.
+    pub binary_ns: u64,
     /// Chunk buffers that the rows of one chunk take.
     pub buffers: u32,
 }

@@ -3,7 +3,7 @@
 //!
 //! The costs are those of `cost.rs`, counted on a sample of the file; `--encode` takes the choice away.
 
-use super::cost::{self, Sent};
+use super::cost;
 use super::head::Head;
 use super::tables::UNTOUCHED;
 use crate::Context;
@@ -76,7 +76,7 @@ fn binary<'h>(
             "INSERT on the whole table is needed to keep its columns as they are".to_owned(),
         ));
     }
-    let mut all = Estimate { uncertain: vec![false; types.len()], ..Estimate::default() };
+    let mut all = Estimate::of_fields(types.len());
     for head in heads {
         let (format, eol, records) = head.sample();
         let encoder = BinaryEncoder::new(&format, eol, &types, &read.time_zone);
@@ -85,23 +85,20 @@ fn binary<'h>(
         let Some(encoder) = encoder.filter(|_| sends.is_some()) else {
             return Err(unless_asked("the format says what the server alone can carry out".to_owned()));
         };
-        add(&mut all, &encoder.estimate(records));
+        all.add(&encoder.estimate(records));
     }
+    let seen = all.columns.iter().zip(&columns).zip(&table.readings);
     // Values in another spelling are rewritten before they get here.
-    let uncertain = all
-        .uncertain
-        .iter()
-        .zip(&columns)
-        .zip(&table.readings)
-        .find(|((it, _), reading)| **it && reading.is_none());
-    if let Some(((_, column), _)) = uncertain {
+    let mut uncertain = seen.filter(|((seen, _), reading)| seen.uncertain && reading.is_none());
+    if let Some(((_, column), _)) = uncertain.next() {
         return Err(unless_asked(format!("values of {column} can be read by the server alone")));
     }
-    let sent =
-        Sent { records: all.records, text_bytes: all.bytes, binary_bytes: all.sent_bytes, types: &types };
-    let (as_text, as_binary) = (cost::of_text(&sent), cost::of_binary(&sent));
-    if !asked && as_binary >= as_text {
-        return Err(None);
+    let costs = cost::of_record(&types, &all);
+    let (text_ns, binary_ns) = (costs.text_ns.round() as u64, costs.binary_ns.round() as u64);
+    if !asked && binary_ns >= text_ns {
+        return Err(Some(format!(
+            "not sent in binary: a record of these types costs about {binary_ns} ns of CPU so, and {text_ns} as text"
+        )));
     }
     let buffers = if all.bytes == 0 { 2 } else { (all.sent_bytes + all.sent_bytes / 10).div_ceil(all.bytes) };
     Ok(BinaryPlan {
@@ -111,15 +108,10 @@ fn binary<'h>(
         types,
         type_oids,
         time_zone: read.time_zone,
+        text_ns,
+        binary_ns,
         buffers: u32::try_from(buffers.clamp(1, ROW_BUFFERS_MAX)).unwrap_or(1),
     })
-}
-
-fn add(all: &mut Estimate, more: &Estimate) {
-    all.records += more.records;
-    all.bytes += more.bytes;
-    all.sent_bytes += more.sent_bytes;
-    all.uncertain.iter_mut().zip(&more.uncertain).for_each(|(all, more)| *all |= more);
 }
 
 /// The further buffers that chunks of these tables need, or would use.
@@ -143,10 +135,13 @@ pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
         }
         let notes = [UNTOUCHED, AS_TEXT, AS_BINARY];
         table.notes.retain(|note| !notes.iter().any(|known| note.starts_with(known)));
-        table.notes.push(match (&table.binary, &table.text_sql) {
-            (None, _) => AS_TEXT.to_owned(),
-            (Some(_), None) => format!("{AS_BINARY} where every value is certain, else as they are"),
-            (Some(_), Some(_)) => format!("{AS_BINARY} where every value is certain, else as COPY text"),
+        let otherwise = if table.text_sql.is_some() { "as COPY text" } else { "as they are" };
+        table.notes.push(match &table.binary {
+            None => AS_TEXT.to_owned(),
+            Some(BinaryPlan { text_ns, binary_ns, .. }) => format!(
+                "{AS_BINARY} where every value is certain (about {binary_ns} ns of CPU a record, {text_ns} as text), \
+                 else {otherwise}"
+            ),
         });
     }
 }

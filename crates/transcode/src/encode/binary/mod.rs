@@ -12,6 +12,7 @@ mod array;
 mod bit;
 mod bytea;
 mod date;
+mod estimate;
 mod fields;
 mod float;
 mod geometry;
@@ -27,6 +28,7 @@ mod vector;
 mod words;
 
 use crate::split::Rules;
+pub use estimate::{ColumnEstimate, Estimate};
 use fields::Fields;
 use howdah_model::{BinaryType, ColumnChoice, Eol, Format, FormatKind};
 use out::Out;
@@ -202,56 +204,6 @@ impl BinaryEncoder {
             BinaryType::Vector => out.sized(|out| vector::write(value, out)),
             BinaryType::Geometry => out.sized(|out| geometry::write(value, out)),
         }
-    }
-}
-
-/// What a sample of records says of all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Estimate {
-    /// Whole records looked at.
-    pub records: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The bytes of their rows.
-    pub sent_bytes: u64,
-    /// For each field: some of its values are not certain.
-    pub uncertain: Vec<bool>,
-}
-
-impl BinaryEncoder {
-    /// How records like these are written; those behind one whose fields cannot be told apart are not looked at.
-    pub fn estimate(&self, records: &[u8]) -> Estimate {
-        let mut estimate = Estimate { uncertain: vec![false; self.columns.len()], ..Estimate::default() };
-        let mut fields = Fields::new(&self.format, self.eol, records, 0);
-        // No value is written in more than eight bytes for each of its own, and some.
-        let (mut value, mut room) = (Vec::new(), vec![0; 64 + 8 * records.len()]);
-        while !fields.is_at_end() && !fields.may_be_marker() {
-            let mut sent_bytes = size_of::<i16>();
-            for (no, column) in self.columns.iter().enumerate() {
-                let Some(field) = fields.next(&mut value) else { return estimate };
-                if field.ends_record != (no + 1 == self.columns.len()) {
-                    return estimate;
-                }
-                let mut out = Out::new(&mut room);
-                sent_bytes += match field.value.map(|value| (value, self.value(column, value, &mut out))) {
-                    None => size_of::<i32>(),
-                    Some((_, Some(()))) => out.length(),
-                    Some((value, None)) => {
-                        estimate
-                            .uncertain
-                            .iter_mut()
-                            .skip(no)
-                            .take(1)
-                            .for_each(|uncertain| *uncertain = true);
-                        size_of::<i32>() + value.len()
-                    }
-                };
-            }
-            estimate.records += 1;
-            estimate.bytes = fields.position() as u64;
-            estimate.sent_bytes += sent_bytes as u64;
-        }
-        estimate
     }
 }
 

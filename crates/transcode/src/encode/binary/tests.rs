@@ -162,3 +162,15 @@ fn no_bytes_and_no_room_make_a_type_panic() {
         }
     }
 }
+
+#[test]
+fn a_sample_tells_how_long_rows_are_and_what_is_not_certain() {
+    let encoder = encoder(&Format::csv(), &[BinaryType::Int4, BinaryType::Text, BinaryType::Date]);
+    let records = "7,\"a,b\",2024-01-01\n8,,now\n9,c";
+    let estimate = encoder.estimate(records.as_bytes());
+    let whole = records.len() as u64 - 3;
+    assert_eq!((estimate.records, estimate.bytes), (2, whole));
+    assert_eq!(estimate.sent_bytes, (2 + 8 + 7 + 8) + (2 + 8 + 4 + 7));
+    let columns: Vec<_> = estimate.columns.iter().map(|of| (of.values, of.bytes, of.uncertain)).collect();
+    assert_eq!(columns, [(2, 2, false), (1, 3, false), (2, 13, true)]);
+}
