@@ -9,7 +9,7 @@ use super::tables::UNTOUCHED;
 use crate::Context;
 use crate::budget::{Layout, Scratch};
 use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
-use howdah_model::{BinaryType, EncodeChoice, Job, RelationKind, Result};
+use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Job, RelationKind, Result};
 use howdah_target::copy;
 use howdah_target::session::Session;
 use howdah_target::session::column_types::{self, ColumnTypes};
@@ -37,12 +37,18 @@ pub(super) async fn choose(
         }
         let wanted = matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary);
         let copied = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !wanted || !copied || table.encode != Encode::PassThrough {
+        // Samples have all the fields of the file.
+        let whole = table.encode == Encode::PassThrough && table.fields.iter().all(Option::is_some);
+        if !wanted || !copied || !whole {
             continue;
         }
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
         let reading = column_types::read(session, &table.table, &columns);
-        let read = context.connection.attend(session, reading).await?;
+        let read = match context.connection.attend(session, reading).await {
+            // A type of a new table that the server does not understand is told when the table is made.
+            Err(error) if error.kind() == ErrorKind::Server => continue,
+            read => read?,
+        };
         let heads = placed.iter().filter(|(table_no, _)| usize::try_from(*table_no) == Ok(no));
         match binary(job, table, columns, read, heads.map(|(_, head)| head)) {
             Ok(binary) => table.binary = Some(binary),

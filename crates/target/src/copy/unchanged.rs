@@ -2,8 +2,8 @@
 //!
 //! Eight bytes that are a number to one type are another number to the next, and nobody would notice. So the table
 //! is locked against ALTER TABLE, as COPY would a moment later, and the types are compared before a row is sent.
-//! A session may also read times, and NULLs in arrays, in another way. All of this goes out in the flight of BEGIN and
-//! claim: no round trip more.
+//! A session may also read times, NULLs in arrays and characters in another way. All of this goes out in the flight of
+//! BEGIN and claim: no round trip more.
 
 use crate::sql::quote_relation;
 use howdah_model::{BinaryPlan, Relation};
@@ -16,7 +16,9 @@ const CHECK_SQL: &str = "\
         AS sent(name, type) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($3)::pg_catalog.oid \
         AND a.attname = sent.name AND a.atttypid = sent.type AND NOT a.attisdropped \
-    WHERE pg_catalog.current_setting('TimeZone') = $4 AND pg_catalog.current_setting('array_nulls') = 'on'";
+    WHERE pg_catalog.current_setting('TimeZone') = $4 \
+      AND pg_catalog.current_setting('array_nulls') = 'on' \
+      AND pg_catalog.current_setting('client_encoding') = 'UTF8'";
 
 /// Locks the table and says whether its columns, and the settings of the session that tell how values are read, are
 /// those that the rows were written for.
