@@ -101,9 +101,9 @@ fn binary<'h>(
     }
     let costs = cost::of_record(&types, &all);
     let (text_ns, binary_ns) = (costs.text_ns.round() as u64, costs.binary_ns.round() as u64);
-    if !asked && binary_ns >= text_ns {
+    if !asked && !cost::is_worth_it(&costs) {
         return Err(Some(format!(
-            "not sent in binary: a record of these types costs about {binary_ns} ns of CPU so, and {text_ns} as text"
+            "not sent in binary: a record of these types costs about {binary_ns} ns of CPU so, {text_ns} as text"
         )));
     }
     let buffers = if all.bytes == 0 { 2 } else { (all.sent_bytes + all.sent_bytes / 10).div_ceil(all.bytes) };
