@@ -82,6 +82,9 @@ fn binary<'h>(
             "INSERT on the whole table is needed to keep its columns as they are".to_owned(),
         ));
     }
+    if !read.usual_settings {
+        return Err(unless_asked("the session's settings give values another meaning".to_owned()));
+    }
     let mut all = Estimate::of_fields(types.len());
     for head in heads {
         let (format, eol, records) = head.sample();

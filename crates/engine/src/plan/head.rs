@@ -26,6 +26,8 @@ const HEAD_BYTES: usize = 64 << 10;
 const HEAD_BYTES_MAX: usize = 64 << 20;
 /// Files looked at side by side: enough to hide the distance to an object store.
 const HEADS_AT_ONCE: usize = 16;
+/// Of so many files the first records are kept: a job may have a hundred thousand.
+const SAMPLES_MAX: usize = 64;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a look at a file tells.
@@ -77,6 +79,13 @@ impl Head {
         }
     }
 
+    fn forget_sample(&mut self) {
+        self.records = Vec::new();
+        if let Some(found) = &mut self.found {
+            found.columns.sample = Vec::new();
+        }
+    }
+
     /// The first records as they would be stored.
     pub(super) fn preview(&self) -> Vec<Vec<Option<String>>> {
         self.found.as_ref().map(|found| found.columns.preview.clone()).unwrap_or_default()
@@ -104,13 +113,17 @@ pub(super) struct Heads<'a> {
 impl Heads<'_> {
     /// Looks at every file.
     pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
-        stream::iter(sources)
-            .map(|source| async move {
+        stream::iter(sources.into_iter().enumerate())
+            .map(|(no, source)| async move {
                 let location = source.object.location().to_owned();
                 // A pipe gives its bytes once: what broke there stays broken.
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
                 let looked = patiently(self.context, patience, || self.look(&source)).await;
-                looked.map_err(|error| error.in_file(location))
+                let mut heads = looked.map_err(|error| error.in_file(location))?;
+                if no >= SAMPLES_MAX {
+                    heads.iter_mut().for_each(Head::forget_sample);
+                }
+                Ok(heads)
             })
             .buffered(HEADS_AT_ONCE)
             .try_concat()
@@ -164,10 +177,7 @@ impl Heads<'_> {
                     dialect: None,
                 },
                 found: None,
-                records: plain
-                    .get(usize::try_from(data_start_byte).unwrap_or(0)..)
-                    .unwrap_or_default()
-                    .to_vec(),
+                records: first_records(&plain, data_start_byte),
             });
         }
     }
@@ -205,6 +215,13 @@ impl Heads<'_> {
     fn names(&self, text: &str) -> Result<Vec<String>> {
         header::fields(&Format { encoding: None, ..self.format.clone() }, text.as_bytes())
     }
+}
+
+/// A part of the plain head that is worth keeping.
+fn first_records(plain: &[u8], data_start_byte: u64) -> Vec<u8> {
+    let records = usize::try_from(data_start_byte).ok().and_then(|start| plain.get(start..));
+    let records = records.unwrap_or_default();
+    records[..records.len().min(HEAD_BYTES)].to_vec()
 }
 
 /// The first plain bytes, and whether they are all there are.

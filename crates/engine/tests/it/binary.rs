@@ -137,20 +137,23 @@ fn types_made_of_others_are_known_by_what_they_are_made_of() {
     let place = Place::new(15);
     place.database.sql(
         "CREATE DOMAIN positive AS int CHECK (VALUE > 0); CREATE DOMAIN small AS positive CHECK (VALUE < 100);
-         CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE TABLE t (a small, b mood, c timestamptz)",
+         CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE TABLE t (a small, b mood, c timestamptz, d small[], e int4range)",
     );
     let binary = |file: &str| {
         let mut job = job(&[file], "t", Format::csv());
         job.encode = EncodeChoice::Binary;
         place.loader.load(job)
     };
-    let good = binary(&place.file("good.csv", "7,so so,2024-01-01 00:00:00+02\n"));
+    let good = binary(&place.file("good.csv", "7,so so,2024-01-01 00:00:00+02,\"{1,NULL,3}\",\"[1,5]\"\n"));
     assert_eq!(good.rows(), 1);
     assert!(good.plan.unwrap().tables[0].binary.is_some());
-    assert_eq!(place.select("SELECT a, b, c AT TIME ZONE 'UTC' FROM t"), ["7|so so|2023-12-31 22:00:00"]);
+    assert_eq!(
+        place.select("SELECT a, b, c AT TIME ZONE 'UTC', d, e FROM t"),
+        ["7|so so|2023-12-31 22:00:00|{1,NULL,3}|[1,6)"]
+    );
     for (bad, message) in [
-        ("700,fine,\n", "value for domain small violates check constraint"),
-        ("7,bad,\n", "invalid input value for enum mood"),
+        ("700,fine,,,\n", "value for domain small violates check constraint"),
+        ("7,bad,,,\n", "invalid input value for enum mood"),
     ] {
         let error = binary(&place.file("bad.csv", bad)).refusal(ErrorKind::Server);
         assert!(error.message().contains(message), "{error}");

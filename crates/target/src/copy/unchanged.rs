@@ -5,6 +5,7 @@
 //! A session may also read times, NULLs in arrays and characters in another way. All of this goes out in the flight of
 //! BEGIN and claim: no round trip more.
 
+use crate::session::column_types::USUAL_SETTINGS_SQL;
 use crate::sql::quote_relation;
 use howdah_model::{BinaryPlan, Relation};
 use tokio_postgres::types::Type;
@@ -16,9 +17,7 @@ const CHECK_SQL: &str = "\
         AS sent(name, type) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($3)::pg_catalog.oid \
         AND a.attname = sent.name AND a.atttypid = sent.type AND NOT a.attisdropped \
-    WHERE pg_catalog.current_setting('TimeZone') = $4 \
-      AND pg_catalog.current_setting('array_nulls') = 'on' \
-      AND pg_catalog.current_setting('client_encoding') = 'UTF8'";
+    WHERE pg_catalog.current_setting('TimeZone') = $4 AND ";
 
 /// Locks the table and says whether its columns, and the settings of the session that tell how values are read, are
 /// those that the rows were written for.
@@ -39,7 +38,8 @@ pub(crate) async fn lock_and_compare(
         (&binary.time_zone, Type::TEXT),
     ];
     let lock = client.batch_execute(&lock_sql);
-    let compare = client.query_typed(CHECK_SQL, &parameters);
+    let check_sql = format!("{CHECK_SQL}{USUAL_SETTINGS_SQL}");
+    let compare = client.query_typed(&check_sql, &parameters);
     let (locked, compared) = futures_util::future::join(lock, compare).await;
     locked?;
     let same: i64 = compared?.first().map_or(0, |row| row.get(0));

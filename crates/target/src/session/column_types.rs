@@ -13,7 +13,13 @@ const DEPTH_MAX: usize = 8;
 /// Their receive functions take other bytes than those of arrays do: int2vector, oidvector.
 const VECTORS: [u32; 2] = [22, 30];
 
-/// A column's type may not exist yet under its OID (a table that is going to be made): then its name is resolved.
+/// NULLs in arrays, `Z` behind a time, and characters mean what they usually do.
+pub(crate) const USUAL_SETTINGS_SQL: &str = "\
+    pg_catalog.current_setting('array_nulls') = 'on' \
+    AND pg_catalog.current_setting('timezone_abbreviations') = 'Default' \
+    AND pg_catalog.current_setting('client_encoding') = 'UTF8'";
+
+/// Behind it stands [`USUAL_SETTINGS_SQL`]. A column's type may not exist yet under its OID (a table that is going to be made): then its name is resolved.
 /// Each row is a type that a column has, or that such a type is made of; the columns themselves come first.
 const TYPES_SQL: &str = "\
     WITH RECURSIVE asked AS ( \
@@ -28,20 +34,21 @@ const TYPES_SQL: &str = "\
         JOIN pg_catalog.pg_type t ON t.oid = made.oid \
         LEFT JOIN pg_catalog.pg_range r ON r.rngtypid = t.oid \
         WHERE t.typtype IN ('d', 'r') OR (t.typcategory = 'A' AND t.typlen = -1 AND t.typelem <> 0)) \
-    SELECT asked.no, asked.oid, NULL, NULL::pg_catalog.oid, NULL, NULL, \
-           pg_catalog.current_setting('TimeZone'), \
-           coalesce(pg_catalog.has_table_privilege(pg_catalog.to_regclass($3)::pg_catalog.oid, 'INSERT'), true) \
-    FROM asked \
-    UNION ALL \
-    SELECT NULL, t.oid, CASE WHEN t.typtype = 'b' AND t.typcategory = 'A' THEN 'a' ELSE t.typtype::pg_catalog.text END, \
+    SELECT NULL::pg_catalog.int8 AS no, t.oid, \
+           CASE WHEN t.typtype = 'b' AND t.typcategory = 'A' THEN 'a' ELSE t.typtype::pg_catalog.text END, \
            CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'r' THEN r.rngsubtype ELSE t.typelem END, \
-           t.typname::pg_catalog.text, e.extname::pg_catalog.text, NULL, NULL \
+           t.typname::pg_catalog.text, e.extname::pg_catalog.text, NULL::pg_catalog.text, NULL::pg_catalog.bool, \
+           NULL::pg_catalog.bool \
     FROM made \
     JOIN pg_catalog.pg_type t ON t.oid = made.oid \
     LEFT JOIN pg_catalog.pg_range r ON r.rngtypid = t.oid \
     LEFT JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.objid = t.oid \
         AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'e' \
-    LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid";
+    LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
+    UNION ALL \
+    SELECT asked.no, asked.oid, NULL, NULL, NULL, NULL, pg_catalog.current_setting('TimeZone'), \
+           coalesce(pg_catalog.has_table_privilege(pg_catalog.to_regclass($3)::pg_catalog.oid, 'INSERT'), true), \
+           ";
 
 /// Columns as the client may write their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +57,8 @@ pub struct ColumnTypes {
     pub columns: Vec<Option<(u32, BinaryType)>>,
     /// The session's TimeZone.
     pub time_zone: String,
+    /// The settings that tell how values are read are the usual ones.
+    pub usual_settings: bool,
     /// The role may lock the table against a change of its columns: it has INSERT on all of it.
     pub may_lock: bool,
 }
@@ -67,7 +76,7 @@ pub async fn read(session: &Session, table: &Table, columns: &[String]) -> Resul
     let rows = session
         .client()
         .query_typed(
-            TYPES_SQL,
+            &format!("{TYPES_SQL}{USUAL_SETTINGS_SQL} FROM asked"),
             &[(&oids, Type::OID_ARRAY), (&names, Type::TEXT_ARRAY), (&relation, Type::TEXT)],
         )
         .await
@@ -85,6 +94,7 @@ pub async fn read(session: &Session, table: &Table, columns: &[String]) -> Resul
     Ok(ColumnTypes {
         columns: asked.iter().map(column).collect(),
         time_zone: first.and_then(|row| row.get::<_, Option<String>>(6)).unwrap_or_default(),
+        usual_settings: first.and_then(|row| row.get::<_, Option<bool>>(8)).unwrap_or_default(),
         may_lock: first.and_then(|row| row.get::<_, Option<bool>>(7)).unwrap_or_default(),
     })
 }
