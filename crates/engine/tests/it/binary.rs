@@ -159,3 +159,19 @@ fn types_made_of_others_are_known_by_what_they_are_made_of() {
         assert!(error.message().contains(message), "{error}");
     }
 }
+
+#[test]
+fn a_session_with_unusual_settings_is_sent_no_binary() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int[], b timestamptz)");
+    let name = place.database.name();
+    place.database.sql(&format!("ALTER DATABASE {name} SET array_nulls = off"));
+    let file = place.file("a.csv", "\"{1,2}\",2024-01-01 00:00:00Z\n");
+    let mut job = job(&[&file], "t", Format::csv());
+    job.encode = EncodeChoice::Binary;
+    let loaded = place.loader.load(job);
+    assert_eq!(loaded.rows(), 1);
+    let table = &loaded.plan.unwrap().tables[0];
+    assert!(table.binary.is_none());
+    assert!(table.notes.iter().any(|note| note.contains("settings")), "{:?}", table.notes);
+}

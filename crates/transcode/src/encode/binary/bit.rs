@@ -29,17 +29,12 @@ fn byte(bits: &[u8; 8]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::out::written;
     use super::*;
 
     #[test]
     fn bits_fill_bytes_from_the_top() {
-        let written = |value: &[u8]| {
-            let mut bytes = [0; 16];
-            let mut out = Out::new(&mut bytes);
-            write(value, &mut out)?;
-            let length = out.length();
-            Some(bytes[..length].to_vec())
-        };
+        let written = |value: &[u8]| written(|out| write(value, out));
         assert_eq!(written(b""), Some(vec![0, 0, 0, 0]));
         assert_eq!(written(b"101"), Some(vec![0, 0, 0, 3, 0xa0]));
         assert_eq!(written(b"00000001"), Some(vec![0, 0, 0, 8, 1]));

@@ -21,17 +21,12 @@ pub(super) fn write(value: &[u8], out: &mut Out) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::out::written;
     use super::*;
 
     #[test]
     fn hexadecimal_digits_come_in_pairs() {
-        let written = |value: &[u8]| {
-            let mut bytes = [0; 16];
-            let mut out = Out::new(&mut bytes);
-            write(value, &mut out)?;
-            let length = out.length();
-            Some(bytes[..length].to_vec())
-        };
+        let written = |value: &[u8]| written(|out| write(value, out));
         assert_eq!(written(b"\\x00fFA1"), Some(vec![0, 0xff, 0xa1]));
         assert_eq!(written(b"\\x"), Some(vec![]));
         assert_eq!(written(b"plain 'x'"), Some(b"plain 'x'".to_vec()));

@@ -82,3 +82,13 @@ impl<'a> Out<'a> {
         self.put((-1_i32).to_be_bytes())
     }
 }
+
+/// What is written to a buffer that has room for it.
+#[cfg(test)]
+pub(super) fn written(write: impl FnOnce(&mut Out) -> Option<()>) -> Option<Vec<u8>> {
+    let mut bytes = [0; 1024];
+    let mut out = Out::new(&mut bytes);
+    write(&mut out)?;
+    let length = out.length();
+    Some(bytes[..length].to_vec())
+}

@@ -27,17 +27,12 @@ pub(super) fn write(value: &[u8], out: &mut Out) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::out::written;
     use super::*;
 
     #[test]
     fn numbers_stand_in_brackets() {
-        let written = |value: &[u8]| {
-            let mut bytes = [0; 64];
-            let mut out = Out::new(&mut bytes);
-            write(value, &mut out)?;
-            let length = out.length();
-            Some(bytes[..length].to_vec())
-        };
+        let written = |value: &[u8]| written(|out| write(value, out));
         assert_eq!(written(b"[1, -2.5]"), Some(vec![0, 2, 0, 0, 0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0]));
         for uncertain in
             [b"".as_slice(), b"[]", b"1,2", b"[1,]", b"[nan]", b"[1e39]", b"[1 2]", b"[1]]", b"[", b"]"]
