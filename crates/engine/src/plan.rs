@@ -13,6 +13,7 @@ mod finding;
 mod head;
 mod identity;
 mod new_table;
+mod part;
 mod scan;
 mod sources;
 mod tables;
@@ -197,6 +198,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         },
         data_end_byte: head.data_end_byte,
         found: head.found.as_ref().map(|found| found.finding.describe()),
+        typed: head.found.as_ref().map(|found| found.finding.typed.clone()).unwrap_or_default(),
         evidence: head.found.as_ref().map(|found| found.finding.evidence.clone()).unwrap_or_default(),
         unsure: head.found.as_ref().map(Found::unsure).unwrap_or_default(),
         ranged: object.ranged() && untouched,

@@ -131,6 +131,10 @@ pub struct FilePlan {
     pub data_end_byte: Option<u64>,
     /// How it is written, in one line, where this was found.
     pub found: Option<String>,
+    /// For each field: its values at the beginning are numbers, days or the like, so that text there may be names of
+    /// another table. Empty where options say how the file is written. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub typed: Vec<bool>,
     /// What that was found from.
     pub evidence: Vec<String>,
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.

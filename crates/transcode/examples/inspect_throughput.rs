@@ -55,6 +55,7 @@ fn measure(name: &str, dialect: &Dialect, width: usize, record: &str) -> Result<
             fields: vec![Field::as_it_is(); width],
             data_start_byte: 0,
             data_end_byte: None,
+            end: None,
             lenient,
             record_bytes_max: 1 << 20,
             read: |_, _, _| false,

@@ -20,5 +20,6 @@ mod pipe;
 mod planning;
 mod real_files;
 mod scene;
+mod second_table;
 mod strike;
 mod twice;

@@ -11,7 +11,7 @@ use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
-use howdah_transcode::inspect::Inspector;
+use howdah_transcode::inspect::{Inspector, Oddity};
 use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Emitter {
         Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, faster, inspector, cells })
     }
 
-    /// Checks, encodes and queues the records in `range` of the data buffer. Whichever buffer is not sent
+    /// Encodes and queues the records in `range` of the data buffer before the one with an `oddity`. Whichever buffer is not sent
     /// goes back to the pool here.
     pub(super) fn emit(
         &self,
@@ -55,11 +55,12 @@ impl Emitter {
         origin: Origin,
         buffers: Buffers,
         range: Range<usize>,
+        oddity: Option<Oddity>,
     ) -> Result<(), Failure> {
         let run = &feeder.run;
         let records = &buffers.data.filled()[range.clone()];
-        let refusal =
-            earlier(self.first_line_refusal(run, &origin, records), self.oddity(run, &origin, records));
+        let oddity = oddity.map(|oddity| self.oddity(run, &origin, oddity));
+        let refusal = earlier(self.first_line_refusal(run, &origin, records), oddity);
         self.send(feeder, origin, buffers, range, refusal)
     }
 
@@ -127,12 +128,15 @@ impl Emitter {
         Some(self.refusal(run, origin, offence.record, offset, error))
     }
 
-    /// A record that contradicts the dialect that was found. COPY would store what it does not mean.
-    fn oddity(&self, run: &Run, origin: &Origin, records: &[u8]) -> Option<Refusal> {
+    /// The first record that contradicts the dialect that was found. COPY would store what it does not mean.
+    pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
         let inspector = self.inspector.as_ref()?;
-        let oddity = run.tally.time(Stage::Encode, || inspector.inspect(records))?;
+        run.tally.time(Stage::Encode, || inspector.inspect(records))
+    }
+
+    fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
         let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
-        Some(self.refusal(run, origin, oddity.record, oddity.byte, error))
+        self.refusal(run, origin, oddity.record, oddity.byte, error)
     }
 
     /// Makes a new table wide enough for these records.

@@ -7,6 +7,7 @@ use super::Feeder;
 use crate::budget::Buffer;
 use crate::pipeline::Run;
 use howdah_model::{Care, Error, ErrorKind, Format, Place, Plan, Result};
+use howdah_transcode::dialect::TableEnd;
 use howdah_transcode::infer;
 use howdah_transcode::inspect::Inspector;
 use howdah_transcode::mend::{self, Counts, Field, Mended, Shape, Span};
@@ -64,10 +65,21 @@ pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
         fields: vec![Field::as_it_is(); table.fields.len()],
         data_start_byte: 0,
         data_end_byte: None,
+        end: table_end(plan, file_no),
         lenient: true,
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
         read: infer::read,
     })
+}
+
+/// What tells where another table begins in a file that is read in order. Ranges are read side by side: the plan has
+/// looked where their data ends.
+pub(super) fn table_end(plan: &Plan, file_no: u32) -> Option<TableEnd> {
+    let file = &plan.files[file_no as usize];
+    let table = &plan.tables[file.table_no as usize];
+    let dialect = table.dialect.as_ref().filter(|_| !file.ranged && !file.typed.is_empty())?;
+    let names: Vec<String> = table.fields.iter().map(|name| name.clone().unwrap_or_default()).collect();
+    Some(TableEnd::new(dialect, &names, &file.typed))
 }
 
 fn append(feeder: &Feeder, buffer: &mut Buffer, mut piece: &[u8]) -> Result<()> {

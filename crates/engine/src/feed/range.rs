@@ -167,7 +167,8 @@ impl RangedFile {
             omitted: Omitted::default(),
             digest: None,
         };
-        self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end)
+        let oddity = self.emitter.look(&feeder.run, &slice.buffers.data.filled()[found.first..tail.end]);
+        self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end, oddity)
     }
 
     /// Passes the number of records on; returns how many came before. The last range ends the file.

@@ -1,15 +1,17 @@
 //! Splits a file that can only be read in order (compressed, or a pipe) as its bytes come, in one thread.
 
 use super::emit::Emitter;
-use super::mender::Mender;
+use super::mender::{Mender, table_end};
 use super::stored::{Opened, Stored};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result, Stage,
-    TablePlan,
+    Care, Error, ErrorKind, Event, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result,
+    Stage, TablePlan,
 };
+use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
+use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::mend::{Counts, Field, Shape, Span};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
@@ -35,8 +37,34 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
         let taken = taken.map_err(|error| in_file(Failure { chunk_no, error }))?;
         splitter.next_chunk(taken).map_err(in_file)?;
     }
+    if let Some((record, byte)) = splitter.other_table() {
+        let chunk_no = splitter.offset / feeder.run.plan.chunk_bytes + 1;
+        let told = tell_other_table(
+            &feeder.run,
+            &location,
+            Place { record: Some(record), byte: Some(byte), ..Place::default() },
+        );
+        told.map_err(|error| in_file(Failure { chunk_no, error }))?;
+    }
     feeder.run.tally.file(file_no).read_done.store(true, Relaxed);
     feeder.run.tell_if_done(file_no);
+    Ok(())
+}
+
+/// What follows is not loaded: that is an error only where it was asked for.
+fn tell_other_table(run: &Run, location: &str, place: Place) -> Result<()> {
+    if run.plan.job.shaping.all_tables {
+        let message =
+            "another table begins here, too far from the beginning of what can only be read in order";
+        return Err(Error::new(ErrorKind::Unsupported, message).at(place).with_hint(
+            "decompress the file, so that all its tables can be found; or leave --all-tables out to load the first alone",
+        ));
+    }
+    let (record, byte) = (place.record.unwrap_or_default(), place.byte.unwrap_or_default());
+    let message = format!(
+        "another table begins at record {record}, byte {byte}, of {location}: the first one is loaded"
+    );
+    run.context.listener.on_event(&Event::Notice { message });
     Ok(())
 }
 
@@ -44,6 +72,10 @@ struct Splitter<'a> {
     feeder: &'a Feeder,
     emitter: Emitter,
     mender: Option<Mender>,
+    /// Where records that go untouched may end.
+    end: Option<TableEnd>,
+    /// Number and byte of the record that another table begins with.
+    other_table: Option<(u64, u64)>,
     plain: Plain,
     /// Plain offset of the next byte from `plain`.
     offset: u64,
@@ -78,6 +110,8 @@ impl<'a> Splitter<'a> {
             feeder,
             emitter: Emitter::new(run, file_no)?,
             mender: Mender::new(run, file_no)?,
+            end: table_end(&run.plan, file_no),
+            other_table: None,
             plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
             offset: 0,
             records: 0,
@@ -119,6 +153,7 @@ impl<'a> Splitter<'a> {
             return self.next_mended(buffers, start_byte, border_byte);
         }
         let cut = filled.map_err(fail)?;
+        let (cut, oddity) = self.look(&buffers.data, cut, start_byte).map_err(fail)?;
         let omitted = self.omitted_since();
         let origin = Origin {
             file_no: self.emitter.file_no,
@@ -139,9 +174,51 @@ impl<'a> Splitter<'a> {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
             None => {
                 run.tally.file(origin.file_no).found_chunk(origin.records, omitted);
-                self.emitter.emit(self.feeder, origin, buffers, 0..cut.end)
+                self.emitter.emit(self.feeder, origin, buffers, 0..cut.end, oddity)
             }
         }
+    }
+
+    /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table, the data
+    /// ends before it. A chunk that is stored already and ends elsewhere may have ended so, too.
+    fn look(&mut self, data: &Buffer, cut: Cut, start_byte: u64) -> Result<(Cut, Option<Oddity>)> {
+        let chunk_no = start_byte / self.feeder.run.plan.chunk_bytes;
+        let end_byte = start_byte + cut.end as u64;
+        if self.receipts.get(&chunk_no).is_some_and(|receipt| receipt.end_byte == end_byte) {
+            return Ok((cut, None));
+        }
+        let records = &data.filled()[..cut.end];
+        let oddity = self.emitter.look(&self.feeder.run, records);
+        let (Some(end), Some(found)) = (&self.end, &oddity) else { return Ok((cut, oddity)) };
+        if found.kind != OddityKind::Width {
+            return Ok((cut, oddity));
+        }
+        let mut behind = records[found.byte..].to_vec();
+        behind.truncate(TABLE_END_BYTES);
+        let mut at_end = self.ended;
+        if behind.len() < TABLE_END_BYTES && !at_end {
+            let mut ahead = Vec::new();
+            let missing = (TABLE_END_BYTES - behind.len()) as u64;
+            Lent { feeder: self.feeder, plain: &mut self.plain }
+                .take(missing)
+                .read_to_end(&mut ahead)
+                .map_err(plain_error)?;
+            self.plain.put_back(&ahead);
+            at_end = (ahead.len() as u64) < missing;
+            behind.extend(ahead);
+        }
+        if !end.is_at(&behind, at_end) {
+            return Ok((cut, oddity));
+        }
+        self.ended = true;
+        self.other_table = Some((self.records + found.record + 1, start_byte + found.byte as u64));
+        Ok((Cut { end: found.byte, records: found.record, last_border: found.byte }, None))
+    }
+
+    /// Number and byte of the record that another table begins with.
+    fn other_table(&self) -> Option<(u64, u64)> {
+        let counts = self.feeder.run.tally.file(self.emitter.file_no).mends_so_far();
+        self.other_table.or_else(|| counts?.other_table())
     }
 
     /// Records that the reader of a rewritten file has passed over since the last chunk. It reads ahead, always as
@@ -350,6 +427,7 @@ pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
         fields: fields(table),
         data_start_byte: file.data_start_byte,
         data_end_byte: None,
+        end: table_end(plan, file_no),
         lenient: plan.job.shaping.lenient,
         // The reader may hold two of them, and the chunk's buffer a third.
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),

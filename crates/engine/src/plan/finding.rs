@@ -4,10 +4,11 @@
 //! pipe, a compressed file) is judged by a longer beginning.
 
 use super::head::{Head, HeadReader, Heads, Written, plain_head};
+use super::part::Part;
 use super::scan::Columns;
 use super::sources::Source;
-use crate::feed::plain_error;
-use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Result, Told};
+use crate::feed::{Opened, plain_error};
+use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Place, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::encoding;
 use howdah_transcode::dialect::{self, Finding, Given, Sample, Span, WINDOW_BYTES};
@@ -26,6 +27,10 @@ pub(super) struct Found {
     /// What the sampled values of each field are.
     pub(super) columns: Columns,
 }
+
+/// So much of a file in another encoding than UTF-8 is read to count what stands before a table in UTF-8: more than of
+/// any file that is scanned whole.
+const COUNTED_BYTES_MAX: u64 = 64 << 20;
 
 /// Plain bytes of a file, not of all of it when it is long.
 pub(super) struct Windows {
@@ -77,8 +82,7 @@ impl Heads<'_> {
         Ok(heads)
     }
 
-    /// The table that begins at this plain byte. What stands before it is read, too: compressed bytes cannot be read
-    /// from the middle, nor those of another encoding be counted as UTF-8.
+    /// The table that begins at this plain byte.
     async fn find_behind(
         &self,
         source: &Source,
@@ -87,34 +91,42 @@ impl Heads<'_> {
         from_byte: u64,
         number: usize,
     ) -> Result<Head> {
+        reader.fill(decompress::SNIFF_BYTES).await?;
+        let stored = reader.stored();
+        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
+        let (mut found, before) = if codec == Codec::None && source.object.ranged() {
+            let part = Part { object: &source.object, start_byte: from_byte };
+            let found = part.find(Vec::new(), false, given(told)).await?;
+            let before = read_before(&source.object, &found.finding, from_byte).await?;
+            (found, before)
+        } else {
+            self.find_behind_in_order(told, reader, codec, from_byte).await?
+        };
+        let utf8_before = match found.finding.encoding.name.as_str() {
+            "UTF8" => from_byte,
+            _ => utf8_bytes(&found.finding, &before)?,
+        };
+        shift(&mut found.finding.plain, from_byte);
+        shift(&mut found.finding.utf8, utf8_before);
+        let opened = HeadReader::new(source.object.clone()).into_opened();
+        self.head_of(opened, numbered(&source.table, number), codec, found).await
+    }
+
+    /// What stands before the table is read, too: compressed bytes cannot be read from the middle.
+    async fn find_behind_in_order(
+        &self,
+        told: &Told,
+        reader: &mut HeadReader,
+        codec: Codec,
+        from_byte: u64,
+    ) -> Result<(Found, Vec<u8>)> {
         let before_bytes = usize::try_from(from_byte).unwrap_or(usize::MAX);
         let wanted = before_bytes.saturating_add(STREAM_HEAD_BYTES);
         let all = reader.fill(wanted).await?;
-        let stored = reader.stored();
-        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
-        let (mut before, whole) = plain_head(codec, None, &stored, wanted, all)?;
+        let (mut before, whole) = plain_head(codec, None, &reader.stored(), wanted, all)?;
         let head = before.split_off(before_bytes.min(before.len()));
-        let bytes = source.object.stored_bytes().filter(|_| codec == Codec::None);
-        let size_bytes = bytes.map(|bytes| bytes.saturating_sub(from_byte));
-        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes };
-        let mut found = found_in(windows, given(told)).await?;
-        let utf8_before = utf8_bytes(&found.finding, &before)?;
-        shift(&mut found.finding.plain, from_byte);
-        shift(&mut found.finding.utf8, utf8_before);
-        let finding = &found.finding;
-        let written = self.written(finding).await?;
-        Ok(Head {
-            opened: HeadReader::new(source.object.clone()).into_opened(),
-            table: numbered(&source.table, number),
-            codec,
-            eol: finding.dialect.eol,
-            data_start_byte: finding.plain.start_byte,
-            data_end_byte: finding.plain.end_byte,
-            names: (finding.header_rows > 0).then(|| finding.names.clone()),
-            written,
-            found: Some(found),
-            records: Vec::new(),
-        })
+        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
+        Ok((found_in(windows, given(told)).await?, before))
     }
 
     /// The first table.
@@ -123,19 +135,23 @@ impl Heads<'_> {
         let all = reader.fill(WINDOW_BYTES).await?;
         let stored = reader.stored();
         let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
-        let windows = if codec == Codec::None && (all || source.object.ranged()) {
-            windows_of(&source.object, stored, all).await?
+        let found = if codec == Codec::None && (all || source.object.ranged()) {
+            Part { object: &source.object, start_byte: 0 }.find(stored, all, given(told)).await?
         } else {
             let all = reader.fill(STREAM_HEAD_BYTES).await?;
             let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
-            Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None }
+            let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
+            found_in(windows, given(told)).await?
         };
-        let found = found_in(windows, given(told)).await?;
+        self.head_of(reader.into_opened(), source.table.clone(), codec, found).await
+    }
+
+    async fn head_of(&self, opened: Opened, table: String, codec: Codec, found: Found) -> Result<Head> {
         let finding = &found.finding;
         let written = self.written(finding).await?;
         Ok(Head {
-            opened: reader.into_opened(),
-            table: source.table.clone(),
+            opened,
+            table,
             codec,
             eol: finding.dialect.eol,
             data_start_byte: finding.plain.start_byte,
@@ -166,7 +182,7 @@ impl Heads<'_> {
 }
 
 /// The work of another thread: no I/O.
-async fn found_in(windows: Windows, given: Given) -> Result<Found> {
+pub(super) async fn found_in(windows: Windows, given: Given) -> Result<Found> {
     let found = tokio::task::spawn_blocking(move || {
         let finding = dialect::find(&windows.sample(), &given)?;
         let columns = Columns::sampled(&finding, &windows);
@@ -220,36 +236,22 @@ fn numbered(table: &str, number: usize) -> String {
     }
 }
 
-/// Reads the middle and the tail of a file whose head was read. Windows never overlap.
-async fn windows_of(object: &Object, head: Vec<u8>, whole: bool) -> Result<Windows> {
-    let window = WINDOW_BYTES as u64;
-    let bytes = object.stored_bytes().unwrap_or(head.len() as u64);
-    if whole || bytes <= window {
-        let size_bytes = Some(head.len() as u64);
-        return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
+/// What stands before this byte of a file, of which all is needed to count it in another encoding.
+async fn read_before(object: &Object, finding: &Finding, byte: u64) -> Result<Vec<u8>> {
+    let is_long = byte > COUNTED_BYTES_MAX;
+    if finding.encoding.name == "UTF8" || (is_long && !finding.encoding.recoded) {
+        // Counted are types in all of a small file and the beginning of what the client recodes.
+        return Ok(Vec::new());
     }
-    if bytes <= 3 * window {
-        let rest = read(object, head.len() as u64, bytes).await?;
-        let head = [head, rest].concat();
-        let size_bytes = Some(head.len() as u64);
-        return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
+    if is_long {
+        let limit = COUNTED_BYTES_MAX >> 20;
+        let message =
+            format!("a table begins behind {limit} MiB of a file in an encoding that the server cannot read");
+        return Err(Error::new(ErrorKind::Unsupported, message)
+            .at(Place { byte: Some(byte), ..Place::default() })
+            .with_hint("convert the file to UTF-8, or cut it between the tables"));
     }
-    let tail_start = bytes.saturating_sub(window).max(window);
-    // Even, so that characters of two bytes stay whole.
-    let middle_start = (bytes / 2).saturating_sub(window / 2).max(window) & !1;
-    let tail = read(object, tail_start & !1, bytes).await?;
-    let middle_end = (middle_start + window).min(tail_start & !1);
-    let middle = read(object, middle_start, middle_end).await?;
-    Ok(Windows { head, middle, tail, whole: false, size_bytes: Some(bytes) })
-}
-
-async fn read(object: &Object, start: u64, end: u64) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(0)];
-    if !bytes.is_empty() {
-        let count = object.read_at(start, &mut bytes).await?;
-        bytes.truncate(count);
-    }
-    Ok(bytes)
+    Part { object, start_byte: 0 }.read(0, byte).await
 }
 
 /// What to find, and what not, since it was said.

@@ -4,7 +4,7 @@ use super::finding::Windows;
 use crate::values;
 use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
-use howdah_transcode::dialect::Finding;
+use howdah_transcode::dialect::{Finding, TableEnd};
 use howdah_transcode::encode;
 use howdah_transcode::infer::{self, ColumnState};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
@@ -160,6 +160,7 @@ fn shape(finding: &Finding) -> Shape {
         data_start_byte: 0,
         data_end_byte: None,
         lenient: true,
+        end: Some(TableEnd::of(finding)),
         record_bytes_max: RECORD_BYTES_MAX,
         read: infer::read,
     }

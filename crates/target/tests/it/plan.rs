@@ -64,6 +64,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         data_start_byte: 0,
         data_end_byte: None,
         found: None,
+        typed: Vec::new(),
         evidence: Vec::new(),
         unsure: Vec::new(),
         ranged: true,

@@ -22,6 +22,13 @@ pub struct Encoding {
     pub recoded: bool,
 }
 
+impl Encoding {
+    /// What reads it, if it is known to the WHATWG and is not UTF-8.
+    pub(super) fn decoder(&self) -> Option<&'static encoding_rs::Encoding> {
+        crate::encode::whatwg(&self.name).filter(|found| *found != encoding_rs::UTF_8)
+    }
+}
+
 /// What was found, and what speaks for it.
 pub(super) struct Found {
     pub(super) encoding: Encoding,

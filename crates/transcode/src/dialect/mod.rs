@@ -25,10 +25,11 @@ mod rows;
 mod score;
 mod settle;
 mod table;
-
+mod table_end;
 mod windows;
 
 pub use encoding::Encoding;
+pub use table_end::{TABLE_END_BYTES, TableEnd};
 
 use describe::grouped;
 use eol::Endings;
@@ -126,6 +127,8 @@ pub struct Finding {
     pub names: Vec<String>,
     /// Fields of a record; 0 if there are no records.
     pub width: usize,
+    /// For each field: its values at the beginning are numbers, days or the like. Empty if there are no records.
+    pub typed: Vec<bool>,
     /// Records before the header (or before the data), blank ones included.
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
@@ -165,6 +168,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         header_rows: 0,
         names: Vec::new(),
         width: 0,
+        typed: Vec::new(),
         preamble_records: 0,
         footer_records: 0,
         plain: Span::default(),
@@ -290,6 +294,11 @@ impl Finding {
         let header = regions.start..regions.start + regions.header_lines;
         self.names = header::names(&cut.head, header, regions.width, &mut reader, &windows.head);
         self.width = regions.width.max(self.names.len());
+        // Of the head alone: what is further on may be another table's.
+        let mut profile = table::Profile::new(regions.width);
+        profile.add(&cut.head, data..regions.end.unwrap_or(cut.head.len()).max(data));
+        self.typed = profile.classes().iter().map(Option::is_some).collect();
+        self.typed.resize(self.width, false);
         self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
         self.preamble_records = regions.start as u64;
         self.footer_records = regions.footer_lines as u64;
@@ -393,9 +402,25 @@ impl Finding {
                 .push(format!("{} at the end are blank, totals or notes", lines(regions.footer_lines)));
         }
         if let Some(byte) = self.plain.second_table_byte {
-            self.evidence.push(format!("a second table begins at byte {byte}"));
+            self.evidence.push(second_table(byte));
         }
     }
+
+    /// Another table begins at this byte of the file, beyond the sample; the finding is that of what stands before it.
+    pub fn end_before(&mut self, byte: u64) {
+        let is_utf8 = self.encoding.name == "UTF8";
+        self.plain.end_byte.get_or_insert(byte);
+        self.plain.second_table_byte = Some(byte);
+        if is_utf8 {
+            (self.utf8.end_byte, self.utf8.second_table_byte) = (self.plain.end_byte, Some(byte));
+        }
+        self.second_table = Some(byte);
+        self.evidence.push(second_table(byte));
+    }
+}
+
+fn second_table(byte: u64) -> String {
+    format!("a second table begins at byte {byte}")
 }
 
 fn lines(count: usize) -> String {

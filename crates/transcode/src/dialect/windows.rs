@@ -33,7 +33,7 @@ pub(super) struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     pub(super) fn new(sample: &Sample<'a>, encoding: &Encoding) -> Windows<'a> {
-        let decoder = crate::encode::whatwg(&encoding.name).filter(|found| *found != encoding_rs::UTF_8);
+        let decoder = encoding.decoder();
         let head = &sample.head[encoding.bom_bytes.min(sample.head.len())..];
         let head_start = (sample.head.len() - head.len()) as u64;
         let tail_start = sample.size_bytes.map(|size| size.saturating_sub(sample.tail.len() as u64));
@@ -57,7 +57,21 @@ impl<'a> Windows<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(
+    /// Text that begins with a record and is not looked for in the file.
+    pub(super) fn of_text(text: &'a [u8], at_end: bool) -> Window<'a> {
+        Window {
+            text: Cow::Borrowed(text),
+            from: 0,
+            begins_inside: false,
+            at_end,
+            padded: false,
+            raw: &[],
+            raw_start: None,
+            decoder: None,
+        }
+    }
+
+    pub(super) fn new(
         bytes: &'a [u8],
         at_end: bool,
         start: Option<u64>,
@@ -88,14 +102,9 @@ impl<'a> Window<'a> {
     /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
     pub(super) fn view(&self, from: usize, to: usize) -> Window<'_> {
         Window {
-            text: Cow::Borrowed(&self.text[from..to]),
             from: self.from.saturating_sub(from),
             begins_inside: self.begins_inside || from > 0,
-            at_end: self.at_end && to == self.text.len(),
-            padded: false,
-            raw: &[],
-            raw_start: None,
-            decoder: None,
+            ..Window::of_text(&self.text[from..to], self.at_end && to == self.text.len())
         }
     }
 

@@ -137,7 +137,7 @@ fn plain(c: char) -> impl Iterator<Item = char> {
 }
 
 /// Letters of the Latin script that Unicode does not take apart.
-const LETTERS: [(char, &str); 27] = [
+const LETTERS: [(char, &str); 28] = [
     ('ß', "ss"),
     ('ẞ', "SS"),
     ('æ', "ae"),
@@ -163,6 +163,7 @@ const LETTERS: [(char, &str); 27] = [
     ('ŧ', "t"),
     ('Ŧ', "T"),
     ('ƒ', "f"),
+    ('Ƒ', "F"),
     ('ə', "e"),
     ('Ə', "E"),
 ];
@@ -232,6 +233,11 @@ mod tests {
         assert_eq!(fold("Größe (CM)"), fold("grosse_cm"));
         assert_eq!(fold("E-Mail"), fold("email"));
         assert_eq!(fold("Ünïcödé"), "unicode");
+        assert_eq!(fold("\u{191}"), fold("\u{192}"));
+        for letter in '\0'..=char::MAX {
+            let folded = fold(&letter.to_string());
+            assert_eq!(fold(&folded), folded, "{letter:?}");
+        }
         assert_eq!(fold("Название"), "название");
         assert_ne!(fold("a1"), fold("a2"));
         assert_eq!(fold(" - "), "");

@@ -39,6 +39,7 @@ fn lines(dialect: &Dialect, width: usize, bytes: &[u8]) -> Result<Vec<u8>> {
         fields: vec![Field::as_it_is(); width],
         data_start_byte: 0,
         data_end_byte: None,
+        end: None,
         lenient: false,
         record_bytes_max: 1 << 20,
         read: |_, _, _| false,

@@ -170,6 +170,7 @@ mod tests {
             fields: vec![Field::as_it_is(); 3],
             data_start_byte: 0,
             data_end_byte: None,
+            end: None,
             lenient: true,
             record_bytes_max: 1 << 20,
             read: |_, _, _| false,

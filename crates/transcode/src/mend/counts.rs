@@ -1,5 +1,6 @@
 //! What was mended, left out and read in another spelling, counted while a file passes.
 
+use super::records::At;
 use howdah_model::Mend;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +26,7 @@ pub struct Counts {
     comments: AtomicU64,
     values_read: Vec<AtomicU64>,
     left_out: Mutex<Vec<LeftOut>>,
+    other_table: Mutex<Option<At>>,
 }
 
 impl Counts {
@@ -35,6 +37,7 @@ impl Counts {
             comments: AtomicU64::new(0),
             values_read: (0..fields).map(|_| AtomicU64::new(0)).collect(),
             left_out: Mutex::default(),
+            other_table: Mutex::default(),
         }
     }
 
@@ -56,6 +59,15 @@ impl Counts {
     /// The first [`LEFT_OUT_SHOWN`] records that were left out, in the order of the file.
     pub fn left_out(&self) -> Vec<LeftOut> {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Number (from 1) and first byte of the record with which another table begins. Where it begins, the data ends.
+    pub fn other_table(&self) -> Option<(u64, u64)> {
+        self.other_table.lock().unwrap_or_else(PoisonError::into_inner).map(|at| (at.record, at.byte))
+    }
+
+    pub(super) fn set_other_table(&self, at: At) {
+        *self.other_table.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 
     pub(super) fn add_mends(&self, mends: &[Mend]) {

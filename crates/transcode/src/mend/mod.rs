@@ -45,6 +45,7 @@ pub use chunk::{Mended, Span, chunk, locate_in_chunk};
 pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
 pub use lenient::LOOK_AHEAD_BYTES;
 
+use crate::dialect::TableEnd;
 use howdah_model::{Dialect, Reading, Result};
 use std::io::Read;
 use std::sync::Arc;
@@ -81,6 +82,8 @@ pub struct Shape {
     pub data_start_byte: u64,
     /// Where it ends, if not with the file.
     pub data_end_byte: Option<u64>,
+    /// Records that do not fit may begin another table, with which the data ends, too.
+    pub end: Option<TableEnd>,
     /// Mend records instead of refusing them.
     pub lenient: bool,
     /// The longest record. Twice as much is held at most.

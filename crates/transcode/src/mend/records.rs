@@ -5,6 +5,7 @@ use super::line::Misread;
 use super::window::Window;
 use super::{Counts, Shape};
 use crate::cells::{Cells, Flaw, Next, Record};
+use crate::dialect::{TABLE_END_BYTES, TableEnd};
 use crate::fault::Fault;
 use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Omitted, Place, Result};
 use std::io::Read;
@@ -37,6 +38,7 @@ pub(super) struct Records<R> {
     record_no: u64,
     /// Records from here on are not read.
     border_byte: u64,
+    end: Option<TableEnd>,
     lenient: Option<Lenient>,
     omitted: Omitted,
     counts: Arc<Counts>,
@@ -89,6 +91,7 @@ impl<R: Read> Records<R> {
             record: Record::default(),
             record_no,
             border_byte,
+            end: shape.end.clone(),
             lenient,
             omitted: Omitted::default(),
             counts,
@@ -135,6 +138,10 @@ impl<R: Read> Records<R> {
                     Some(fault)
                 }
             };
+            if self.is_other_table(fault)? {
+                self.counts.set_other_table(at);
+                return Ok(None);
+            }
             let Some(lenient) = self.lenient.take() else { return Err(self.refusal(fault, at)) };
             let stored = self.mend(&lenient, &cut, fault, at);
             self.lenient = Some(lenient);
@@ -155,6 +162,14 @@ impl<R: Read> Records<R> {
         }
         self.leave_out(at, &misread.reason());
         Ok(())
+    }
+
+    /// Another table begins with the record that has this fault.
+    fn is_other_table(&mut self, fault: Option<Fault>) -> Result<bool> {
+        let (Some(end), Some(Fault::Width { .. })) = (&self.end, fault) else { return Ok(false) };
+        self.window.fill(TABLE_END_BYTES + 1)?;
+        let bytes = self.window.bytes();
+        Ok(end.is_at(&bytes[..bytes.len().min(TABLE_END_BYTES)], bytes.len() <= TABLE_END_BYTES))
     }
 
     /// Cuts the record at the beginning of the window, comments before it passed over.

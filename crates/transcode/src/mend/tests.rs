@@ -31,6 +31,7 @@ fn shape(dialect: &Dialect, width: usize, lenient: bool) -> Shape {
         fields: vec![Field::as_it_is(); width],
         data_start_byte: 0,
         data_end_byte: None,
+        end: None,
         lenient,
         record_bytes_max: 1 << 20,
         read: lower,

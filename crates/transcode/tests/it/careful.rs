@@ -44,6 +44,7 @@ pub(crate) fn read(
             .collect(),
         data_start_byte: 0,
         data_end_byte: None,
+        end: None,
         lenient,
         record_bytes_max: RECORD_BYTES_MAX,
         read: |_, _, _| false,

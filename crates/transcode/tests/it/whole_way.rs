@@ -80,6 +80,7 @@ fn copy_text(bytes: &[u8], lenient: bool, finding: &Finding, counts: &Arc<Counts
         fields: vec![Field::as_it_is(); finding.width],
         data_start_byte: span.start_byte,
         data_end_byte: span.end_byte,
+        end: None,
         lenient,
         record_bytes_max: RECORD_BYTES_MAX,
         read,

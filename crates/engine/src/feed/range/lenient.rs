@@ -83,7 +83,8 @@ impl RangedFile {
         }
         let start_byte = slice.start + first as u64;
         let origin = self.origin(no, (start_byte, end_byte), before, end.records, Omitted::default());
-        self.emitter.emit(feeder, origin, slice.buffers, first..end.end)
+        let oddity = self.emitter.look(&feeder.run, &slice.buffers.data.filled()[first..end.end]);
+        self.emitter.emit(feeder, origin, slice.buffers, first..end.end, oddity)
     }
 
     fn send_mended(

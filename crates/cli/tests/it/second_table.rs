@@ -1,0 +1,128 @@
+//! Two tables one after the other in a file, the second where the sample does not reach: it is said, and the first
+//! is loaded, whatever the file is compressed by and written in.
+
+use crate::auto::{load, shape};
+use crate::scene::{Files, PATIENCE, gzip};
+use howdah_testkit::Server;
+use std::fmt::Write as _;
+
+const RECORDS: usize = 30_000;
+
+/// Between the two tables.
+const BORDERS: [&str; 3] = ["\n", "\nTrees of the year\n\n", ""];
+
+/// A long table, and behind it another one of `width` fields; `delimiter` between fields.
+fn two_tables(border: &str, delimiter: &str, width: usize) -> String {
+    let mut text = "id,day,name,height\n".to_owned();
+    for no in 0..RECORDS {
+        let _ = writeln!(text, "{no},2024-01-{:02},tree {no},{}.5", no % 28 + 1, no % 40);
+    }
+    text.push_str(border);
+    let fields = ["city", "street", "trees", "owner"];
+    text.push_str(&fields[..width].join(","));
+    text.push('\n');
+    for no in 0..RECORDS {
+        let record = ["Rome".to_owned(), format!("street {no}"), no.to_string(), "town".to_owned()];
+        text.push_str(&record[..width].join(","));
+        text.push('\n');
+    }
+    text.replace(',', delimiter)
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+/// What is the first table's alone.
+fn expected() -> String {
+    let ids = RECORDS * (RECORDS - 1) / 2;
+    format!("{RECORDS} {ids}")
+}
+
+const FOUND: &str = "SELECT count(*) || ' ' || sum(id) FROM t";
+
+#[test]
+fn the_first_of_two_tables_is_loaded_and_the_second_is_said() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let mut no = 0;
+    for (border, width) in BORDERS.into_iter().flat_map(|border| [(border, 3), (border, 4)]) {
+        if border.is_empty() && width == 4 {
+            continue;
+        }
+        // A delimiter of two characters is one that COPY cannot be told.
+        for delimiter in [",", "; "] {
+            let text = two_tables(border, delimiter, width);
+            let written =
+                [("csv", text.clone().into_bytes()), ("csv.gz", gzip(text.as_bytes())), ("", utf16(&text))];
+            for (name, bytes) in written {
+                for lenient in [false, true] {
+                    no += 1;
+                    let source = files.put(&format!("{no}.{name}"), &bytes);
+                    let command = load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB"]);
+                    let command = if lenient { command.arg("--lenient") } else { command };
+                    let case = format!("{border:?} {width} {delimiter:?} {name} lenient {lenient}");
+                    let done = command.arg(&source).run(PATIENCE);
+                    assert_eq!(done.code, Some(0), "{case}\n{}", done.stderr);
+                    assert_eq!(database.value(FOUND), expected(), "{case}");
+                    let is_said = ["the first of several tables", "another table begins at record 30001"];
+                    assert!(
+                        is_said.iter().any(|words| done.stderr.contains(words)),
+                        "{case}\n{}",
+                        done.stderr
+                    );
+                    database.sql("DROP TABLE t");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_pipe_the_first_table_is_loaded() {
+    let database = Server::shared(15).database();
+    let command = load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB", "-"]);
+    let done = command.stdin(two_tables("\n", ",", 3)).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("another table begins at record 30001"), "{}", done.stderr);
+    assert_eq!(database.value(FOUND), expected());
+}
+
+#[test]
+fn a_chunk_that_another_table_cut_short_is_known_again() {
+    let files = Files::new();
+    let source = files.put("t.csv.gz", &gzip(two_tables("\n", ",", 3).as_bytes()));
+    let database = Server::shared(15).database();
+    let once = || load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB"]).arg(&source);
+    once().run(PATIENCE).expect_code(0);
+    // As a kill would leave it that came after the last chunk, or before a middle one.
+    for lost in ["false", "chunk_no = 3"] {
+        database.sql("UPDATE howdah.job SET status = 'running', finished_at = NULL");
+        database.sql(&format!("DELETE FROM howdah.chunk WHERE {lost}"));
+        let kept = database.value("SELECT sum(rows) FROM howdah.chunk");
+        database.sql(&format!("DELETE FROM t WHERE ctid NOT IN (SELECT ctid FROM t LIMIT {kept})"));
+        once().run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), RECORDS.to_string(), "{lost}");
+    }
+}
+
+#[test]
+fn all_tables_are_loaded_where_they_can_be_found() {
+    let files = Files::new();
+    let text = two_tables("\nTrees of the year\n\n", ",", 3);
+    let database = Server::shared(15).database();
+    for (name, bytes) in [("a.csv", text.clone().into_bytes()), ("b.csv", utf16(&text))] {
+        let source = files.put(name, &bytes);
+        let command =
+            load(&database).args(["--create", "--all-tables", "--table", "t", "--chunk-size", "128kB"]);
+        command.arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(FOUND), expected());
+        assert_eq!(shape(&database, "t_2"), "city text, street text, trees integer", "{name}");
+        assert_eq!(database.value("SELECT count(*) || ' ' || sum(trees) FROM t_2"), expected(), "{name}");
+        database.sql("DROP TABLE t, t_2");
+    }
+    let source = files.put("c.csv.gz", &gzip(text.as_bytes()));
+    let command = load(&database).args(["--create", "--all-tables", "--table", "t", "--chunk-size", "128kB"]);
+    let refused = command.arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("record 30001, byte "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: decompress the file"), "{}", refused.stderr);
+}
