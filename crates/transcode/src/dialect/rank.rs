@@ -50,6 +50,9 @@ pub(super) fn rank_part(part: Window, given: &Given, eol: Option<Eol>) -> Vec<Ra
     ranked(candidates.iter().map(|c| (&c.dialect, c.doubt, c.weak)), &part)
 }
 
+/// Halvings of the odds of a reading without quotes or with flaws, where one with quotes has none.
+const UNPROVEN_DOUBT: f64 = 1000.0;
+
 impl Ranked {
     /// Every record has the usual width, and values or quotes say that fields are fields.
     pub(super) fn is_sure_table(&self) -> bool {
@@ -72,6 +75,11 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
             Ranked { dialect: dialect.clone(), score, doubt, halvings }
         })
         .collect();
+    if all.iter().any(|one| one.score.proves_quotes()) {
+        // Documents in one field (JSON) are cut as regularly by what delimits inside them.
+        let others = all.iter_mut().filter(|one| one.dialect.quote.is_none() || one.score.flawed > 0);
+        others.for_each(|one| one.halvings += UNPROVEN_DOUBT);
+    }
     all.sort_by(|a, b| a.halvings.total_cmp(&b.halvings));
     all
 }

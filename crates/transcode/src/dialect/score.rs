@@ -32,6 +32,23 @@ pub(super) struct Score {
     pub(super) typed_columns: usize,
     /// Cells that stand in quotes, of a thousand.
     pub(super) quoted_permille: usize,
+    /// Cells in quotes that hold quotes themselves.
+    pub(super) escaped: usize,
+    /// Records with a quote that is not where the dialect has quotes.
+    pub(super) flawed: usize,
+}
+
+/// So many cells with quotes in quotes are no chance.
+const ESCAPED_SURE: usize = 3;
+
+impl Score {
+    /// Text full of quotes is cut into regular records without a flaw: it was written with these quotes.
+    pub(super) fn proves_quotes(&self) -> bool {
+        self.escaped >= ESCAPED_SURE
+            && self.flawed == 0
+            && self.width > 1
+            && self.regular * 10 >= self.records * 9
+    }
 }
 
 /// A cell more or less is a decision too.
@@ -104,6 +121,8 @@ struct Line {
     flawed: bool,
     /// Cells in quotes.
     quoted: usize,
+    /// Those of them that hold quotes.
+    escaped: usize,
 }
 
 /// Every record of the windows, cut and priced; what depends on the usual width comes later.
@@ -185,6 +204,7 @@ impl Lines {
             broken: row.broken,
             flawed: row.flaw.is_some(),
             quoted: 0,
+            escaped: 0,
         };
         if self.comments && mark(bytes).is_some() {
             return Line { broken: false, ..no_record(text_bits) };
@@ -200,15 +220,17 @@ impl Lines {
         if reader.dialect.quote.is_none() && cuts_quotes(record) {
             bits += BROKEN_BITS;
         }
-        let mut quoted = 0;
+        let (mut quoted, mut escaped) = (0, 0);
+        let quote = reader.dialect.quote.unwrap_or_default();
         for (no, value) in record.values().enumerate() {
             let kind = kind(value);
             self.kinds.push(kind);
             quoted += usize::from(record.quoted(no));
+            escaped += usize::from(record.quoted(no) && memchr::memchr(quote, value).is_some());
             let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
             bits += cell_bits(kind, value) + CELL_BITS + quoted;
         }
-        Line { width: record.len(), bits, quoted, ..no_record(0.0) }
+        Line { width: record.len(), bits, quoted, escaped, ..no_record(0.0) }
     }
 
     /// The best score, lines at the edges of windows taken for records or for text.
@@ -265,7 +287,9 @@ impl Lines {
             records().fold((0, 0), |(cells, quoted), line| (cells + line.width, quoted + line.quoted));
         let records = count + lines().filter(|line| line.broken).count();
         let quoted_permille = quoted * 1000 / cells.max(1);
-        Score { bits, width, records, regular, typed_columns, quoted_permille }
+        let escaped = lines().map(|line| line.escaped).sum();
+        let flawed = lines().filter(|line| line.flawed || line.broken).count();
+        Score { bits, width, records, regular, typed_columns, quoted_permille, escaped, flawed }
     }
 }
 

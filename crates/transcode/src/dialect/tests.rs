@@ -506,6 +506,9 @@ fn a_title_is_not_cut_into_names() {
 }
 
 fn sampled(bytes: &[u8]) -> Finding {
+    if bytes.len() <= 3 * WINDOW_BYTES {
+        return whole(bytes);
+    }
     let (length, middle) = (bytes.len(), bytes.len() / 2);
     let sample = Sample {
         head: &bytes[..WINDOW_BYTES],

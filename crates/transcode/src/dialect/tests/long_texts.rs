@@ -68,3 +68,31 @@ fn texts_of_many_lines_are_fields() {
         is_whole_table(&sampled(bytes.as_bytes()), 3);
     }
 }
+
+/// Documents of one shape in a field, each as long as `keys` make it.
+fn documents(delimiter: &str, keys: usize, rows: usize, escape: &str) -> String {
+    let mut text = format!("id{delimiter}doc\n");
+    for row in 0..rows {
+        let pair =
+            |key: usize| format!("{escape}\"key{key}{escape}\": {escape}\"word {}{escape}\"", row * key % 97);
+        let pairs: Vec<String> = (0..keys).map(pair).collect();
+        text.push_str(&format!("{row}{delimiter}\"{{{}}}\"\n", pairs.join(", ")));
+    }
+    text
+}
+
+#[test]
+fn documents_in_a_field_are_one_field() {
+    for delimiter in [",", ";", "\t", "|"] {
+        for (keys, rows) in [(1, 4), (2, 20), (5, 300), (30, 12), (200, 60), (1000, 30)] {
+            for (escape, expected) in [("\"", Escape::Doubled), ("\\", Escape::Backslash)] {
+                let finding = sampled(documents(delimiter, keys, rows, escape).as_bytes());
+                let found =
+                    (finding.dialect.delimiter.as_str(), finding.dialect.quote, finding.dialect.escape);
+                let case = format!("{delimiter:?} {keys} {rows} {escape}");
+                assert_eq!(found, (delimiter, Some(b'"'), expected), "{case}");
+                assert_eq!((finding.width, finding.header_rows), (2, 1), "{case}");
+            }
+        }
+    }
+}
