@@ -37,6 +37,7 @@ def load(
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
+    toast_compression: Literal["auto", "keep"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -87,6 +88,7 @@ def load(
         memory: What the load may hold in memory, in bytes or as `"256MB"` (the default).
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).
         encode: The format in which records are sent, as far as the data and the types allow.
+        toast_compression: How the server compresses values that are too wide for a page.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

@@ -36,6 +36,7 @@ def plan(
     memory: int | str | None = None,
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
+    toast_compression: Literal["auto", "keep"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -74,6 +75,7 @@ def plan(
         memory: What the load may hold in memory.
         chunk_size: Bytes of plain data per transaction.
         encode: The format in which records are sent, as far as the data and the types allow.
+        toast_compression: How the server compresses values that are too wide for a page.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

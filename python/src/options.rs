@@ -8,7 +8,7 @@ use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::options::{
     EncodeName, EvolveName, FormatName, FormatOptions, LoadOptions, NamesName, OutputOptions, RunOptions,
-    ShapingOptions, TargetOptions,
+    ShapingOptions, TargetOptions, ToastName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -115,6 +115,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         memory,
         chunk_size,
         encode: keywords.take::<Word<EncodeName>>("encode")?.map(|word| word.0),
+        toast_compression: keywords.take::<Word<ToastName>>("toast_compression")?.map(|word| word.0),
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,

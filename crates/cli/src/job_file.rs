@@ -55,6 +55,7 @@ struct JobFile {
     memory: Option<Number>,
     chunk_size: Option<Number>,
     encode: Option<String>,
+    toast_compression: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -166,6 +167,8 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.memory, file.memory.map(Number::into_text));
     fill(&mut run.chunk_size, file.chunk_size.map(Number::into_text));
     fill(&mut run.encode, file.encode.map(|name| word("encode", &name)).transpose()?);
+    let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
+    fill(&mut run.toast_compression, toast);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
     Ok(file

@@ -194,6 +194,15 @@ pub enum EncodeName {
     Binary,
 }
 
+/// What becomes of the compression of wide values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ToastName {
+    /// By lz4, where the server has it and no setting says how
+    Auto,
+    /// As the server is set
+    Keep,
+}
+
 /// The formats of COPY that consist of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
@@ -219,6 +228,9 @@ pub struct RunOptions {
     /// The format in which records are sent, as far as the data and the types allow [default: auto]
     #[arg(long, value_enum)]
     pub encode: Option<EncodeName>,
+    /// How the server compresses values that are too wide for a page [default: auto]
+    #[arg(long, value_enum)]
+    pub toast_compression: Option<ToastName>,
     /// A name for the job, instead of a digest of files, table and options
     #[arg(long, value_name = "NAME")]
     pub job_id: Option<String>,

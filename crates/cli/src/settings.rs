@@ -1,10 +1,12 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
-use crate::options::{EncodeName, FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions};
+use crate::options::{
+    EncodeName, FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions, ToastName,
+};
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result,
-    SourceSpec,
+    SourceSpec, ToastCompression,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -52,6 +54,10 @@ impl Settings {
             format,
             shaping,
             encode: encode(&options.run),
+            toast_compression: match options.run.toast_compression {
+                None | Some(ToastName::Auto) => ToastCompression::Auto,
+                Some(ToastName::Keep) => ToastCompression::Keep,
+            },
             chunk_bytes: options
                 .run
                 .chunk_size

@@ -17,6 +17,7 @@ mod part;
 mod scan;
 mod sources;
 mod tables;
+mod toast;
 
 pub use columns::field_targets;
 
@@ -136,6 +137,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
+    toast::choose(context, &session, &job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))

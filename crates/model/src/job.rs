@@ -94,6 +94,17 @@ pub enum EncodeChoice {
     Binary,
 }
 
+/// How the server compresses values that are too wide for a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToastCompression {
+    /// As costs it least, where nobody has said how.
+    #[default]
+    Auto,
+    /// As it would without this load.
+    Keep,
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -137,6 +148,9 @@ pub struct Job {
     /// In which format records are sent. Jobs in older ledgers lack it.
     #[serde(default)]
     pub encode: EncodeChoice,
+    /// How wide values are compressed. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub toast_compression: ToastCompression,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

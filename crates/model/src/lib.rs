@@ -22,7 +22,9 @@ pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
-pub use job::{EncodeChoice, Evolve, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec, Told};
+pub use job::{
+    EncodeChoice, Evolve, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec, ToastCompression, Told,
+};
 pub use plan::{BinaryPlan, Care, Codec, FilePlan, Plan, TablePlan};
 pub use reading::{DateOrder, Mend, Reading};
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};

@@ -81,6 +81,10 @@ pub struct TablePlan {
     /// Plans in older ledgers lack it.
     #[serde(default)]
     pub binary: Option<BinaryPlan>,
+    /// The `default_toast_compression` of the transactions that load it; `None` leaves it. Plans in older ledgers lack
+    /// it.
+    #[serde(default)]
+    pub toast_compression: Option<String>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.

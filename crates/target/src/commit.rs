@@ -11,6 +11,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
+use crate::sql::quote_literal;
 use bytes::Bytes;
 use futures_util::future::join4;
 use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Faster, Receipt, TablePlan};
@@ -199,7 +200,7 @@ async fn begin_claim_and_start(
             None => Ok(true),
         }
     };
-    let begin = begin_sql(target.synchronous);
+    let begin = begin_sql(target);
     match join4(client.batch_execute(&begin), claiming, comparing, client.copy_in(&copy)).await {
         (Ok(()), Ok(claimed), Ok(unchanged), Ok(sink)) => {
             Ok(Opening { claimed: claimed == 1, unchanged, sink })
@@ -236,9 +237,14 @@ fn sent<'a>(target: &ChunkTarget<'a>, chunk: &'a CopyChunk) -> Sent<'a> {
 }
 
 /// READ COMMITTED, because the claim must see what a session it waited for has committed.
-fn begin_sql(synchronous: bool) -> String {
-    let durability = if synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
-    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}")
+fn begin_sql(target: &ChunkTarget<'_>) -> String {
+    let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
+    let toast = target
+        .table
+        .toast_compression
+        .as_deref()
+        .map(|method| format!("; SET LOCAL default_toast_compression TO {}", quote_literal(method)));
+    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}", toast.unwrap_or_default())
 }
 
 async fn commit(session: &mut Session) -> Result<(), Error> {

@@ -62,6 +62,7 @@ const NAMES: &[(&str, &str)] = &[
     ("memory", "\"256MB\""),
     ("chunk-size", "\"16MB\""),
     ("encode", "\"text\""),
+    ("toast-compression", "\"keep\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

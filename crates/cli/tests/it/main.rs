@@ -22,4 +22,5 @@ mod real_files;
 mod scene;
 mod second_table;
 mod strike;
+mod toast;
 mod twice;

@@ -294,12 +294,21 @@ const NO_COLUMN_HINT: &str =
 
 fn no_column_message(table: &Table, names: &[String]) -> String {
     let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-    format!(
-        "{} has no column for: {} (its columns are {})",
-        table.relation,
-        names.join(", "),
-        known.join(", ")
-    )
+    format!("{} has no column for: {} (its columns are {})", table.relation, some_of(names), some_of(&known))
+}
+
+/// So many names make a message; a file may have thousands.
+const NAMES_SHOWN: usize = 40;
+/// So many characters of each: no column has a longer name, but a field may.
+const NAME_CHARS_SHOWN: usize = 63;
+
+fn some_of(names: &[impl AsRef<str>]) -> String {
+    let name = |name: &dyn AsRef<str>| name.as_ref().chars().take(NAME_CHARS_SHOWN).collect::<String>();
+    let shown: Vec<String> = names.iter().take(NAMES_SHOWN).map(|one| name(one)).collect();
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown.join(", "),
+        others => format!("{} and {others} others", shown.join(", ")),
+    }
 }
 
 fn no_such_column(table: &Table, names: &[String]) -> Error {
@@ -363,6 +372,7 @@ mod tests {
             ignore_extra: false,
             shaping: howdah_model::Shaping::default(),
             encode: howdah_model::EncodeChoice::Auto,
+            toast_compression: howdah_model::ToastCompression::Auto,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

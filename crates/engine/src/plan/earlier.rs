@@ -12,7 +12,9 @@ use super::{History, Planned, faster, new_table};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
-use howdah_model::{Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan};
+use howdah_model::{
+    Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan, ToastCompression,
+};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
@@ -93,6 +95,7 @@ pub(super) async fn planned(
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
         planned.changes.retain(|change| !is_made(change, &table));
         planned.table = table;
+        planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;

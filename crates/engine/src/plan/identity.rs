@@ -197,6 +197,7 @@ mod tests {
             map: BTreeMap::new(),
             ignore_extra: false,
             encode: howdah_model::EncodeChoice::Auto,
+            toast_compression: howdah_model::ToastCompression::Auto,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

@@ -14,7 +14,7 @@ mod service;
 mod settings;
 mod surroundings;
 mod tls;
-
+pub mod toast;
 mod verifier;
 mod words;
 

@@ -30,6 +30,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         copy_sql,
         text_sql: None,
         binary: None,
+        toast_compression: None,
         notes: Vec::new(),
         unsure: Vec::new(),
     }
@@ -47,6 +48,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         map: BTreeMap::new(),
         ignore_extra: false,
         encode: howdah_model::EncodeChoice::Auto,
+        toast_compression: howdah_model::ToastCompression::Auto,
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
