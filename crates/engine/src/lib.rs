@@ -21,6 +21,7 @@ mod locate;
 pub mod pipeline;
 pub mod plan;
 pub mod retry;
+mod sequences;
 pub mod sessions;
 pub mod stop;
 pub mod tally;

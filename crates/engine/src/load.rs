@@ -3,7 +3,7 @@
 use crate::feed::Opened;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, finish, retry};
+use crate::{Context, finish, retry, sequences};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define::{self, Wider};
@@ -157,7 +157,8 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     pipeline::run(run, opened).await?;
-    finish::finish(run).await
+    finish::finish(run).await?;
+    sequences::advance(run).await
 }
 
 /// Closes the job in the ledger and makes up the summary.

@@ -8,7 +8,8 @@
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
-//! - [`finish`]: the barrier after which nothing can be lost.
+//! - [`finish`]: the barrier after which nothing can be lost;
+//! - [`sequences`]: moved past the values that the files brought.
 
 pub mod embedded;
 
@@ -25,6 +26,8 @@ pub mod commit;
 pub mod activity;
 
 pub mod finish;
+
+pub mod sequences;
 
 mod error;
 pub mod sql;

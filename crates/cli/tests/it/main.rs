@@ -21,6 +21,7 @@ mod planning;
 mod real_files;
 mod scene;
 mod second_table;
+mod sequences;
 mod strike;
 mod toast;
 mod twice;

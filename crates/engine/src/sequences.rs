@@ -1,0 +1,76 @@
+//! After the rows: sequences whose columns the files have filled go on behind the largest value.
+
+use crate::pipeline::Run;
+use crate::retry::patiently;
+use howdah_model::{ErrorKind, Event, Relation, Result};
+use howdah_target::sequences::{self, Moved, Sequence};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Moves the sequences of all tables. What cannot be moved is said, with the statement that does it: the rows are in.
+///
+/// # Errors
+/// `Interrupted`, and connections that stay away.
+pub(crate) async fn advance(run: &Arc<Run>) -> Result<()> {
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    for (relation, columns) in filled(run) {
+        patiently(&run.context, retry_for, || advance_of(run, &relation, &columns)).await?;
+    }
+    Ok(())
+}
+
+/// The columns of each table that fields of the files go into, as far as something else might have filled them.
+fn filled(run: &Run) -> BTreeMap<Relation, Vec<String>> {
+    let mut filled: BTreeMap<Relation, Vec<String>> = BTreeMap::new();
+    // A table that this load makes has no sequences.
+    for plan in run.plan.tables.iter().filter(|plan| plan.create.is_none()) {
+        let is_filled = |name: &String| plan.fields.iter().flatten().any(|field| field == name);
+        let columns =
+            plan.table.columns.iter().filter(|column| column.has_default && is_filled(&column.name));
+        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
+        if !names.is_empty() {
+            filled.entry(plan.table.relation.clone()).or_default().extend(names);
+        }
+    }
+    filled
+}
+
+async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<()> {
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    let found = connection.attend(&session, sequences::of_columns(&session, table, columns)).await?;
+    for sequence in found {
+        if !sequence.is_quick {
+            let why = "its table is long and has no index that tells the largest value";
+            tell(run, stays(&sequence, table, why));
+            continue;
+        }
+        match connection.attend(&session, sequence.advance(&session, table)).await {
+            Ok(None) => {}
+            Ok(Some(moved)) => tell(run, told(&sequence, &moved)),
+            Err(error) if error.kind() == ErrorKind::Server => {
+                tell(run, stays(&sequence, table, error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn told(sequence: &Sequence, moved: &Moved) -> String {
+    let Sequence { relation, column, .. } = sequence;
+    format!(
+        "sequence {relation} was at {} and goes on behind {}, which column {column} has reached",
+        moved.from, moved.to
+    )
+}
+
+fn stays(sequence: &Sequence, table: &Relation, why: &str) -> String {
+    let (Sequence { relation, .. }, by_hand) = (sequence, sequences::by_hand(sequence, table));
+    format!("sequence {relation} may stay behind the rows that were loaded ({why}): {by_hand}; moves it")
+}
+
+fn tell(run: &Run, message: String) {
+    run.context.listener.on_event(&Event::Notice { message });
+}

@@ -1,0 +1,167 @@
+//! Sequences of columns whose values the files bring: moved past the largest value, so that the next `nextval` does not
+//! meet a row that is there.
+//!
+//! A sequence is moved forward only, under a lock that `nextval` waits for: between reading it and moving it, nobody
+//! takes values that would then be given out twice. Only its owner may take that lock; who may merely UPDATE it moves
+//! it without.
+
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
+use howdah_model::{Relation, Result};
+use tokio_postgres::types::Type;
+
+/// How long the lock of a sequence is waited for: a transaction that calls `nextval` keeps it to its end.
+const LOCK_TIMEOUT: &str = "5s";
+
+/// A table up to this size is read for its largest value where no index tells it: some seconds, on any storage.
+const SCAN_BYTES_MAX: i64 = 4 << 30;
+
+/// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), and those
+/// that a default expression calls (the expression depends on them).
+const OWNED_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
+           s.seqmin, s.seqmax, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
+           EXISTS (SELECT FROM pg_catalog.pg_index i \
+                   WHERE i.indrelid = fills.relation AND i.indkey[0] = fills.attnum AND i.indpred IS NULL \
+                     AND i.indisvalid) \
+           OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
+               FROM pg_catalog.pg_partition_tree(fills.relation) AS p) <= $3 AS quick \
+    FROM ( \
+        SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
+        FROM pg_catalog.pg_depend d \
+        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+          AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i' \
+        UNION \
+        SELECT e.adrelid, e.adnum, d.refobjid \
+        FROM pg_catalog.pg_attrdef e \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = e.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass) AS fills \
+    JOIN pg_catalog.pg_sequence s ON s.seqrelid = fills.sequence \
+    JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = fills.relation AND a.attnum = fills.attnum \
+    WHERE fills.relation = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) \
+    ORDER BY a.attnum, c.oid";
+
+/// A sequence that fills a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequence {
+    /// Its name.
+    pub relation: Relation,
+    /// The column that it fills, unquoted.
+    pub column: String,
+    increment: i64,
+    min: i64,
+    max: i64,
+    is_owner: bool,
+    /// Its column's largest value is found in an index, or in a table that is read in seconds.
+    pub is_quick: bool,
+}
+
+/// A sequence that was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The last value that it gave, or would have given first.
+    pub from: i64,
+    /// The value of the column behind which it goes on.
+    pub to: i64,
+}
+
+/// The sequences that fill these columns of a table when a row does not bring their values.
+///
+/// # Errors
+/// Those of the session.
+pub async fn of_columns(session: &Session, table: &Relation, columns: &[String]) -> Result<Vec<Sequence>> {
+    let name = quote_relation(table);
+    let rows = session
+        .client()
+        .query_typed(
+            OWNED_SQL,
+            &[(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&SCAN_BYTES_MAX, Type::INT8)],
+        )
+        .await
+        .map_err(|error| session_error(&error, "reading the table's sequences"))?;
+    let sequence = |row: &tokio_postgres::Row| Sequence {
+        relation: Relation { schema: row.get(1), name: row.get(2) },
+        column: row.get(0),
+        increment: row.get(3),
+        min: row.get(4),
+        max: row.get(5),
+        is_owner: row.get(6),
+        is_quick: row.get::<_, Option<bool>>(7).unwrap_or(true),
+    };
+    Ok(rows.iter().map(sequence).collect())
+}
+
+impl Sequence {
+    /// Moves it behind the column's largest value (its smallest, if the sequence counts down), unless it is there
+    /// already. Values beyond its bounds are none of its own.
+    ///
+    /// # Errors
+    /// Server, if the role may not move it or others hold it for too long; those of the session.
+    pub async fn advance(&self, session: &Session, table: &Relation) -> Result<Option<Moved>> {
+        let fail = |error| session_error(&error, "moving a sequence");
+        let ask = format!("{} AND {}", self.state_sql(table), self.is_behind_sql());
+        if session.client().query_typed(&ask, &[]).await.map_err(fail)?.is_empty() {
+            return Ok(None);
+        }
+        let sequence = quote_relation(&self.relation);
+        let mut begin =
+            format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'");
+        if self.is_owner {
+            // Changes nothing, and takes the lock that `nextval` waits for (ShareRowExclusiveLock).
+            begin.push_str(&format!("; ALTER SEQUENCE {sequence} INCREMENT BY {}", self.increment));
+        }
+        let set = format!(
+            "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, state.reached) \
+             FROM ({ask}) AS state",
+            quote_literal(&sequence)
+        );
+        let moving = async {
+            session.client().batch_execute(&begin).await?;
+            let rows = session.client().query_typed(&set, &[]).await?;
+            session.client().batch_execute("COMMIT").await?;
+            Ok(rows.first().map(|row| Moved { from: row.get(0), to: row.get(1) }))
+        };
+        let moved: std::result::Result<_, tokio_postgres::Error> = moving.await;
+        if moved.is_err() {
+            // Without an answer the session is gone, and the transaction with it.
+            let _ = session.client().batch_execute("ROLLBACK").await;
+        }
+        moved.map_err(fail)
+    }
+
+    /// One row: where the sequence stands, and what its column has reached.
+    fn state_sql(&self, table: &Relation) -> String {
+        let furthest = if self.increment > 0 { "max" } else { "min" };
+        let column = quote_ident(&self.column);
+        format!(
+            "SELECT s.last_value, s.is_called, r.reached \
+             FROM {} AS s, (SELECT pg_catalog.{furthest}({column})::pg_catalog.int8 AS reached FROM {} \
+                            WHERE {column} BETWEEN {} AND {}) AS r \
+             WHERE r.reached IS NOT NULL",
+            quote_relation(&self.relation),
+            quote_relation(table),
+            self.min,
+            self.max
+        )
+    }
+
+    /// `nextval` would give a value that the column has reached.
+    fn is_behind_sql(&self) -> String {
+        let compared = if self.increment > 0 { ">" } else { "<" };
+        format!("(r.reached {compared} s.last_value OR (r.reached = s.last_value AND NOT s.is_called))")
+    }
+}
+
+/// What moves the sequence by hand.
+pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
+    let furthest = if sequence.increment > 0 { "max" } else { "min" };
+    format!(
+        "SELECT setval({}, {furthest}({})) FROM {}",
+        quote_literal(&quote_relation(&sequence.relation)),
+        quote_columns(std::slice::from_ref(&sequence.column)),
+        quote_relation(table)
+    )
+}
