@@ -8,7 +8,7 @@ release the interpreter while they work, may be called from any thread, and stop
 """
 
 from howdah import pg
-from howdah._howdah import __version__, load, plan, resume, status
+from howdah._howdah import __version__, load, plan, restore, resume, status
 from howdah.documents import FilePlan, JobRecord, Plan, ServerStatus, TablePlan
 from howdah.errors import (
     ConnectionFailedError,
@@ -51,6 +51,7 @@ __all__ = [
     "load",
     "pg",
     "plan",
+    "restore",
     "resume",
     "status",
 ]

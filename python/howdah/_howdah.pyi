@@ -7,6 +7,7 @@ from ._pg import pg_status as pg_status
 from ._pg import pg_stop as pg_stop
 from ._pg import pg_url as pg_url
 from ._plan import plan as plan
+from ._restore import restore as restore
 from ._resume import resume as resume
 from ._status import status as status
 
@@ -19,6 +20,7 @@ __all__ = [
     "pg_stop",
     "pg_url",
     "plan",
+    "restore",
     "resume",
     "status",
 ]

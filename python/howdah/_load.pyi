@@ -38,6 +38,7 @@ def load(
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
+    indexes: Literal["auto", "keep", "rebuild"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -89,6 +90,7 @@ def load(
         chunk_size: Bytes of plain data per transaction, or `"16MB"` (the default, less with many jobs).
         encode: The format in which records are sent, as far as the data and the types allow.
         toast_compression: How the server compresses values that are too wide for a page.
+        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

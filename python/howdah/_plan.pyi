@@ -37,6 +37,7 @@ def plan(
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
+    indexes: Literal["auto", "keep", "rebuild"] = "auto",
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -76,6 +77,7 @@ def plan(
         chunk_size: Bytes of plain data per transaction.
         encode: The format in which records are sent, as far as the data and the types allow.
         toast_compression: How the server compresses values that are too wide for a page.
+        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

@@ -84,6 +84,8 @@ class JobRecord(TypedDict):
     runs: int
     rows_stored: int
     chunks: int
+    to_put_back: list[str]
+    """What it has dropped and not put back yet; `howdah.restore` does."""
     plan: Plan
     """As of its last run."""
 

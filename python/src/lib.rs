@@ -14,6 +14,7 @@ mod mailbox;
 mod options;
 mod pg;
 mod plan;
+mod restore;
 mod resume;
 mod run;
 mod status;
@@ -30,6 +31,7 @@ fn _howdah(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(status::status, module)?)?;
     module.add_function(wrap_pyfunction!(resume::resume, module)?)?;
+    module.add_function(wrap_pyfunction!(restore::restore, module)?)?;
     module.add_function(wrap_pyfunction!(pg::pg_start, module)?)?;
     module.add_function(wrap_pyfunction!(pg::pg_stop, module)?)?;
     module.add_function(wrap_pyfunction!(pg::pg_status, module)?)?;

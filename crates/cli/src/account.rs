@@ -88,6 +88,7 @@ fn stages(summary: &Summary) -> String {
         Stage::Encode => "encode",
         Stage::Copy => "copy",
         Stage::Commit => "commit",
+        Stage::Indexes => "indexes",
         Stage::Finish => "finish",
     };
     let shown: Vec<String> = summary

@@ -4,6 +4,7 @@ pub mod generate;
 pub mod load;
 pub mod pg;
 pub mod plan;
+pub mod restore;
 pub mod resume;
 pub mod status;
 

@@ -56,6 +56,7 @@ struct JobFile {
     chunk_size: Option<Number>,
     encode: Option<String>,
     toast_compression: Option<String>,
+    indexes: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -169,6 +170,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.encode, file.encode.map(|name| word("encode", &name)).transpose()?);
     let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
     fill(&mut run.toast_compression, toast);
+    fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
     Ok(file

@@ -124,6 +124,7 @@ async fn dispatch(
         Command::Plan(options) => commands::plan::plan(*options, printer, stop, site_packages).await,
         Command::Status(options) => commands::status::status(&options, printer, stop, site_packages).await,
         Command::Resume(options) => commands::resume::resume(&options, printer, stop, site_packages).await,
+        Command::Restore(options) => commands::restore::restore(&options, printer, stop, site_packages).await,
         Command::Pg(options) => commands::pg::pg(&options, printer, site_packages),
         Command::Completions { shell } => commands::generate::completions(shell, printer),
         Command::Man { directory } => commands::generate::man(directory.as_deref(), printer),

@@ -24,6 +24,8 @@ pub enum Command {
     Status(StatusOptions),
     /// Go on with a job where it stopped
     Resume(ResumeOptions),
+    /// Put back indexes, keys and foreign keys that a killed load has dropped
+    Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),
     /// Print completions for a shell
@@ -203,6 +205,17 @@ pub enum ToastName {
     Keep,
 }
 
+/// What becomes of indexes, keys and foreign keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IndexesName {
+    /// Whichever takes less time
+    Auto,
+    /// They stay
+    Keep,
+    /// They are dropped and built again at the end
+    Rebuild,
+}
+
 /// The formats of COPY that consist of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
@@ -231,6 +244,10 @@ pub struct RunOptions {
     /// How the server compresses values that are too wide for a page [default: auto]
     #[arg(long, value_enum)]
     pub toast_compression: Option<ToastName>,
+    /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end
+    /// [default: auto]
+    #[arg(long, value_enum)]
+    pub indexes: Option<IndexesName>,
     /// A name for the job, instead of a digest of files, table and options
     #[arg(long, value_name = "NAME")]
     pub job_id: Option<String>,
@@ -272,6 +289,19 @@ pub struct StatusOptions {
 pub struct ResumeOptions {
     /// The job's name, or the beginning of it
     pub job: String,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub target: TargetOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub output: OutputOptions,
+}
+
+/// Options of `restore`.
+#[derive(Debug, Args)]
+pub struct RestoreOptions {
+    /// The job's name, or the beginning of it [default: all jobs]
+    pub job: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,

@@ -17,6 +17,7 @@ impl Printer {
         let (quiet, json) = match command {
             Command::Load(options) | Command::Plan(options) => (options.output.quiet, options.output.json),
             Command::Resume(options) => (options.output.quiet, options.output.json),
+            Command::Restore(options) => (options.output.quiet, options.output.json),
             Command::Status(options) => (false, options.json),
             Command::Pg(_) | Command::Completions { .. } | Command::Man { .. } => (false, false),
         };

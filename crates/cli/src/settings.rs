@@ -1,12 +1,12 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{
-    EncodeName, FormatName, FormatOptions, LoadOptions, RunOptions, TargetOptions, ToastName,
+    EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, RunOptions, TargetOptions, ToastName,
 };
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
-    ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Job, Jobs, LedgerChoice, Result,
-    SourceSpec, ToastCompression,
+    ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs, LedgerChoice,
+    Result, SourceSpec, ToastCompression,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -58,6 +58,7 @@ impl Settings {
                 None | Some(ToastName::Auto) => ToastCompression::Auto,
                 Some(ToastName::Keep) => ToastCompression::Keep,
             },
+            indexes: indexes(&options.run, &options.target)?,
             chunk_bytes: options
                 .run
                 .chunk_size
@@ -120,6 +121,21 @@ fn encode(run: &RunOptions) -> EncodeChoice {
         Some(EncodeName::Csv) => EncodeChoice::Csv,
         Some(EncodeName::Text) => EncodeChoice::Text,
         Some(EncodeName::Binary) => EncodeChoice::Binary,
+    }
+}
+
+/// `Usage` for `rebuild` without a ledger: what was dropped could not be put back after a crash.
+fn indexes(run: &RunOptions, target: &TargetOptions) -> Result<IndexesChoice> {
+    match (run.indexes, ledger(target)) {
+        (None | Some(IndexesName::Auto), _) => Ok(IndexesChoice::Auto),
+        (Some(IndexesName::Keep), _) => Ok(IndexesChoice::Keep),
+        (Some(IndexesName::Rebuild), LedgerChoice::Schema(_)) => Ok(IndexesChoice::Rebuild),
+        (Some(IndexesName::Rebuild), LedgerChoice::None) => {
+            let message =
+                "--indexes rebuild needs a ledger, in which is kept how to put back what is dropped";
+            Err(Error::new(ErrorKind::Usage, message)
+                .with_hint("leave out --ledger none, or give --indexes keep"))
+        }
     }
 }
 

@@ -13,8 +13,19 @@ pub use howdah_target::ledger::{JobRow, JobStatus};
 pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> {
     let session = connection.open().await?;
     let ledger = Ledger::new(schema);
-    let jobs =
-        async { if ledger.exists(&session).await? { ledger.jobs(&session).await } else { Ok(Vec::new()) } };
+    let jobs = async {
+        if !ledger.exists(&session).await? {
+            return Ok(Vec::new());
+        }
+        let mut jobs = ledger.jobs(&session).await?;
+        for undo in ledger.open_undos(&session, None).await? {
+            if let Some(job) = jobs.iter_mut().find(|job| job.job_id == undo.job_id) {
+                job.to_put_back.push(undo.to_string());
+            }
+        }
+        jobs.iter_mut().for_each(|job| job.to_put_back.dedup());
+        Ok(jobs)
+    };
     connection.attend(&session, jobs).await
 }
 

@@ -3,7 +3,7 @@
 use crate::feed::Opened;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, finish, retry, sequences};
+use crate::{Context, finish, indexes, retry, sequences};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define::{self, Wider};
@@ -101,6 +101,9 @@ async fn open_ledger(
         return Ok((Vec::new(), None));
     };
     ledger.ensure(session).await?;
+    if !ledger.hold_job(session, &plan.job_id).await? {
+        return Err(being_restored(&plan.job_id));
+    }
     ledger.begin(session, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
@@ -111,6 +114,12 @@ async fn open_ledger(
     // Sent together: one round trip.
     let ((), receipts, before) = tokio::try_join!(durable, receipts, before)?;
     Ok((receipts, before))
+}
+
+fn being_restored(job_id: &str) -> Error {
+    let message = format!("what job {job_id} has dropped is being put back by another process");
+    Error::new(ErrorKind::Ledger, message)
+        .with_hint("wait until that is done, then run the same command again")
 }
 
 /// The same file under another name or with other options is another job, and doubles its rows.
@@ -156,26 +165,45 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+    indexes::drop_all(run).await?;
     pipeline::run(run, opened).await?;
-    finish::finish(run).await?;
-    sequences::advance(run).await
+    finish::finish(run).await
 }
 
-/// Closes the job in the ledger and makes up the summary.
+/// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
+/// that is; one that did not end well is closed first, since putting back may take its time.
 async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
+    let loaded = ended.is_ok();
+    let ended = match ended {
+        Ok(()) => after_the_rows(run).await,
+        failed => failed,
+    };
     let mut error = ended.err();
     let status = error.as_ref().map_or(Status::Done, ended_by);
     if let Some(ledger) = &run.ledger {
         let (context, plan, rows) = (&run.context, &run.plan, run.tally.rows_stored());
         if status == Status::Done {
             // A finished load must be remembered as finished, whatever it takes.
-            error = close(context, plan, ledger, Some(session), status, rows).await.err();
+            error = close(context, plan, ledger, Some(&session), status, rows).await.err();
         } else {
-            close_in_time(context, plan, ledger, Some(session), status, rows).await;
+            close_in_time(context, plan, ledger, Some(&session), status, rows).await;
         }
     }
+    if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
+        // Why the load failed is the error to report; what is left to do stands in the journal.
+        let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        run.context.listener.on_event(&Event::Notice { message: format!("{left}{hint}") });
+    }
+    // Until here it held the job.
+    drop(session);
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }
+}
+
+async fn after_the_rows(run: &Run) -> Result<()> {
+    indexes::put_back_all(run, false).await?;
+    // Whose columns have their indexes again, which tell the largest value.
+    sequences::advance(run).await
 }
 
 fn ended_by(error: &Error) -> Status {
@@ -187,7 +215,7 @@ async fn close_in_time(
     context: &Context,
     plan: &Plan,
     ledger: &Ledger,
-    session: Option<Session>,
+    session: Option<&Session>,
     status: Status,
     rows: u64,
 ) {
@@ -199,13 +227,13 @@ async fn close(
     context: &Context,
     plan: &Plan,
     ledger: &Ledger,
-    session: Option<Session>,
+    session: Option<&Session>,
     status: Status,
     rows: u64,
 ) -> Result<()> {
     let connection = &context.connection;
-    let close_on = async |session: Session| {
-        connection.attend(&session, ledger.close(&session, &plan.job_id, status, rows)).await
+    let close_on = async |session: &Session| {
+        connection.attend(session, ledger.close(session, &plan.job_id, status, rows)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())
         && close_on(session).await.is_ok()
@@ -213,7 +241,7 @@ async fn close(
         return Ok(());
     }
     // The session is as old as the load; a new one may do what it could not.
-    let again = || async { close_on(connection.open().await?).await };
+    let again = || async { close_on(&connection.open().await?).await };
     if status == Status::Interrupted {
         // The flag that stopped the load would stop a patient try before it began.
         return again().await;

@@ -12,6 +12,8 @@ mod faster;
 mod finding;
 mod head;
 mod identity;
+mod index_cost;
+mod indexes;
 mod new_table;
 mod part;
 mod scan;
@@ -20,6 +22,7 @@ mod tables;
 mod toast;
 
 pub use columns::field_targets;
+pub(crate) use indexes::decide as decide_indexes;
 
 use crate::Context;
 use crate::budget::Layout;
@@ -128,6 +131,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         record_bytes_max: 0,
         tables: Vec::new(),
         files: Vec::new(),
+        indexes: Vec::new(),
         job: job.clone(),
     };
     if let Some(earlier) = settled.earlier.take() {
@@ -143,6 +147,9 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
     plan.tables = tables;
+    let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
+    plan.indexes =
+        indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;

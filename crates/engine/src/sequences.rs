@@ -5,14 +5,13 @@ use crate::retry::patiently;
 use howdah_model::{ErrorKind, Event, Relation, Result};
 use howdah_target::sequences::{self, Moved, Sequence};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Moves the sequences of all tables. What cannot be moved is said, with the statement that does it: the rows are in.
 ///
 /// # Errors
 /// `Interrupted`, and connections that stay away.
-pub(crate) async fn advance(run: &Arc<Run>) -> Result<()> {
+pub(crate) async fn advance(run: &Run) -> Result<()> {
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     for (relation, columns) in filled(run) {
         patiently(&run.context, retry_for, || advance_of(run, &relation, &columns)).await?;

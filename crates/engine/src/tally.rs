@@ -10,8 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const STAGES: [Stage; 7] =
-    [Stage::Read, Stage::Decompress, Stage::Split, Stage::Encode, Stage::Copy, Stage::Commit, Stage::Finish];
+const STAGES: [Stage; 8] = [
+    Stage::Read,
+    Stage::Decompress,
+    Stage::Split,
+    Stage::Encode,
+    Stage::Copy,
+    Stage::Commit,
+    Stage::Indexes,
+    Stage::Finish,
+];
 
 /// One file's counters.
 #[derive(Debug, Default)]
@@ -116,6 +124,11 @@ impl Tally {
     /// The counters of one file.
     pub fn file(&self, file_no: u32) -> &FileTally {
         &self.files[file_no as usize]
+    }
+
+    /// The largest number of sessions that copied at once.
+    pub fn sessions(&self) -> u32 {
+        self.sessions_max.load(Relaxed)
     }
 
     /// Adds time to a stage.

@@ -23,6 +23,8 @@ pub enum Stage {
     Copy,
     /// Waiting for COMMIT.
     Commit,
+    /// Dropping indexes, keys and foreign keys, and building them again.
+    Indexes,
     /// The barrier and what follows the last chunk.
     Finish,
 }

@@ -105,6 +105,19 @@ pub enum ToastCompression {
     Keep,
 }
 
+/// What becomes of the indexes, keys and foreign keys of a table while rows are loaded into it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexesChoice {
+    /// What takes less time.
+    #[default]
+    Auto,
+    /// They stay.
+    Keep,
+    /// They are dropped and built again behind the last row.
+    Rebuild,
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -151,6 +164,9 @@ pub struct Job {
     /// How wide values are compressed. Jobs in older ledgers lack it.
     #[serde(default)]
     pub toast_compression: ToastCompression,
+    /// What becomes of the tables' indexes. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub indexes: IndexesChoice,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

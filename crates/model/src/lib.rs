@@ -23,9 +23,10 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    EncodeChoice, Evolve, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec, ToastCompression, Told,
+    EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec,
+    ToastCompression, Told,
 };
-pub use plan::{BinaryPlan, Care, Codec, FilePlan, Plan, TablePlan};
+pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};
 pub use reading::{DateOrder, Mend, Reading};
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};

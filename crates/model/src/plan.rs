@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
 use crate::reading::Reading;
-use crate::table::{NewTable, Table, TableChange};
+use crate::table::{NewTable, Relation, Table, TableChange};
 use serde::{Deserialize, Serialize};
 
 /// How a file is compressed, told by its first bytes.
@@ -113,6 +113,35 @@ pub struct BinaryPlan {
     pub buffers: u32,
 }
 
+/// What becomes of the indexes, keys and foreign keys of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexesPlan {
+    /// The table.
+    pub relation: Relation,
+    /// The table is made by this load, so that the catalog cannot tell yet what it has: all of it is built behind the
+    /// last row.
+    pub new: bool,
+    /// About how many rows are to come.
+    pub rows_to_come: u64,
+    /// Dropped before the first row and built again behind the last one.
+    pub rebuilt: Vec<IndexFate>,
+    /// Kept as they are.
+    pub kept: Vec<IndexFate>,
+    /// What is said of the table as a whole.
+    pub notes: Vec<String>,
+}
+
+/// One index, key or foreign key, and why it stays or goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexFate {
+    /// Its name, unquoted.
+    pub name: String,
+    /// What it is, in words: `index`, `primary key` ...
+    pub what: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// One file of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePlan {
@@ -171,4 +200,7 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Sources, the largest first.
     pub files: Vec<FilePlan>,
+    /// What becomes of the tables' indexes, once for each table that has any. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub indexes: Vec<IndexesPlan>,
 }

@@ -7,6 +7,7 @@
 //! - [`copy`]: the COPY statement and its errors;
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
+//! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought.
@@ -22,6 +23,8 @@ pub mod copy;
 pub mod ledger;
 
 pub mod commit;
+
+pub mod undo;
 
 pub mod activity;
 

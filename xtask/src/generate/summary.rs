@@ -57,6 +57,7 @@ const KEYS: &[(&str, &str)] = &[
     ("stages.encode", "Seconds spent rewriting records; 0 where the bytes go untouched"),
     ("stages.copy", "Seconds from BEGIN to the last row taken, the claim in the ledger included"),
     ("stages.commit", "Seconds spent waiting for the answer to COMMIT"),
+    ("stages.indexes", "Seconds spent dropping indexes, keys and foreign keys, and building them again"),
     ("stages.finish", "Seconds spent in the barrier and the last look at the ledger"),
     ("sessions", "The largest number of sessions that copied at once"),
     (

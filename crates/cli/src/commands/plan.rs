@@ -9,7 +9,7 @@ use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
-    Eol, Event, FilePlan, Jobs, LedgerChoice, Listener, NewTable, Plan, Result, TablePlan,
+    Eol, Event, FilePlan, IndexesPlan, Jobs, LedgerChoice, Listener, NewTable, Plan, Result, TablePlan,
 };
 use howdah_engine::plan::History;
 use howdah_engine::{Context, Planned, Sources, Stop, spelling};
@@ -81,6 +81,11 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
     for note in table.notes.iter().chain(&table.unsure) {
         let _ = writeln!(text, "  {note}");
     }
+    let first = |other: &TablePlan| other.table.relation == table.table.relation;
+    if plan.tables.iter().position(first) == Some(no) {
+        let of_table = plan.indexes.iter().filter(|indexes| indexes.relation == table.table.relation);
+        of_table.for_each(|indexes| show_indexes(text, indexes));
+    }
     for (column, reading) in table.fields.iter().zip(&table.readings) {
         if let (Some(column), Some(reading)) = (column, reading) {
             let _ = writeln!(text, "  {column} is read as {}", spelling(reading));
@@ -94,6 +99,26 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
     }
     if files.len() > FILES_LISTED {
         let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
+    }
+}
+
+/// What becomes of the table's indexes, once for each table.
+fn show_indexes(text: &mut String, indexes: &IndexesPlan) {
+    for note in &indexes.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    if indexes.new {
+        let _ = writeln!(text, "  its key is built behind the last row where that takes less time");
+    }
+    for fate in &indexes.rebuilt {
+        let _ = writeln!(
+            text,
+            "  {} {} is dropped, and built behind the last row: {}",
+            fate.what, fate.name, fate.reason
+        );
+    }
+    for fate in &indexes.kept {
+        let _ = writeln!(text, "  {} {} is kept: {}", fate.what, fate.name, fate.reason);
     }
 }
 

@@ -47,8 +47,9 @@ fn list(rows: &[JobRow]) -> String {
     let mut lines =
         vec![format!("{:<20} {:<12} {:>16} {:>8}  {}", "job", "status", "rows", "chunks", "started")];
     lines.extend(rows.iter().map(|row| {
+        let restore = if row.to_put_back.is_empty() { "" } else { "  (to restore)" };
         format!(
-            "{:<20} {:<12} {:>16} {:>8}  {}",
+            "{:<20} {:<12} {:>16} {:>8}  {}{restore}",
             row.job_id,
             row.status.as_str(),
             show_count(row.rows_stored),
@@ -68,6 +69,10 @@ fn one(row: &JobRow) -> String {
     for file in &row.plan.files {
         let table = &row.plan.tables[file.table_no as usize].table.relation;
         lines.push(format!("file {} -> {table}", file.location));
+    }
+    if !row.to_put_back.is_empty() {
+        lines.push(format!("dropped and not put back yet: {}", row.to_put_back.join(", ")));
+        lines.push(format!("put it back: howdah restore {}", row.job_id));
     }
     if row.status != JobStatus::Done {
         lines.push(format!("go on with it: howdah resume {}", row.job_id));

@@ -8,6 +8,7 @@ mod auto;
 mod changed;
 mod corpus;
 mod crash;
+mod indexes;
 mod interrupt;
 mod kills;
 mod late;

@@ -373,6 +373,7 @@ mod tests {
             shaping: howdah_model::Shaping::default(),
             encode: howdah_model::EncodeChoice::Auto,
             toast_compression: howdah_model::ToastCompression::Auto,
+            indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

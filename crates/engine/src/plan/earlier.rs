@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, faster, new_table};
+use super::{History, Planned, faster, indexes, new_table};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -101,6 +101,10 @@ pub(super) async fn planned(
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
+    let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
+    let (context, job) = (heads.context, &plan.job);
+    plan.indexes =
+        indexes::choose(context, heads.session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
         Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {

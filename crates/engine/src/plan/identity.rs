@@ -198,6 +198,7 @@ mod tests {
             ignore_extra: false,
             encode: howdah_model::EncodeChoice::Auto,
             toast_compression: howdah_model::ToastCompression::Auto,
+            indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

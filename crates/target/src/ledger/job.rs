@@ -71,6 +71,8 @@ pub struct JobRow {
     pub rows_stored: u64,
     /// Chunks that are in.
     pub chunks: u64,
+    /// What it has dropped and not put back yet, in words.
+    pub to_put_back: Vec<String>,
     /// What was decided when it was last started.
     pub plan: Plan,
 }
@@ -170,6 +172,7 @@ impl Ledger {
             runs: unsigned(i64::from(row.get::<_, i32>(5))) as u32,
             rows_stored: unsigned(row.get(6)),
             chunks: unsigned(row.get(7)),
+            to_put_back: Vec::new(),
             plan,
             job_id,
         })

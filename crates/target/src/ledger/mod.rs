@@ -6,9 +6,11 @@ mod before;
 mod claim;
 mod job;
 mod schema;
+mod undo;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
+pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;
 use crate::sql::quote_ident;

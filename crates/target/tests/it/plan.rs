@@ -49,6 +49,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         ignore_extra: false,
         encode: howdah_model::EncodeChoice::Auto,
         toast_compression: howdah_model::ToastCompression::Auto,
+        indexes: howdah_model::IndexesChoice::Keep,
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -82,6 +83,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         record_bytes_max: 1 << 26,
         tables: vec![table],
         files: vec![file],
+        indexes: Vec::new(),
     }
 }
 

@@ -1,0 +1,43 @@
+//! `howdah restore`: puts back what loads have dropped and, being killed, could not put back themselves.
+
+use super::load::json;
+use crate::Exit;
+use crate::options::RestoreOptions;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::settings::ledger_schema;
+use howdah_engine::model::Result;
+use howdah_engine::{Context, Sources, Stop, restore};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Restored {
+    /// Entries of the journal that were open and are not any more.
+    restored: usize,
+}
+
+/// Puts back what one job, or any job, has dropped.
+///
+/// # Errors
+/// Those of the connection and the ledger; the first of what could not be put back.
+pub async fn restore(
+    options: &RestoreOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
+    let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
+    let schema = ledger_schema(&options.target)?;
+    let listener = Arc::new(Progress::new(*printer));
+    let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
+    let restored = stop.guard(restore::restore(&context, &schema, options.job.as_deref())).await?;
+    if printer.json() {
+        printer.out(&json(&Restored { restored }));
+    } else if restored == 0 {
+        printer.say("there is nothing to put back");
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,187 @@
+//! A load that is killed at any step leaves a journal from which its indexes come back.
+
+use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
+use crate::scene::{Files, PATIENCE, csv};
+use howdah_testkit::{Database, MAJORS, Running, Server};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 20_000;
+const SCHEMA: &str = "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parent";
+
+fn prepared(major: u32) -> (Database, Files, PathBuf) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(16, 1, ROWS));
+    let database = Server::shared(major).database();
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; CREATE TABLE parent (part integer PRIMARY KEY); \
+         INSERT INTO parent SELECT generate_series(0, 255); {SCHEMA}"
+    ));
+    (database, files, source)
+}
+
+fn count(database: &Database, sql: &str) -> u64 {
+    database.try_rows(sql).ok().and_then(|rows| rows[0][0].as_deref()?.parse().ok()).unwrap_or(0)
+}
+
+/// Waits until the query gives so much, or the load is over.
+fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while count(database, sql) < least {
+        if !running.is_running() || Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+const ENTRIES: &str = "SELECT count(*) FROM howdah.undo";
+const UNDONE: &str = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NOT NULL";
+const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
+
+/// Ends a load when the query gives so much; then either it is run again or restored, and all is as it was.
+fn kill_at(major: u32, sql: &str, least: u64, again: bool) -> bool {
+    let what = format!("PostgreSQL {major}: {sql} = {least}, again: {again}");
+    let (database, _files, source) = prepared(major);
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.spawn();
+    let hit = wait_for(&database, &mut running, sql, least);
+    running.kill();
+    if again {
+        let finished = load.run(PATIENCE);
+        let done = finished.code == Some(0) || finished.stderr.contains("this job finished");
+        assert!(done, "{what}\n{}", finished.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{what}");
+        assert_eq!(database.value("SELECT status FROM howdah.job"), "done", "{what}");
+    } else {
+        let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(open_entries(&database), 0, "{what}\n{told}");
+        assert_eq!(schema(&database), before, "{what}\n{told}");
+        load.run(PATIENCE);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{what}");
+    }
+    assert_eq!(open_entries(&database), 0, "{what}");
+    assert_eq!(schema(&database), before, "{what}");
+    hit
+}
+
+#[test]
+fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
+    let mut hits = 0;
+    std::thread::scope(|scope| {
+        let campaigns: Vec<_> = MAJORS
+            .into_iter()
+            .map(|major| {
+                scope.spawn(move || {
+                    let mut hits = 0;
+                    for again in [false, true] {
+                        hits += u32::from(kill_at(major, ENTRIES, 1, again));
+                        hits += u32::from(kill_at(major, CHUNKS, 6, again));
+                        // One after the other comes back: three indexes, a constraint, a foreign key, its validation.
+                        for undone in 1..=6 {
+                            hits += u32::from(kill_at(major, UNDONE, undone, again));
+                        }
+                    }
+                    hits
+                })
+            })
+            .collect();
+        hits = campaigns.into_iter().map(|campaign| campaign.join().unwrap()).sum();
+    });
+    assert!(hits >= 24, "{hits} of 48 kills hit a load that was still at work");
+}
+
+#[test]
+fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
+    let (database, _files, source) = prepared(15);
+    database.sql(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+    );
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 2));
+    let refused = restore(&database).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("is at work: it puts back what it has dropped when it ends"), "{refused}");
+    assert!(open_entries(&database) > 0);
+    running.kill();
+    let mut running = load.spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 6));
+    assert!(open_entries(&database) > 0, "it did not put them back before it went on");
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("an earlier run of this job has dropped f, t_note, t_part, t_pkey"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn ctrl_c_puts_indexes_back_and_says_so() {
+    let (database, _files, source) = prepared(18);
+    database.sql(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+    );
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 2));
+    running.interrupt();
+    let told = running.wait(PATIENCE).expect_code(130).stderr;
+    assert!(
+        told.contains("putting back f, t_note, t_part, t_pkey; Ctrl-C again leaves that to howdah restore"),
+        "{told}"
+    );
+    assert_eq!(schema(&database), before);
+    assert_eq!(open_entries(&database), 0);
+    assert_eq!(database.value("SELECT status FROM howdah.job"), "interrupted");
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_the_rest_to_restore() {
+    let (database, _files, source) = prepared(15);
+    // An index whose building takes its time.
+    database.sql(
+        "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
+             'BEGIN PERFORM pg_sleep(0.005); RETURN $1; END'; \
+         CREATE INDEX t_slow ON t (slow(id)) WHERE id < 1000",
+    );
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 18));
+    let deadline = Instant::now() + PATIENCE;
+    while !running.stderr_so_far().contains("is built") && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    running.interrupt();
+    while !running.stderr_so_far().contains("indexes are still being put back") && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    running.interrupt();
+    let told = running.wait(PATIENCE).expect_code(130).stderr;
+    assert!(open_entries(&database) > 0, "{told}");
+    restore(&database).run(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn two_that_restore_at_once_do_not_get_in_each_others_way() {
+    let (database, _files, source) = prepared(18);
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 3));
+    running.kill();
+    let both = [restore(&database).spawn(), restore(&database).spawn()];
+    for finished in both.map(|running| running.wait(PATIENCE)) {
+        let fine = finished.code == Some(0) || finished.stderr.contains("is at work");
+        assert!(fine, "{}", finished.stderr);
+    }
+    assert_eq!(schema(&database), before);
+    assert_eq!(open_entries(&database), 0);
+}

@@ -1,0 +1,138 @@
+//! Rows that contradict a key which was not there to refuse them, and things put back by hand.
+
+use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Server};
+use std::path::{Path, PathBuf};
+
+const ROWS: u64 = 500;
+
+/// A file with one id twice.
+fn doubled(files: &Files) -> PathBuf {
+    let mut bytes = csv(12, 1, ROWS);
+    bytes.extend_from_slice(b"17,1,1.00,again\n");
+    files.put("a.csv", &bytes)
+}
+
+fn rebuild(database: &Database, source: &Path) -> howdah_testkit::Finished {
+    load(database, source).args(["--indexes", "rebuild"]).run(PATIENCE)
+}
+
+#[test]
+fn duplicates_leave_the_rows_in_and_name_the_key_and_the_way_out() {
+    let files = Files::new();
+    let source = doubled(&files);
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(PLAIN_SCHEMA);
+        let before = schema(&database);
+        let finished = rebuild(&database, &source).expect_code(1);
+        let told = &finished.stderr;
+        let job = database.value("SELECT job_id FROM howdah.job");
+        assert!(
+            told.contains("error: the index t_pkey of public.t cannot be put back: several rows of the table have the same key (SQLSTATE 23505)"),
+            "{told}"
+        );
+        assert!(told.contains(&format!("then howdah restore {job} puts it back")), "{told}");
+        assert!(!told.contains("17"), "no values: {told}");
+        // The other indexes are back, and the ledger knows what is not.
+        assert_eq!(open_entries(&database), 2);
+        assert_eq!(database.value("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), "2");
+        assert_eq!(database.value("SELECT status FROM howdah.job"), "failed");
+        let status =
+            howdah("status").args(["--to", &database.conninfo()]).arg(&job).run(PATIENCE).expect_code(0);
+        assert!(
+            status.stdout.contains("dropped and not put back yet: the index t_pkey of public.t"),
+            "{}",
+            status.stdout
+        );
+        // Another job is told.
+        let other = files.put("b.csv", &csv(13, 10_000, 10));
+        let told = load(&database, &other).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains(&format!("job {job} has dropped t_pkey of public.t")), "{told}");
+        restore(&database).run(PATIENCE).expect_code(1);
+        database.sql("DELETE FROM t WHERE id = 17 AND note = 'again'");
+        let restored = restore(&database).arg(&job[..6]).run(PATIENCE).expect_code(0);
+        assert!(restored.stderr.contains("the constraint t_pkey of public.t is back"), "{}", restored.stderr);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert!(restore(&database).run(PATIENCE).expect_code(0).stderr.contains("nothing to put back"));
+        // The job itself is finished by running it again, without a row twice.
+        rebuild(&database, &source).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS + 10).to_string());
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn a_row_without_its_counterpart_leaves_the_foreign_key_there_but_not_valid() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(14, 1, ROWS));
+    let database = Server::shared(15).database();
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(100, 255); \
+         ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parent"
+    ));
+    let before = schema(&database);
+    let told = rebuild(&database, &source).expect_code(1).stderr;
+    assert!(
+        told.contains("the foreign key f of public.t holds for new rows, but rows are in the table"),
+        "{told}"
+    );
+    assert_eq!(database.value("SELECT convalidated FROM pg_constraint WHERE conname = 'f'"), "f");
+    database.sql("INSERT INTO parent SELECT generate_series(0, 99)");
+    restore(&database).run(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn what_was_put_back_by_hand_is_recognised_and_something_else_of_its_name_is_not_touched() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(18).database();
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    rebuild(&database, &source).expect_code(1);
+    database.sql("CREATE INDEX t_pkey ON t (amount)");
+    let told = restore(&database).run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("the index t_pkey of public.t cannot be put back: another one of this name is there"),
+        "{told}"
+    );
+    assert!(told.contains("hint: drop or rename it, then howdah restore"), "{told}");
+    database.sql("DROP INDEX t_pkey; DELETE FROM t WHERE note = 'again'; ALTER TABLE t ADD PRIMARY KEY (id)");
+    let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the constraint t_pkey of public.t is there already, as it was"), "{told}");
+    assert_eq!(schema(&database), before);
+    assert_eq!(open_entries(&database), 0);
+}
+
+#[test]
+fn a_table_that_is_gone_or_renamed_is_told() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    rebuild(&database, &source).expect_code(1);
+    database.sql("ALTER TABLE t RENAME TO moved");
+    let told = restore(&database).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("the table public.t is now public.moved"), "{told}");
+    database.sql("DROP TABLE moved; CREATE TABLE t (id bigint)");
+    let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("is not put back: the table is gone"), "{told}");
+    assert_eq!(open_entries(&database), 0);
+}
+
+#[test]
+fn a_load_that_fails_puts_its_indexes_back() {
+    let files = Files::new();
+    let mut bytes = csv(15, 1, ROWS);
+    bytes.extend_from_slice(b"18,x,1.00,wrong\n");
+    let source = files.put("a.csv", &bytes);
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    let told = rebuild(&database, &source).expect_code(1).stderr;
+    assert!(told.contains("column part") && told.contains("the index t_note of public.t is built"), "{told}");
+    assert_eq!(schema(&database), before);
+    assert_eq!(open_entries(&database), 0);
+}

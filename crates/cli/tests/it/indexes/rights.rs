@@ -1,0 +1,160 @@
+//! What a load may not drop, or could not put back, it keeps, and says why.
+
+use super::{PLAIN_SCHEMA, load, open_entries, schema};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Server};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const ROWS: u64 = 500;
+
+fn prepared(major: u32, sql: &str) -> (Database, Files, PathBuf) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(11, 1, ROWS));
+    let database = Server::shared(major).database();
+    database.sql(sql);
+    (database, files, source)
+}
+
+/// `howdah load` as another role, and what it says.
+fn loaded_as(database: &Database, role: &str, source: &std::path::Path) -> String {
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(source);
+    load.args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr
+}
+
+#[test]
+fn indexes_of_somebody_elses_table_are_kept() {
+    for major in MAJORS {
+        let (database, _files, source) = prepared(major, PLAIN_SCHEMA);
+        let role = format!("guest_{}", database.name());
+        database.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+            database.name()
+        ));
+        let before = schema(&database);
+        let told = loaded_as(&database, &role, &source);
+        assert!(told.contains("is kept: the table belongs to another role"), "{told}");
+        assert!(schema(&database) == before && !told.contains("dropped from"), "{told}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    }
+}
+
+#[test]
+fn what_could_not_be_made_again_is_not_dropped() {
+    let (database, _files, source) = prepared(18, PLAIN_SCHEMA);
+    let role = format!("owner_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; CREATE SCHEMA s; ALTER TABLE t SET SCHEMA s; ALTER TABLE s.t OWNER TO {role}; \
+         GRANT USAGE ON SCHEMA s TO {role}; GRANT CREATE ON DATABASE {0} TO {role}; \
+         ALTER ROLE {role} IN DATABASE {0} SET search_path = s",
+        database.name()
+    ));
+    let told = loaded_as(&database, &role, &source);
+    assert!(told.contains("is kept: putting indexes back needs CREATE on the table's schema"), "{told}");
+    // A role of one's own with all that it takes.
+    database.sql(&format!("GRANT CREATE ON SCHEMA s TO {role}; TRUNCATE s.t; TRUNCATE howdah.job CASCADE"));
+    let before = schema(&database);
+    let told = loaded_as(&database, &role, &source);
+    assert!(told.contains("dropped from s.t"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn a_key_that_others_depend_on_is_kept() {
+    let sql = format!("{PLAIN_SCHEMA}; CREATE VIEW v AS SELECT id, note FROM t GROUP BY id");
+    let (database, _files, source) = prepared(15, &sql);
+    let before = schema(&database);
+    let told = load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains(
+            "the primary key t_pkey of public.t is kept: rule _RETURN on view public.v depends on it"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("index t_note"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn a_foreign_key_of_somebody_elses_table_keeps_the_key_it_hangs_on() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    let role = format!("owner_{}", database.name());
+    database.sql(&format!(
+        "CREATE TABLE other (id bigint REFERENCES t); CREATE ROLE {role} LOGIN; ALTER TABLE t OWNER TO {role}; \
+         GRANT CREATE ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+        database.name()
+    ));
+    let before = schema(&database);
+    let told = loaded_as(&database, &role, &source);
+    let reason = "t_pkey of public.t is kept: the foreign key other_id_fkey of public.other hangs on it: \
+                  public.other belongs to another role";
+    assert!(told.contains(reason), "{told}");
+    assert!(told.contains("the index t_part of public.t is built"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn partitions_heirs_and_published_identities_are_kept() {
+    for (sql, reason) in [
+        (
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text) PARTITION BY RANGE (id); \
+             CREATE TABLE t1 PARTITION OF t DEFAULT",
+            "the table is partitioned or a partition",
+        ),
+        (
+            "CREATE TABLE parent (id bigint, part integer, amount numeric, note text); \
+             CREATE TABLE t () INHERITS (parent); CREATE INDEX ON t (id)",
+            "the table inherits from another",
+        ),
+        (
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             CREATE PUBLICATION p FOR TABLE t",
+            "logical replication needs it as the table's replica identity",
+        ),
+    ] {
+        for major in MAJORS {
+            let (database, _files, source) = prepared(major, sql);
+            let before = schema(&database);
+            let told =
+                load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr;
+            assert!(told.contains(&format!("is kept: {reason}")), "PostgreSQL {major}: {told}");
+            assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        }
+    }
+}
+
+#[test]
+fn the_plan_says_what_stays_and_what_goes_and_changes_nothing() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    let before = schema(&database);
+    let to = database.conninfo();
+    let plan = howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let told = plan.args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("primary key t_pkey is dropped, and built behind the last row"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    let before = schema(&database);
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| {
+            database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(12); COMMIT");
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        let load = load(&database, &source).args(["--indexes", "rebuild"]);
+        let finished = load.run(Duration::from_secs(11)).expect_code(1);
+        assert!(
+            finished.stderr.contains("it was not free within 3 s (SQLSTATE 55P03)"),
+            "{}",
+            finished.stderr
+        );
+        assert!(finished.stderr.contains("--indexes keep"), "{}", finished.stderr);
+        held.join().unwrap();
+    });
+    assert!(open_entries(&database) == 0 && schema(&database) == before);
+    load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+}

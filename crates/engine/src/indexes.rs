@@ -1,0 +1,259 @@
+//! Drops indexes before the first row and puts them back behind the last, after a failure and after Ctrl-C.
+//!
+//! What is dropped is in the ledger's journal as soon as it is dropped; whatever happens, `howdah restore` finds it
+//! there. Indexes are built side by side, the largest first; then come constraints, then foreign keys.
+
+use crate::pipeline::Run;
+use crate::plan::decide_indexes;
+use crate::retry::patiently;
+use crate::{Context, Stop};
+use futures_util::{StreamExt, stream};
+use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
+use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::undo::build;
+use howdah_target::undo::drop::drop_chosen;
+use howdah_target::undo::put_back::{BuildSettings, PutBack, put_back};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Builds side by side where nothing else says how many sessions the server bears.
+const BUILDERS_DEFAULT: u32 = 2;
+/// More gain nothing on one table: they read the same pages.
+const BUILDERS_MAX: u32 = 8;
+/// How long a server is waited for when the load has failed: it may have failed because there is none.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+
+/// Drops what the plan says.
+///
+/// # Errors
+/// With `--indexes rebuild`, what keeps an index from being dropped; else that is told, and it stays.
+pub async fn drop_all(run: &Run) -> Result<()> {
+    let Some(ledger) = &run.ledger else { return Ok(()) };
+    let start = Instant::now();
+    let mut dropped = Ok(());
+    for plan in &run.plan.indexes {
+        tell_notes(run, plan);
+        if plan.new || !plan.rebuilt.is_empty() {
+            dropped = drop_of_table(run, ledger, plan).await;
+        }
+        if dropped.is_err() {
+            break;
+        }
+    }
+    run.tally.spend(Stage::Indexes, start.elapsed());
+    dropped
+}
+
+fn tell_notes(run: &Run, plan: &IndexesPlan) {
+    plan.notes.iter().for_each(|note| tell(&run.context, note.clone()));
+    if run.plan.job.indexes == IndexesChoice::Rebuild {
+        for fate in &plan.kept {
+            tell(
+                &run.context,
+                format!("the {} {} of {} is kept: {}", fate.what, fate.name, plan.relation, fate.reason),
+            );
+        }
+    }
+}
+
+async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result<()> {
+    let (job, connection) = (&run.plan.job, &run.context.connection);
+    let work = || async {
+        let session = connection.open().await?;
+        let choose = |captured: &_| decide_indexes(captured, job.indexes, plan.rows_to_come, true).chosen();
+        let dropping = drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, choose);
+        connection.attend(&session, dropping).await
+    };
+    // Ctrl-C is looked at between tables: who leaves in the middle cannot know what has been dropped.
+    run.context.stop.check()?;
+    let context = Context { stop: Stop::default(), ..run.context.clone() };
+    let dropped = patiently(&context, Duration::from_millis(job.retry_for_ms), work).await;
+    match dropped {
+        Ok(names) if names.is_empty() => {}
+        Ok(names) => tell(
+            &run.context,
+            format!("dropped from {}, to be put back at the end: {}", plan.relation, names.join(", ")),
+        ),
+        Err(error) if job.indexes == IndexesChoice::Auto && error.kind() == ErrorKind::Table => {
+            tell(&run.context, format!("indexes are kept: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Puts back what this job has dropped, in this run or an earlier one. Ctrl-C does not end this; a second one does,
+/// with the process.
+///
+/// # Errors
+/// The first of what could not be put back; the others are told.
+pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
+    let Some(ledger) = &run.ledger else { return Ok(()) };
+    let start = Instant::now();
+    let context = Context { stop: Stop::default(), ..run.context.clone() };
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let retry_for = if failed { AFTER_FAILURE.min(retry_for) } else { retry_for };
+    let sessions = match run.plan.job.jobs {
+        Jobs::Fixed(sessions) => sessions,
+        Jobs::Auto => run.tally.sessions().max(BUILDERS_DEFAULT),
+    };
+    let job_id = &run.plan.job_id;
+    let work = async {
+        let entries = open_undos(&context, ledger, job_id, retry_for).await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        if run.context.stop.raised() {
+            tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
+        }
+        put_back_entries(&context, ledger, entries, sessions, retry_for).await
+    };
+    let done = {
+        let mut work = std::pin::pin!(work);
+        if run.context.stop.raised() {
+            work.await
+        } else {
+            tokio::select! {
+                done = &mut work => done,
+                () = run.context.stop.wait() => {
+                    tell(&context, format!("the rows are in, indexes are still being put back; {}", again_leaves(job_id)));
+                    work.await
+                }
+            }
+        }
+    };
+    run.tally.spend(Stage::Indexes, start.elapsed());
+    done
+}
+
+fn again_leaves(job_id: &str) -> String {
+    format!("Ctrl-C again leaves that to howdah restore {job_id}")
+}
+
+async fn open_undos(
+    context: &Context,
+    ledger: &Ledger,
+    job_id: &str,
+    retry_for: Duration,
+) -> Result<Vec<Undo>> {
+    let read = || async {
+        let session = context.connection.open().await?;
+        context.connection.attend(&session, ledger.open_undos(&session, Some(job_id))).await
+    };
+    patiently(context, retry_for, read).await
+}
+
+/// `a, b and 3 more`: of many, some.
+fn names(entries: &[Undo]) -> String {
+    const NAMED: usize = 5;
+    let names: BTreeSet<&str> = entries.iter().map(|entry| entry.change.name.as_str()).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
+
+/// Puts these entries back: indexes side by side, then the rest one by one.
+///
+/// # Errors
+/// The first of what could not be put back; the others are told.
+pub async fn put_back_entries(
+    context: &Context,
+    ledger: &Ledger,
+    entries: Vec<Undo>,
+    sessions: u32,
+    retry_for: Duration,
+) -> Result<()> {
+    let (indexes, rest): (Vec<Undo>, Vec<Undo>) =
+        entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
+    let builders = u32::try_from(indexes.len()).unwrap_or(BUILDERS_MAX).min(sessions).clamp(1, BUILDERS_MAX);
+    let settings = || async {
+        let session = context.connection.open().await?;
+        let settings = build::settings(&session, builders, context.connection.server_cpus());
+        context.connection.attend(&session, settings).await
+    };
+    let settings = patiently(context, retry_for, settings).await?;
+    let mut failed = Failed::default();
+    let building = stream::iter(&indexes)
+        .map(|entry| async move { (entry, put_back_one(context, ledger, entry, settings, retry_for).await) });
+    let mut building = building.buffer_unordered(builders as usize);
+    while let Some((entry, done)) = building.next().await {
+        failed.note(context, entry, done);
+    }
+    drop(building);
+    let mut rest = rest;
+    rest.sort_by_key(|entry| (entry.change.kind, entry.number));
+    for entry in &rest {
+        if failed.lacks(entry) {
+            continue;
+        }
+        let done = put_back_one(context, ledger, entry, settings, retry_for).await;
+        failed.note(context, entry, done);
+    }
+    failed.first.map_or(Ok(()), Err)
+}
+
+async fn put_back_one(
+    context: &Context,
+    ledger: &Ledger,
+    entry: &Undo,
+    settings: BuildSettings,
+    retry_for: Duration,
+) -> Result<()> {
+    let start = Instant::now();
+    let work = || async {
+        let session = context.connection.open().await?;
+        context.connection.attend(&session, put_back(&session, ledger, entry, settings)).await
+    };
+    let done = patiently(context, retry_for, work).await?;
+    let seconds = start.elapsed().as_secs_f64();
+    let title = entry.to_string();
+    match (done, entry.change.kind) {
+        (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
+        (PutBack::Done, UndoKind::Validate) => {
+            tell(context, format!("{title} is validated, in {seconds:.1} s"));
+        }
+        (PutBack::Done, UndoKind::Constraint) => tell(context, format!("{title} is back")),
+        (PutBack::Done, UndoKind::Marks | UndoKind::ForeignKey) | (PutBack::ByAnother, _) => {}
+        (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
+        (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
+    }
+    Ok(())
+}
+
+/// What could not be put back.
+#[derive(Default)]
+struct Failed {
+    first: Option<Error>,
+    /// Table and name.
+    names: BTreeSet<(u32, String)>,
+}
+
+impl Failed {
+    fn note(&mut self, context: &Context, entry: &Undo, done: Result<()>) {
+        let Err(error) = done else { return };
+        self.names.insert((entry.change.table_oid, entry.change.name.clone()));
+        match &self.first {
+            None => self.first = Some(with_hint(error, &entry.job_id)),
+            Some(_) => tell(context, error.to_string()),
+        }
+    }
+
+    /// It needs something that could not be put back.
+    fn lacks(&self, entry: &Undo) -> bool {
+        self.names.contains(&(entry.change.table_oid, entry.change.name.clone()))
+    }
+}
+
+fn with_hint(error: Error, job_id: &str) -> Error {
+    match error.hint() {
+        Some(hint) if hint.contains("howdah restore") => {
+            let hint = hint.replacen("howdah restore", &format!("howdah restore {job_id}"), 1);
+            error.with_hint(hint)
+        }
+        _ => error.with_hint(format!("howdah restore {job_id} puts back what is missing")),
+    }
+}
+
+fn tell(context: &Context, message: String) {
+    context.listener.on_event(&Event::Notice { message });
+}

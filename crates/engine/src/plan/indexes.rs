@@ -1,0 +1,233 @@
+//! What becomes of the tables' indexes, keys and foreign keys while rows come: kept, or dropped and built again.
+//!
+//! Dropped is only what can be put back exactly as it was, and, unless it is asked for, only where that takes less
+//! time and where nobody is worse off if the rows turn out to contradict a key: see
+//! docs/decisions/2026-11-22-indexes.md.
+
+use super::head::Head;
+use super::{History, index_cost, ledger_of, plain_bytes};
+use crate::Context;
+use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
+use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result};
+use howdah_target::ledger::{Ledger, Undo};
+use howdah_target::session::Session;
+use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
+use howdah_target::undo::drop::Chosen;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows that are to come, by table.
+pub(super) type RowsToCome = BTreeMap<Relation, u64>;
+
+/// A record for which there is nothing to measure.
+const RECORD_BYTES: f64 = 100.0;
+
+/// About how many rows each table gets by this run: the bytes of its files, less those that are in, divided by the
+/// length of the records seen.
+pub(super) fn rows_to_come(plan: &Plan, placed: &[(u32, Head)], history: &History) -> RowsToCome {
+    let receipts: &[Receipt] = if let History::Begun(receipts) = history { receipts } else { &[] };
+    let mut to_come = RowsToCome::new();
+    for (no, file) in plan.files.iter().enumerate() {
+        let Some(table) = plan.tables.get(file.table_no as usize) else { continue };
+        let stored = receipts.iter().filter(|receipt| receipt.file_no as usize == no);
+        let (bytes_in, rows_in) =
+            stored.fold((0, 0), |sum, in_| (sum.0 + in_.end_byte - in_.start_byte, sum.1 + in_.rows));
+        // A pipe may bring anything: it is taken for much.
+        let bytes = plain_bytes(std::slice::from_ref(file)).unwrap_or(PIPE_BYTES);
+        let record_bytes = match placed.get(no).and_then(|(_, head)| seen_record_bytes(head)) {
+            Some(bytes) => bytes,
+            None if rows_in > 0 => bytes_in as f64 / rows_in as f64,
+            None => RECORD_BYTES,
+        };
+        let rows = bytes.saturating_sub(bytes_in) as f64 / record_bytes.max(1.0);
+        *to_come.entry(table.table.relation.clone()).or_default() += rows as u64;
+    }
+    to_come
+}
+
+/// What a pipe is taken to bring.
+const PIPE_BYTES: u64 = 1 << 30;
+
+/// The mean length of the first records, as far as they were kept.
+fn seen_record_bytes(head: &Head) -> Option<f64> {
+    let (_, eol, sample) = head.sample();
+    let last = if eol == Some(Eol::Cr) { b'\r' } else { b'\n' };
+    let records = sample.iter().filter(|byte| **byte == last).count();
+    (records > 0).then(|| sample.len() as f64 / records as f64)
+}
+
+/// Settles for each table what becomes of what it has.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    job_id: &str,
+    tables: &[TablePlan],
+    rows_to_come: &RowsToCome,
+) -> Result<Vec<IndexesPlan>> {
+    let mut plans = Vec::new();
+    let ledger = ledger_of(job);
+    let open = match &ledger {
+        Some(ledger) => context.connection.attend(session, ledger.open_undos(session, None)).await?,
+        None => Vec::new(),
+    };
+    let mut seen = BTreeSet::new();
+    for table in tables {
+        let relation = &table.table.relation;
+        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+        if !stored || !seen.insert(relation) {
+            continue;
+        }
+        let rows = rows_to_come.get(relation).copied().unwrap_or(0);
+        let mut plan = IndexesPlan {
+            relation: relation.clone(),
+            new: table.create.is_some(),
+            rows_to_come: rows,
+            rebuilt: Vec::new(),
+            kept: Vec::new(),
+            notes: notes(&open, job_id, relation),
+        };
+        if job.indexes != IndexesChoice::Keep {
+            let captured = context.connection.attend(session, capture::look(session, relation)).await?;
+            if let Some(captured) = captured {
+                fates(&captured, job.indexes, rows, ledger.as_ref(), &mut plan);
+            }
+        }
+        let says_something = !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty();
+        if says_something || (plan.new && job.indexes != IndexesChoice::Keep && ledger.is_some()) {
+            plans.push(plan);
+        }
+    }
+    Ok(plans)
+}
+
+/// What earlier loads have dropped of this table and not put back.
+fn notes(open: &[Undo], job_id: &str, relation: &Relation) -> Vec<String> {
+    let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for undo in open.iter().filter(|undo| undo.change.relation == *relation) {
+        by_job.entry(&undo.job_id).or_default().insert(&undo.change.name);
+    }
+    let note = |(job, names): (&str, BTreeSet<&str>)| {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        if job == job_id {
+            format!("an earlier run of this job has dropped {names}: put back when this one ends")
+        } else {
+            format!(
+                "job {job} has dropped {names} of {relation} and not put that back yet: unless that job is still at \
+                 work, howdah restore {job} does"
+            )
+        }
+    };
+    by_job.into_iter().map(note).collect()
+}
+
+fn fates(
+    captured: &Captured,
+    choice: IndexesChoice,
+    rows: u64,
+    ledger: Option<&Ledger>,
+    plan: &mut IndexesPlan,
+) {
+    let decided = decide(captured, choice, rows, ledger.is_some());
+    for (no, (index, (goes, reason))) in captured.indexes.iter().zip(&decided.indexes).enumerate() {
+        let (what, name) = (captured.indexes[no].what.to_string(), index.name.clone());
+        let fate = IndexFate { name, what, reason: reason.clone() };
+        if *goes { plan.rebuilt.push(fate) } else { plan.kept.push(fate) }
+    }
+    for (key, (goes, reason)) in captured.foreign_keys.iter().zip(&decided.foreign_keys) {
+        let what =
+            if key.own { "foreign key".to_owned() } else { format!("foreign key of {}", key.relation) };
+        let fate = IndexFate { name: key.name.clone(), what, reason: reason.clone() };
+        match (*goes, key.own) {
+            (true, _) => plan.rebuilt.push(fate),
+            (false, true) => plan.kept.push(fate),
+            // A foreign key of another table costs this load nothing.
+            (false, false) => {}
+        }
+    }
+}
+
+/// For each index and foreign key, in the order of [`Captured`]: whether it goes, and why.
+pub(crate) struct Decided {
+    indexes: Vec<(bool, String)>,
+    foreign_keys: Vec<(bool, String)>,
+}
+
+impl Decided {
+    /// What is to go.
+    pub(crate) fn chosen(&self) -> Chosen {
+        let goes = |fates: &[(bool, String)]| {
+            fates.iter().enumerate().filter(|(_, (goes, _))| *goes).map(|(no, _)| no).collect()
+        };
+        Chosen { indexes: goes(&self.indexes), foreign_keys: goes(&self.foreign_keys) }
+    }
+}
+
+/// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
+pub(crate) fn decide(
+    captured: &Captured,
+    choice: IndexesChoice,
+    rows_to_come: u64,
+    has_ledger: bool,
+) -> Decided {
+    let of_all = match (&captured.keep, choice) {
+        (_, IndexesChoice::Keep) => Some("--indexes keep".to_owned()),
+        _ if !has_ledger => Some("there is no ledger to note in how it is put back".to_owned()),
+        (keep, _) => keep.clone(),
+    };
+    let fate = |own: Option<String>, wanted: &dyn Fn() -> (bool, String)| match of_all.clone().or(own) {
+        Some(reason) => (false, reason),
+        None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
+        None => wanted(),
+    };
+    let indexes: Vec<(bool, String)> = captured
+        .indexes
+        .iter()
+        .map(|index| fate(index.keep.clone(), &|| wanted_by_auto(captured, index, rows_to_come)))
+        .collect();
+    let goes = |oid: Option<u32>| {
+        captured.indexes.iter().zip(&indexes).any(|(index, fate)| fate.0 && Some(index.oid) == oid)
+    };
+    let foreign_keys = captured
+        .foreign_keys
+        .iter()
+        .map(|key| {
+            match fate(key.keep.clone(), &|| foreign_key_wanted_by_auto(captured, key, rows_to_come)) {
+                _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
+                (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
+                fate => fate,
+            }
+        })
+        .collect();
+    Decided { indexes, foreign_keys }
+}
+
+/// What could contradict the rows is only dropped where all rows come from this load: whoever finds a duplicate then
+/// finds it among these.
+fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (bool, String) {
+    let hanging = captured.foreign_keys.iter().find(|key| !key.own && key.index_oid == Some(index.oid));
+    if let Some(key) = hanging {
+        return (false, format!("the foreign key {} of {} hangs on it", key.name, key.relation));
+    }
+    if !captured.empty && index.refuses {
+        return (false, "the table holds rows, and it goes on refusing what contradicts them".to_owned());
+    }
+    if !captured.empty && index.computed {
+        return (false, "the table holds rows, and its expressions might fail on those to come".to_owned());
+    }
+    let Some(costs) = index_cost::of_index(index, captured.rows, rows_to_come as f64) else {
+        return (false, format!("what {} indexes cost was not measured", index.method));
+    };
+    let index_cost::Costs { keep_s, build_s } = costs;
+    let figures = format!("keeping it costs about {keep_s:.1} s of CPU, building it {build_s:.1} s");
+    (index_cost::is_worth_it(&costs), figures)
+}
+
+fn foreign_key_wanted_by_auto(captured: &Captured, _key: &ForeignKey, rows_to_come: u64) -> (bool, String) {
+    if !captured.empty {
+        return (false, "the table holds rows, and it goes on refusing what contradicts it".to_owned());
+    }
+    let costs = index_cost::of_foreign_key(rows_to_come as f64);
+    let index_cost::Costs { keep_s, build_s } = costs;
+    let figures = format!("keeping it costs about {keep_s:.1} s of CPU, validating it {build_s:.1} s");
+    (index_cost::is_worth_it(&costs), figures)
+}

@@ -1,0 +1,66 @@
+//! Puts back what loads have dropped and, being killed, could not put back themselves.
+
+use crate::indexes::put_back_entries;
+use crate::{Context, history};
+use howdah_model::{Error, ErrorKind, Event, Result};
+use howdah_target::ledger::{Ledger, Undo};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Indexes built side by side: as many as a load begins with at least.
+const BUILDERS: u32 = 2;
+/// How long the server, or a lock that another session holds, is waited for.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// Puts back what one job has dropped, or all of them. Returns how many entries there were.
+///
+/// # Errors
+/// Ledger, when a load of the job is at work; the first of what could not be put back.
+pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
+    let ledger = Ledger::new(schema);
+    let connection = &context.connection;
+    let job_id = match job {
+        Some(job) => Some(named(context, &ledger, schema, job).await?),
+        None => None,
+    };
+    let session = connection.open().await?;
+    let undos = connection.attend(&session, ledger.open_undos(&session, job_id.as_deref())).await?;
+    let count = undos.len();
+    let mut by_job: BTreeMap<String, Vec<Undo>> = BTreeMap::new();
+    for undo in undos {
+        by_job.entry(undo.job_id.clone()).or_default().push(undo);
+    }
+    let mut first = None;
+    for (job_id, entries) in by_job {
+        if let Err(error) = restore_job(context, &ledger, &job_id, entries).await {
+            match &first {
+                None => first = Some(error),
+                Some(_) => context.listener.on_event(&Event::Notice { message: error.to_string() }),
+            }
+        }
+    }
+    first.map_or(Ok(count), Err)
+}
+
+/// A job that is not in the ledger any more may still have something to put back.
+async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> Result<String> {
+    match history::job(&context.connection, schema, job).await {
+        Ok(row) => Ok(row.job_id),
+        Err(error) => {
+            let session = context.connection.open().await?;
+            let undos = ledger.open_undos(&session, Some(job)).await?;
+            if undos.is_empty() { Err(error) } else { Ok(job.to_owned()) }
+        }
+    }
+}
+
+async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, entries: Vec<Undo>) -> Result<()> {
+    // The lock lives as long as this session.
+    let session = context.connection.open().await?;
+    if !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
+        let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
+        return Err(Error::new(ErrorKind::Ledger, message)
+            .with_hint("wait for its end; if it hangs, end its process first"));
+    }
+    put_back_entries(context, ledger, entries, BUILDERS, RETRY_FOR).await
+}

@@ -1,0 +1,207 @@
+//! The journal of what loads have changed in the database besides rows, and how it is put back.
+//!
+//! An entry is written in the transaction that makes the change and closed in the one that puts it back, so a crash
+//! at any instant leaves either. While a load is at work it holds its job by a shared advisory lock; who puts back
+//! from outside needs the job for itself.
+
+use super::Ledger;
+use crate::error::session_error;
+use crate::session::Session;
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use serde::Serialize;
+use std::fmt;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+
+/// What an entry puts back. The order is that in which they are put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoKind {
+    /// An index.
+    Index,
+    /// A primary key, unique or exclusion constraint.
+    Constraint,
+    /// What is said of an index elsewhere: CLUSTER, replica identity, extensions.
+    Marks,
+    /// A foreign key, not validated.
+    ForeignKey,
+    /// The validation of a foreign key.
+    Validate,
+}
+
+impl UndoKind {
+    /// All of them, in the order in which they are put back.
+    pub const ALL: [UndoKind; 5] =
+        [UndoKind::Index, UndoKind::Constraint, UndoKind::Marks, UndoKind::ForeignKey, UndoKind::Validate];
+
+    /// The word in the ledger.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            UndoKind::Index => "index",
+            UndoKind::Constraint => "constraint",
+            UndoKind::Marks => "marks",
+            UndoKind::ForeignKey => "foreign key",
+            UndoKind::Validate => "validate",
+        }
+    }
+}
+
+/// A change that is about to be made, and how it is undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewUndo {
+    /// What is put back.
+    pub kind: UndoKind,
+    /// The table it belongs to.
+    pub relation: Relation,
+    /// The table's OID.
+    pub table_oid: u32,
+    /// Name of the index or constraint, unquoted.
+    pub name: String,
+    /// As the server tells it under an empty `search_path`.
+    pub definition: String,
+    /// Put it back when run in order in one transaction.
+    pub statements: Vec<String>,
+}
+
+/// A change that is not undone yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undo {
+    /// Its number in the ledger.
+    pub number: i64,
+    /// The job that made the change.
+    pub job_id: String,
+    /// What was changed.
+    pub change: NewUndo,
+}
+
+impl fmt::Display for Undo {
+    /// `the index a of public.t`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.change.fmt(f)
+    }
+}
+
+impl fmt::Display for NewUndo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            UndoKind::Index => "the index",
+            UndoKind::Constraint => "the constraint",
+            UndoKind::Marks => "the marks of the index",
+            UndoKind::ForeignKey | UndoKind::Validate => "the foreign key",
+        };
+        write!(f, "{what} {} of {}", self.name, self.relation)
+    }
+}
+
+impl Ledger {
+    /// Changes that are not undone, of one job or of all, in the order in which they were made. None in a ledger of a
+    /// version that has no journal.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
+        let sql = format!(
+            "SELECT number, job_id, kind, schema_name, table_name, table_oid, name, definition, statements \
+             FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
+            self.quoted
+        );
+        match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
+            Ok(rows) => rows.iter().map(|row| self.undo(row)).collect(),
+            // No ledger, or one of an older version, or rights of before there was a journal: then this role has
+            // changed nothing.
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(self.error(&error, "reading the ledger's journal")),
+        }
+    }
+
+    fn undo(&self, row: &Row) -> Result<Undo> {
+        let word: &str = row.get(2);
+        let kind = UndoKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+        let kind = kind.ok_or_else(|| {
+            let message = format!("the journal of the ledger {} has the unknown kind {word}", self.quoted);
+            Error::new(ErrorKind::Ledger, message)
+                .with_hint("it was written by another version of howdah; use that")
+        })?;
+        let change = NewUndo {
+            kind,
+            relation: Relation { schema: row.get(3), name: row.get(4) },
+            table_oid: row.get(5),
+            name: row.get(6),
+            definition: row.get(7),
+            statements: row.get(8),
+        };
+        Ok(Undo { number: row.get(0), job_id: row.get(1), change })
+    }
+
+    /// Writes an entry into the open transaction, which must make the change.
+    pub(crate) async fn note_change(&self, session: &Session, job_id: &str, change: &NewUndo) -> Result<()> {
+        let sql = format!(
+            "INSERT INTO {}.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            self.quoted
+        );
+        let kind = change.kind.as_str();
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+            (&job_id, Type::TEXT),
+            (&kind, Type::TEXT),
+            (&change.relation.schema, Type::TEXT),
+            (&change.relation.name, Type::TEXT),
+            (&change.table_oid, Type::OID),
+            (&change.name, Type::TEXT),
+            (&change.definition, Type::TEXT),
+            (&change.statements, Type::TEXT_ARRAY),
+        ];
+        let done = session.client().query_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))
+    }
+
+    /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken it.
+    pub(crate) async fn take_undo(&self, session: &Session, number: i64) -> Result<bool> {
+        let sql = format!(
+            "SELECT number FROM {}.undo WHERE number = $1 AND undone_at IS NULL FOR UPDATE",
+            self.quoted
+        );
+        let rows = session.client().query_typed(&sql, &[(&number, Type::INT8)]).await;
+        rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "reading the ledger's journal"))
+    }
+
+    /// The statement that closes an entry.
+    pub(crate) fn undone_sql(&self, number: i64) -> String {
+        format!(
+            "UPDATE {}.undo SET undone_at = pg_catalog.clock_timestamp() WHERE number = {number}",
+            self.quoted
+        )
+    }
+
+    /// Holds the job for as long as the session lives, beside other loads of it; false if somebody has it for himself,
+    /// putting back what an earlier run has changed.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn hold_job(&self, session: &Session, job_id: &str) -> Result<bool> {
+        self.lock_job(session, job_id, "pg_try_advisory_lock_shared").await
+    }
+
+    /// Takes the job for oneself for as long as the session lives; false while a load or somebody else is at work.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn take_job(&self, session: &Session, job_id: &str) -> Result<bool> {
+        self.lock_job(session, job_id, "pg_try_advisory_lock").await
+    }
+
+    async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
+        // The seed keeps the keys apart from those of other programs: "howdah" in ASCII.
+        let sql = format!(
+            "SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {}))",
+            0x686f_7764_6168_i64
+        );
+        let name = format!("{}/{job_id}", self.schema);
+        let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "locking the job"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+}

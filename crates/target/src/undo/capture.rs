@@ -1,0 +1,267 @@
+//! What a table has that a load may drop: indexes, keys and foreign keys, read from the catalog with all that it
+//! takes to put each back, and with the reason where it must not be dropped. Changes nothing.
+
+use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLE_SQL};
+use super::entries;
+use crate::error::session_error;
+use crate::ledger::NewUndo;
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Relation, Result};
+use std::fmt;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+/// A table with its indexes and foreign keys.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// The table.
+    pub relation: Relation,
+    /// Its OID.
+    pub oid: u32,
+    /// Why nothing of it may be dropped.
+    pub keep: Option<String>,
+    /// It has no pages at all: no row, and none that was there.
+    pub empty: bool,
+    /// About how many rows it has.
+    pub rows: f64,
+    /// Its indexes, the largest first.
+    pub indexes: Vec<Index>,
+    /// Its foreign keys, and those of other tables that refer to it.
+    pub foreign_keys: Vec<ForeignKey>,
+}
+
+/// What an index is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Speed, or it is unique without a constraint.
+    Index,
+    /// A primary key.
+    PrimaryKey,
+    /// A unique constraint.
+    Unique,
+    /// An exclusion constraint.
+    Exclusion,
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            What::Index => "index",
+            What::PrimaryKey => "primary key",
+            What::Unique => "unique constraint",
+            What::Exclusion => "exclusion constraint",
+        })
+    }
+}
+
+/// One index, and its constraint where it has one.
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// Its OID.
+    pub oid: u32,
+    /// Its name, unquoted; that of the constraint is the same.
+    pub name: String,
+    /// What it is for.
+    pub what: What,
+    /// Its access method: `btree`, `gin` ...
+    pub method: String,
+    /// It refuses rows: unique or an exclusion constraint.
+    pub refuses: bool,
+    /// Keys of any length (text, arrays ...).
+    pub long_keys: bool,
+    /// It has expressions or a predicate, which may fail on some rows.
+    pub computed: bool,
+    /// Why it must not be dropped.
+    pub keep: Option<String>,
+    pub(super) drop_sql: String,
+    pub(super) entries: Vec<NewUndo>,
+}
+
+/// One foreign key.
+#[derive(Debug, Clone)]
+pub struct ForeignKey {
+    /// Its name, unquoted.
+    pub name: String,
+    /// The table that it belongs to.
+    pub relation: Relation,
+    /// It belongs to the captured table (and may refer to that, too).
+    pub own: bool,
+    /// The index of the captured table that it hangs on; `None` if it refers to another table.
+    pub index_oid: Option<u32>,
+    /// Why it must not be dropped.
+    pub keep: Option<String>,
+    pub(super) drop_sql: String,
+    pub(super) entries: Vec<NewUndo>,
+}
+
+/// Reads what the table has, in a transaction of its own that only reads; `None` if there is no such table.
+///
+/// # Errors
+/// Those of the session.
+pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
+    let fail = |error| session_error(&error, "reading the table's indexes");
+    session.client().batch_execute("BEGIN READ ONLY").await.map_err(fail)?;
+    let captured = capture(session, relation).await;
+    let ended = session.client().batch_execute("ROLLBACK").await.map_err(fail);
+    let captured = captured?;
+    ended.map(|()| captured)
+}
+
+/// The same in an open transaction, whose `search_path` is empty afterwards.
+pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
+    let client = session.client();
+    let fail = |error: tokio_postgres::Error| session_error(&error, "reading the table's indexes");
+    let path = client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]).await.map_err(fail)?;
+    let path = search_path(&path.first().map(|row| row.get::<_, Vec<String>>(0)).unwrap_or_default());
+    client.batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let tables = client.query_typed(TABLE_SQL, &names).await.map_err(fail)?;
+    let Some(table) = tables.first() else { return Ok(None) };
+    let oid: u32 = table.get(0);
+    let identity_needed: bool = table.get(9);
+    let indexes = client.query_typed(INDEXES_SQL, &[(&oid, Type::OID)]).await.map_err(fail)?;
+    let foreign_keys = client.query_typed(FOREIGN_KEYS_SQL, &[(&oid, Type::OID)]).await.map_err(fail)?;
+    let place = entries::Place { relation: relation.clone(), table_oid: oid, search_path: path.clone() };
+    let foreign_keys: Vec<ForeignKey> = foreign_keys.iter().map(|row| foreign_key(row, oid, &path)).collect();
+    let indexes = indexes.iter().map(|row| index(row, &place, identity_needed, &foreign_keys)).collect();
+    let (pages, rows) = pages_and_rows(table);
+    Ok(Some(Captured {
+        relation: relation.clone(),
+        oid,
+        keep: keep_table(table),
+        empty: pages == 0,
+        rows,
+        indexes,
+        foreign_keys,
+    }))
+}
+
+/// What names without a schema mean to the session that drops: expressions of indexes may call functions that depend
+/// on it.
+fn search_path(schemas: &[String]) -> String {
+    let own = schemas.iter().filter(|name| *name != "pg_catalog").map(|name| quote_ident(name));
+    std::iter::once("pg_catalog".to_owned()).chain(own).collect::<Vec<_>>().join(", ")
+}
+
+/// Pages now and about how many rows: those of the last ANALYZE, grown as the table has grown since. A table that was
+/// never analysed is taken for one of 100 bytes a row.
+fn pages_and_rows(row: &Row) -> (i64, f64) {
+    let (bytes, tuples, analysed_pages, page_bytes): (i64, f64, i64, i64) =
+        (row.get(10), row.get(11), row.get(12), row.get(13));
+    let pages = bytes / page_bytes.max(1);
+    let rows = if tuples > 0.0 && analysed_pages > 0 {
+        tuples * pages as f64 / analysed_pages as f64
+    } else {
+        bytes as f64 / 100.0
+    };
+    (pages, rows)
+}
+
+fn keep_table(row: &Row) -> Option<String> {
+    let flag = |at: usize| row.get::<_, bool>(at);
+    let reason = match () {
+        () if flag(6) => "it is a table of the system",
+        () if flag(3) => "the table is partitioned or a partition",
+        () if !flag(4) => "it is no ordinary table",
+        () if flag(5) => "the table inherits from another",
+        () if !flag(7) => "the table belongs to another role",
+        () if !flag(8) => "putting indexes back needs CREATE on the table's schema",
+        () => return None,
+    };
+    Some(reason.to_owned())
+}
+
+fn index(row: &Row, place: &entries::Place, identity_needed: bool, foreign_keys: &[ForeignKey]) -> Index {
+    let text = |at: usize| row.get::<_, Option<String>>(at);
+    let what = match text(12).as_deref() {
+        Some("p") => What::PrimaryKey,
+        Some("u") => What::Unique,
+        Some("x") => What::Exclusion,
+        _ => What::Index,
+    };
+    let found = entries::FoundIndex {
+        name: row.get(1),
+        definition: row.get(2),
+        what,
+        tablespace: row.get(9),
+        comment: text(11),
+        deferrable: row.get::<_, Option<bool>>(13).unwrap_or(false),
+        deferred: row.get::<_, Option<bool>>(14).unwrap_or(false),
+        constraint: text(15),
+        constraint_comment: text(16),
+        statistics: row.get::<_, Vec<i32>>(18).into_iter().zip(row.get::<_, Vec<i32>>(19)).collect(),
+        extensions: row.get(20),
+        clustered: row.get(6),
+        replica_identity: row.get(7),
+    };
+    let oid = row.get(0);
+    let (valid, is_identity, may_use_tablespace): (bool, bool, bool) = (row.get(4), row.get(5), row.get(10));
+    let (temporal, of_extension): (bool, bool) = (row.get(17), row.get(22));
+    let hangs = foreign_keys.iter().find(|key| key.index_oid == Some(oid) && key.keep.is_some());
+    let keep = match text(21) {
+        _ if !valid => Some("it is not valid".to_owned()),
+        _ if is_identity && identity_needed => {
+            Some("logical replication needs it as the table's replica identity".to_owned())
+        }
+        _ if !may_use_tablespace => Some("putting it back needs CREATE on its tablespace".to_owned()),
+        _ if of_extension => Some("it belongs to an extension".to_owned()),
+        _ if temporal => Some("it is a key over time (WITHOUT OVERLAPS)".to_owned()),
+        Some(dependent) => Some(format!("{dependent} depends on it")),
+        None => hangs.map(|key| {
+            let why = key.keep.as_deref().unwrap_or_default();
+            format!("the foreign key {} of {} hangs on it: {why}", key.name, key.relation)
+        }),
+    };
+    Index {
+        oid,
+        name: found.name.clone(),
+        what,
+        method: row.get(8),
+        refuses: row.get::<_, bool>(3) || what == What::Exclusion,
+        long_keys: row.get::<_, Option<bool>>(23).unwrap_or(false),
+        computed: row.get(24),
+        keep,
+        drop_sql: found.drop_sql(place),
+        entries: found.entries(place),
+    }
+}
+
+fn foreign_key(row: &Row, captured_oid: u32, search_path: &str) -> ForeignKey {
+    let flag = |at: usize| row.get::<_, bool>(at);
+    let (table_oid, referenced_oid): (u32, u32) = (row.get(1), row.get(4));
+    let relation = Relation { schema: row.get(2), name: row.get(3) };
+    let dependent: Option<String> = row.get(16);
+    let keep = match () {
+        () if flag(12) => Some("a partitioned table has to do with it".to_owned()),
+        () if !flag(9) => Some(format!("{relation} belongs to another role")),
+        () if !flag(10) => Some("putting it back needs REFERENCES on the table that it refers to".to_owned()),
+        // Its triggers stand there, and DROP TRIGGER is the owner's.
+        () if !flag(11) => Some("the table that it refers to belongs to another role".to_owned()),
+        () if flag(13) => Some("its triggers are disabled or enabled otherwise than usual".to_owned()),
+        () if !flag(14) => Some("it is not enforced".to_owned()),
+        () if flag(15) => Some("it is a key over time (PERIOD)".to_owned()),
+        () => dependent.map(|dependent| format!("{dependent} depends on it")),
+    };
+    let found = entries::FoundForeignKey {
+        name: row.get(0),
+        definition: row.get(6),
+        validated: flag(7),
+        comment: row.get(8),
+    };
+    let place = entries::Place { relation: relation.clone(), table_oid, search_path: search_path.to_owned() };
+    ForeignKey {
+        drop_sql: format!(
+            "ALTER TABLE {} DROP CONSTRAINT {}",
+            quote_relation(&relation),
+            quote_ident(&found.name)
+        ),
+        entries: found.entries(&place),
+        name: found.name,
+        own: table_oid == captured_oid,
+        index_oid: (referenced_oid == captured_oid).then(|| row.get(5)),
+        relation,
+        keep,
+    }
+}

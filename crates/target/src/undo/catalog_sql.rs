@@ -1,0 +1,86 @@
+//! What is asked of the catalog, under an empty `search_path`, so that definitions name everything in full.
+//!
+//! Columns that later versions have come out of `to_jsonb`, which knows those that are there.
+
+/// The table `$1` and what forbids touching its indexes at all.
+pub(super) const TABLE_SQL: &str = "\
+    SELECT c.oid, n.nspname, c.relname, c.relkind = 'p' OR c.relispartition, c.relkind = 'r', \
+           EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid), \
+           c.oid < 16384 OR n.nspname IN ('pg_catalog', 'information_schema', 'pg_toast'), \
+           pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
+           pg_catalog.has_schema_privilege(n.oid, 'CREATE'), \
+           EXISTS (SELECT FROM pg_catalog.pg_publication_tables p \
+                   WHERE p.schemaname = n.nspname AND p.tablename = c.relname) \
+             OR EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
+                        WHERE s.slot_type = 'logical' AND s.database = pg_catalog.current_database()), \
+           CASE WHEN c.relkind = 'r' THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
+           c.reltuples::pg_catalog.float8, c.relpages::pg_catalog.int8, \
+           pg_catalog.current_setting('block_size')::pg_catalog.int8 \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname = $1 AND c.relname = $2";
+
+/// The indexes of the table with OID `$1`, with the constraint that each belongs to. What else depends on an index or
+/// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
+pub(super) const INDEXES_SQL: &str = "\
+    SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
+           i.indisvalid AND i.indisready AND i.indislive, \
+           i.indisreplident OR (i.indisprimary AND c.relreplident = 'd'), \
+           i.indisclustered, i.indisreplident, am.amname, coalesce(ts.spcname, ''), \
+           ts.oid IS NULL OR pg_catalog.has_tablespace_privilege(ts.oid, 'CREATE'), \
+           pg_catalog.obj_description(i.indexrelid, 'pg_class'), \
+           con.contype::text, con.condeferrable, con.condeferred, pg_catalog.pg_get_constraintdef(con.oid), \
+           pg_catalog.obj_description(con.oid, 'pg_constraint'), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
+           ARRAY(SELECT a.attnum::pg_catalog.int4 FROM pg_catalog.pg_attribute a \
+                 WHERE a.attrelid = i.indexrelid AND a.attstattarget >= 0 ORDER BY a.attnum), \
+           ARRAY(SELECT a.attstattarget::pg_catalog.int4 FROM pg_catalog.pg_attribute a \
+                 WHERE a.attrelid = i.indexrelid AND a.attstattarget >= 0 ORDER BY a.attnum), \
+           ARRAY(SELECT e.extname::text FROM pg_catalog.pg_depend d \
+                 JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
+                 WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = i.indexrelid \
+                   AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'x' \
+                 ORDER BY 1), \
+           (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
+            WHERE ((d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = i.indexrelid) \
+                OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid = con.oid)) \
+              AND d.deptype IN ('n', 'a') \
+              AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+                       AND EXISTS (SELECT FROM pg_catalog.pg_constraint f \
+                                   WHERE f.oid = d.objid AND f.contype = 'f')) \
+            LIMIT 1), \
+           EXISTS (SELECT FROM pg_catalog.pg_depend d \
+                   WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = i.indexrelid \
+                     AND d.deptype = 'e'), \
+           (SELECT pg_catalog.bool_or(a.attlen < 0) FROM pg_catalog.pg_attribute a \
+            WHERE a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts), \
+           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL \
+    FROM pg_catalog.pg_index i \
+    JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
+    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \
+    JOIN pg_catalog.pg_am am ON am.oid = ic.relam \
+    LEFT JOIN pg_catalog.pg_tablespace ts ON ts.oid = ic.reltablespace \
+    LEFT JOIN pg_catalog.pg_constraint con \
+      ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
+    WHERE i.indrelid = $1 ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname";
+
+/// The foreign keys of the table with OID `$1` and those of others that refer to it.
+pub(super) const FOREIGN_KEYS_SQL: &str = "\
+    SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
+           pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \
+           pg_catalog.obj_description(con.oid, 'pg_constraint'), \
+           pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
+           pg_catalog.has_table_privilege(con.confrelid, 'REFERENCES'), \
+           pg_catalog.pg_has_role(r.relowner, 'USAGE'), \
+           con.conparentid <> 0 OR c.relkind <> 'r' OR c.relispartition OR r.relkind <> 'r' OR r.relispartition, \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgconstraint = con.oid AND t.tgenabled <> 'O'), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conenforced')::pg_catalog.bool, true), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
+           (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
+            WHERE d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid = con.oid \
+              AND d.deptype IN ('n', 'a') LIMIT 1) \
+    FROM pg_catalog.pg_constraint con \
+    JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    JOIN pg_catalog.pg_class r ON r.oid = con.confrelid \
+    WHERE con.contype = 'f' AND (con.conrelid = $1 OR con.confrelid = $1) \
+    ORDER BY n.nspname, c.relname, con.conname";

@@ -1,0 +1,126 @@
+//! Drops what the caller chooses of a table's indexes and constraints, and writes into the journal how each is put
+//! back, in one transaction: a crash leaves all of it or nothing.
+
+use super::capture::{Captured, capture};
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::Ledger;
+use crate::session::Session;
+use crate::sql::quote_relation;
+use howdah_model::{Error, ErrorKind, Relation, Result};
+
+/// How long the locks may be waited for. Whoever comes after a waiting ACCESS EXCLUSIVE waits behind it, readers too,
+/// so that this is as long as the whole application may stand still.
+const LOCK_WITHIN_MS: u32 = 3000;
+
+/// What is to go of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// By number in [`Captured::indexes`].
+    pub indexes: Vec<usize>,
+    /// By number in [`Captured::foreign_keys`].
+    pub foreign_keys: Vec<usize>,
+}
+
+impl Chosen {
+    /// Nothing is to go.
+    pub fn is_empty(&self) -> bool {
+        self.indexes.is_empty() && self.foreign_keys.is_empty()
+    }
+}
+
+/// Drops what `choose` says of the table as it is under the lock. Returns what was dropped, in words.
+///
+/// # Errors
+/// Table with SQLSTATE 55P03 when the table is not free within some seconds, and for what the server refuses;
+/// those of ledger and session.
+pub async fn drop_chosen(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    relation: &Relation,
+    choose: impl Fn(&Captured) -> Chosen,
+) -> Result<Vec<String>> {
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; \
+         LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
+        quote_relation(relation)
+    );
+    let dropped = async {
+        run(session, relation, &begin).await?;
+        let Some(captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
+        let chosen = choose(&captured);
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (statements, names) = statements(&captured, &chosen);
+        for change in changes(&captured, &chosen) {
+            ledger.note_change(session, job_id, change).await?;
+        }
+        run(session, relation, &format!("{}; COMMIT", statements.join("; "))).await?;
+        Ok(names)
+    }
+    .await;
+    if !matches!(&dropped, Ok(names) if !names.is_empty()) {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    dropped
+}
+
+/// Foreign keys before the keys they hang on.
+fn statements(captured: &Captured, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
+    let mut names = Vec::new();
+    let mut statements = Vec::new();
+    for key in chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no)) {
+        let of = if key.own { String::new() } else { format!(" of {}", key.relation) };
+        names.push(format!("foreign key {}{of}", key.name));
+        statements.push(key.drop_sql.clone());
+    }
+    for index in chosen.indexes.iter().filter_map(|no| captured.indexes.get(*no)) {
+        names.push(format!("{} {}", index.what, index.name));
+        statements.push(index.drop_sql.clone());
+    }
+    (statements, names)
+}
+
+fn changes<'a>(
+    captured: &'a Captured,
+    chosen: &'a Chosen,
+) -> impl Iterator<Item = &'a crate::ledger::NewUndo> {
+    let indexes = chosen.indexes.iter().filter_map(|no| captured.indexes.get(*no));
+    let keys = chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no));
+    indexes.flat_map(|index| &index.entries).chain(keys.flat_map(|key| &key.entries))
+}
+
+async fn run(session: &Session, relation: &Relation, sql: &str) -> Result<()> {
+    session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation))
+}
+
+fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };
+    let sqlstate = db.code().code();
+    if sqlstate == "55P03" {
+        let seconds = LOCK_WITHIN_MS / 1000;
+        let message = format!(
+            "the indexes of {relation} cannot be dropped: other sessions use the table, and it was not free within {seconds} s"
+        );
+        return Error::new(ErrorKind::Table, message)
+            .with_sqlstate(sqlstate)
+            .with_hint("end the transactions that hold it (pg_locks tells which), or give --indexes keep");
+    }
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let message = format!(
+        "the indexes of {relation} cannot be dropped: the server says: {}",
+        safe_message(db, names.into_iter())
+    );
+    // What has to do with the statement or with rights is final; deadlocks, shutdowns and the like may pass.
+    let is_final = ["0A", "2B", "22", "23", "42"].iter().any(|class| sqlstate.starts_with(class));
+    if is_final {
+        return Error::new(ErrorKind::Table, message)
+            .with_sqlstate(sqlstate)
+            .with_hint("--indexes keep leaves them where they are");
+    }
+    server_error(db, &message)
+}

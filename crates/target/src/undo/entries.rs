@@ -1,0 +1,241 @@
+//! What puts an index, a constraint or a foreign key back, as entries of the journal.
+//!
+//! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers alone. What
+//! locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own that is quickly done.
+//! A foreign key comes back as NOT VALID and is validated by another entry: if rows contradict it, it still guards
+//! the rows to come.
+
+use super::capture::What;
+use crate::ledger::{NewUndo, UndoKind};
+use crate::sql::{quote_ident, quote_literal, quote_relation};
+use howdah_model::Relation;
+
+/// The table that things belong to.
+pub(super) struct Place {
+    pub(super) relation: Relation,
+    pub(super) table_oid: u32,
+    /// Ready for SET.
+    pub(super) search_path: String,
+}
+
+impl Place {
+    fn entry(&self, kind: UndoKind, name: &str, definition: &str, statements: Vec<String>) -> NewUndo {
+        NewUndo {
+            kind,
+            relation: self.relation.clone(),
+            table_oid: self.table_oid,
+            name: name.to_owned(),
+            definition: definition.to_owned(),
+            statements,
+        }
+    }
+
+    fn table(&self) -> String {
+        quote_relation(&self.relation)
+    }
+
+    /// Indexes live in the schema of their table.
+    fn sibling(&self, name: &str) -> String {
+        quote_relation(&Relation { schema: self.relation.schema.clone(), name: name.to_owned() })
+    }
+
+    /// What the statements of a definition run under. `''` is the database's own tablespace.
+    fn settings(&self, tablespace: &str) -> Vec<String> {
+        vec![
+            format!("SET LOCAL search_path = {}", self.search_path),
+            format!("SET LOCAL default_tablespace = {}", quote_literal(tablespace)),
+        ]
+    }
+}
+
+/// An index as the catalog tells it.
+pub(super) struct FoundIndex {
+    pub(super) name: String,
+    pub(super) definition: String,
+    pub(super) what: What,
+    /// Empty: that of the database.
+    pub(super) tablespace: String,
+    pub(super) comment: Option<String>,
+    pub(super) deferrable: bool,
+    pub(super) deferred: bool,
+    pub(super) constraint: Option<String>,
+    pub(super) constraint_comment: Option<String>,
+    /// Column number and target.
+    pub(super) statistics: Vec<(i32, i32)>,
+    pub(super) extensions: Vec<String>,
+    pub(super) clustered: bool,
+    pub(super) replica_identity: bool,
+}
+
+impl FoundIndex {
+    pub(super) fn drop_sql(&self, place: &Place) -> String {
+        match self.what {
+            What::Index => format!("DROP INDEX {}", place.sibling(&self.name)),
+            _ => format!("ALTER TABLE {} DROP CONSTRAINT {}", place.table(), quote_ident(&self.name)),
+        }
+    }
+
+    pub(super) fn entries(&self, place: &Place) -> Vec<NewUndo> {
+        let mut entries = Vec::new();
+        let constraint = self.constraint.as_deref().unwrap_or_default();
+        if self.what == What::Exclusion {
+            let mut statements = place.settings(&self.tablespace);
+            statements.push(self.add_constraint(place, constraint));
+            statements.extend(self.said_of_index(place));
+            statements.extend(self.said_of_constraint(place));
+            entries.push(place.entry(UndoKind::Constraint, &self.name, constraint, statements));
+        } else {
+            let mut statements = place.settings(&self.tablespace);
+            statements.push(self.definition.clone());
+            statements.extend(self.said_of_index(place));
+            entries.push(place.entry(UndoKind::Index, &self.name, &self.definition, statements));
+        }
+        if matches!(self.what, What::PrimaryKey | What::Unique) {
+            let mut statements = vec![self.add_constraint(place, &self.using_index())];
+            statements.extend(self.said_of_constraint(place));
+            entries.push(place.entry(UndoKind::Constraint, &self.name, constraint, statements));
+        }
+        let marks = self.marks(place);
+        if !marks.is_empty() {
+            entries.push(place.entry(UndoKind::Marks, &self.name, "", marks));
+        }
+        entries
+    }
+
+    fn add_constraint(&self, place: &Place, definition: &str) -> String {
+        format!("ALTER TABLE {} ADD CONSTRAINT {} {definition}", place.table(), quote_ident(&self.name))
+    }
+
+    fn using_index(&self) -> String {
+        let what = if self.what == What::PrimaryKey { "PRIMARY KEY" } else { "UNIQUE" };
+        let deferrable = match (self.deferrable, self.deferred) {
+            (false, _) => "",
+            (true, false) => " DEFERRABLE",
+            (true, true) => " DEFERRABLE INITIALLY DEFERRED",
+        };
+        format!("{what} USING INDEX {}{deferrable}", quote_ident(&self.name))
+    }
+
+    fn said_of_index(&self, place: &Place) -> Vec<String> {
+        let index = place.sibling(&self.name);
+        let target = |(column, target): &(i32, i32)| {
+            format!("ALTER INDEX {index} ALTER COLUMN {column} SET STATISTICS {target}")
+        };
+        let mut statements: Vec<String> = self.statistics.iter().map(target).collect();
+        if let Some(comment) = &self.comment {
+            statements.push(format!("COMMENT ON INDEX {index} IS {}", quote_literal(comment)));
+        }
+        statements
+    }
+
+    fn said_of_constraint(&self, place: &Place) -> Option<String> {
+        let comment = self.constraint_comment.as_deref()?;
+        Some(comment_on_constraint(place, &self.name, comment))
+    }
+
+    fn marks(&self, place: &Place) -> Vec<String> {
+        let (table, index) = (place.table(), place.sibling(&self.name));
+        let mut marks = Vec::new();
+        if self.clustered {
+            marks.push(format!("ALTER TABLE {table} CLUSTER ON {}", quote_ident(&self.name)));
+        }
+        if self.replica_identity {
+            marks.push(format!(
+                "ALTER TABLE {table} REPLICA IDENTITY USING INDEX {}",
+                quote_ident(&self.name)
+            ));
+        }
+        let depends =
+            |name: &String| format!("ALTER INDEX {index} DEPENDS ON EXTENSION {}", quote_ident(name));
+        marks.extend(self.extensions.iter().map(depends));
+        marks
+    }
+}
+
+/// A foreign key as the catalog tells it.
+pub(super) struct FoundForeignKey {
+    pub(super) name: String,
+    pub(super) definition: String,
+    pub(super) validated: bool,
+    pub(super) comment: Option<String>,
+}
+
+impl FoundForeignKey {
+    pub(super) fn entries(&self, place: &Place) -> Vec<NewUndo> {
+        let (table, name) = (place.table(), quote_ident(&self.name));
+        // A definition that is not valid says so itself.
+        let not_valid = if self.validated { " NOT VALID" } else { "" };
+        let add = format!("ALTER TABLE {table} ADD CONSTRAINT {name} {}{not_valid}", self.definition);
+        let comment = self.comment.as_deref().map(|text| comment_on_constraint(place, &self.name, text));
+        let mut statements = place.settings("");
+        statements.push(add);
+        statements.extend(comment);
+        let mut entries = vec![place.entry(UndoKind::ForeignKey, &self.name, &self.definition, statements)];
+        if self.validated {
+            let validate = format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}");
+            entries.push(place.entry(UndoKind::Validate, &self.name, &self.definition, vec![validate]));
+        }
+        entries
+    }
+}
+
+fn comment_on_constraint(place: &Place, name: &str, comment: &str) -> String {
+    format!("COMMENT ON CONSTRAINT {} ON {} IS {}", quote_ident(name), place.table(), quote_literal(comment))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        let relation = Relation { schema: "S".to_owned(), name: "a\"b".to_owned() };
+        Place { relation, table_oid: 7, search_path: "pg_catalog".to_owned() }
+    }
+
+    #[test]
+    fn a_primary_key_comes_back_as_an_index_and_a_constraint_that_uses_it() {
+        let found = FoundIndex {
+            name: "Key".to_owned(),
+            definition: "CREATE UNIQUE INDEX \"Key\" ON ...".to_owned(),
+            what: What::PrimaryKey,
+            tablespace: String::new(),
+            comment: Some("it's".to_owned()),
+            deferrable: true,
+            deferred: true,
+            constraint: Some("PRIMARY KEY (id)".to_owned()),
+            constraint_comment: None,
+            statistics: vec![(1, 500)],
+            extensions: Vec::new(),
+            clustered: true,
+            replica_identity: false,
+        };
+        let entries = found.entries(&place());
+        let kinds: Vec<UndoKind> = entries.iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds, [UndoKind::Index, UndoKind::Constraint, UndoKind::Marks]);
+        assert_eq!(entries[0].statements[3], "ALTER INDEX \"S\".\"Key\" ALTER COLUMN 1 SET STATISTICS 500");
+        assert_eq!(entries[0].statements[4], "COMMENT ON INDEX \"S\".\"Key\" IS 'it''s'");
+        assert_eq!(
+            entries[1].statements,
+            ["ALTER TABLE \"S\".\"a\"\"b\" ADD CONSTRAINT \"Key\" PRIMARY KEY USING INDEX \"Key\" \
+              DEFERRABLE INITIALLY DEFERRED"]
+        );
+        assert_eq!(entries[2].statements, ["ALTER TABLE \"S\".\"a\"\"b\" CLUSTER ON \"Key\""]);
+        assert_eq!(found.drop_sql(&place()), "ALTER TABLE \"S\".\"a\"\"b\" DROP CONSTRAINT \"Key\"");
+    }
+
+    #[test]
+    fn a_foreign_key_that_was_not_valid_is_not_validated() {
+        let mut found = FoundForeignKey {
+            name: "f".to_owned(),
+            definition: "FOREIGN KEY (a) REFERENCES s.t(a)".to_owned(),
+            validated: true,
+            comment: None,
+        };
+        assert!(found.entries(&place())[0].statements[2].ends_with("REFERENCES s.t(a) NOT VALID"));
+        assert_eq!(found.entries(&place())[1].kind, UndoKind::Validate);
+        found.validated = false;
+        found.definition.push_str(" NOT VALID");
+        let entries = found.entries(&place());
+        assert!(entries.len() == 1 && entries[0].statements[2].ends_with("REFERENCES s.t(a) NOT VALID"));
+    }
+}

@@ -1,0 +1,13 @@
+//! Indexes, keys and foreign keys dropped for a load, and put back as they were.
+//!
+//! In the order it happens: [`capture`] reads from the catalog what a table has, what it would take to put each back,
+//! and what must not be dropped; [`drop`] drops what the caller chooses and writes the journal in the same
+//! transaction; [`put_back`] does what one entry of the journal says. The server's own `pg_get_indexdef` and
+//! `pg_get_constraintdef` are the source of all definitions.
+
+pub mod build;
+pub mod capture;
+mod catalog_sql;
+pub mod drop;
+mod entries;
+pub mod put_back;

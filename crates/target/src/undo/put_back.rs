@@ -1,0 +1,189 @@
+//! Puts back what one entry of the journal says, in one transaction with the note that it is done.
+//!
+//! Safe to repeat and to do twice at once: the entry's row is locked first. What somebody has put back by hand is
+//! recognised by its definition.
+
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, NewUndo, Undo, UndoKind};
+use crate::session::Session;
+use crate::sql::quote_relation;
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+/// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
+const LOCK_WITHIN_MS: u32 = 5000;
+
+/// How an index is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuildSettings {
+    /// `maintenance_work_mem` in kB; `None` leaves what the server has.
+    pub memory_kb: Option<u64>,
+    /// `max_parallel_maintenance_workers`; `None` leaves what the server has.
+    pub workers: Option<u32>,
+}
+
+/// What came of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutBack {
+    /// It is back.
+    Done,
+    /// It was there already, the same; somebody has put it back by hand.
+    WasThere,
+    /// The table is gone.
+    TableGone,
+    /// Another process has put it back meanwhile.
+    ByAnother,
+}
+
+/// Puts one entry back.
+///
+/// # Errors
+/// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
+/// when the table was not free within some seconds, which may pass; those of ledger and session.
+pub async fn put_back(
+    session: &Session,
+    ledger: &Ledger,
+    entry: &Undo,
+    settings: BuildSettings,
+) -> Result<PutBack> {
+    let done = in_transaction(session, ledger, entry, settings).await;
+    if done.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    done
+}
+
+async fn in_transaction(
+    session: &Session,
+    ledger: &Ledger,
+    entry: &Undo,
+    settings: BuildSettings,
+) -> Result<PutBack> {
+    let change = &entry.change;
+    let run =
+        async |sql: &str| session.client().batch_execute(sql).await.map_err(|error| refused(&error, change));
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    if !ledger.take_undo(session, entry.number).await? {
+        run("ROLLBACK").await?;
+        return Ok(PutBack::ByAnother);
+    }
+    let undone = ledger.undone_sql(entry.number);
+    let found = match find_table(session, change).await? {
+        None => Some(PutBack::TableGone),
+        Some(()) => is_there(session, change).await?.then_some(PutBack::WasThere),
+    };
+    if let Some(found) = found {
+        run(&format!("{undone}; COMMIT")).await?;
+        return Ok(found);
+    }
+    let mut statements = vec![format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}")];
+    if let Some(kb) = settings.memory_kb {
+        statements.push(format!("SET LOCAL maintenance_work_mem = '{kb}kB'"));
+    }
+    if let Some(workers) = settings.workers {
+        statements.push(format!("SET LOCAL max_parallel_maintenance_workers = {workers}"));
+    }
+    statements.extend(change.statements.iter().cloned());
+    statements.extend([undone, "COMMIT".to_owned()]);
+    // One message: the server goes through with it even if the client is killed meanwhile.
+    run(&statements.join(";\n")).await?;
+    Ok(PutBack::Done)
+}
+
+/// The very table that was changed; `None` if it is gone, and another one of its name is another one.
+async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<()>> {
+    let sql = "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c \
+               JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
+    let rows = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for the table"))?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let now = Relation { schema: row.get(0), name: row.get(1) };
+    if now == change.relation {
+        return Ok(Some(()));
+    }
+    let message = format!("{} cannot be put back: the table {} is now {now}", change, change.relation);
+    Err(Error::new(ErrorKind::Table, message).with_hint("give the table its name back, then howdah restore"))
+}
+
+/// It is there, as it was.
+async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
+    let (sql, by_name): (&str, bool) = match change.kind {
+        UndoKind::Index => (
+            "SELECT pg_catalog.pg_get_indexdef(i.indexrelid), i.indisvalid \
+             FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid \
+             WHERE c.oid = pg_catalog.to_regclass($1)",
+            true,
+        ),
+        UndoKind::Constraint | UndoKind::ForeignKey | UndoKind::Validate => (
+            "SELECT pg_catalog.pg_get_constraintdef(oid), convalidated FROM pg_catalog.pg_constraint \
+             WHERE conrelid = $2 AND conname = $1",
+            false,
+        ),
+        UndoKind::Marks => return Ok(false),
+    };
+    let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
+    session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
+    let sibling = Relation { schema: change.relation.schema.clone(), name: change.name.clone() };
+    let name = if by_name { quote_relation(&sibling) } else { change.name.clone() };
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&change.table_oid, Type::OID)];
+    let parameters = &parameters[..if by_name { 1 } else { 2 }];
+    let rows = session.client().query_typed(sql, parameters).await.map_err(fail)?;
+    let Some(row) = rows.first() else {
+        return Ok(false);
+    };
+    let (definition, valid): (Option<String>, Option<bool>) = (row.get(0), row.get(1));
+    let same = definition.as_deref().map(valid_form) == Some(valid_form(&change.definition));
+    match (change.kind, valid == Some(true)) {
+        (UndoKind::Validate, valid) if same => Ok(valid),
+        (UndoKind::ForeignKey, _) if same => Ok(true),
+        (_, true) if same => Ok(true),
+        _ => Err(in_the_way(change, same)),
+    }
+}
+
+/// A foreign key means the same whether its rows have been looked at or not.
+fn valid_form(definition: &str) -> &str {
+    definition.strip_suffix(" NOT VALID").unwrap_or(definition)
+}
+
+fn in_the_way(change: &NewUndo, same: bool) -> Error {
+    let what = if same { "an invalid one" } else { "another one" };
+    let message = format!("{change} cannot be put back: {what} of this name is there");
+    Error::new(ErrorKind::Table, message).with_hint(
+        "drop or rename it, then howdah restore; or keep it, and set undone_at in the ledger's table undo",
+    )
+}
+
+fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "putting indexes back") };
+    let (sqlstate, title) = (db.code().code(), change.to_string());
+    let names = [change.relation.name.as_str(), change.relation.schema.as_str(), change.name.as_str()];
+    let told = safe_message(db, names.into_iter());
+    let (message, hint) = match sqlstate {
+        "55P03" => {
+            let message = format!("{title} cannot be put back yet: other sessions hold the table");
+            return server_error(db, &message);
+        }
+        "23505" => (
+            format!("{title} cannot be put back: several rows of the table have the same key"),
+            "the rows are in the table; remove those that are too many, then howdah restore puts it back",
+        ),
+        "23P01" => (
+            format!("{title} cannot be put back: rows of the table exclude one another"),
+            "the rows are in the table; remove those that are too many, then howdah restore puts it back",
+        ),
+        "23503" => (
+            format!("{title} holds for new rows, but rows are in the table that it would have refused"),
+            "add the rows that are referred to or remove those that refer to them, then howdah restore validates it",
+        ),
+        _ if ["0A", "22", "23", "2B", "42", "54", "P0"].iter().any(|class| sqlstate.starts_with(class)) => (
+            format!("{title} cannot be put back: the server says: {told}"),
+            "put right what the server says, then howdah restore",
+        ),
+        _ => return server_error(db, &format!("{title} cannot be put back: the server says: {told}")),
+    };
+    Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(hint)
+}

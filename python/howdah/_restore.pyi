@@ -1,0 +1,35 @@
+"""`howdah.restore`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .events import Event
+
+def restore(
+    job: str | None = None,
+    *,
+    to: str | None = None,
+    ledger: str = "howdah",
+    on_event: Callable[[Event], Any] | None = None,
+) -> int:
+    """Put back indexes, keys and foreign keys that a load has dropped and, being killed, could not put back itself.
+
+    Loading again with the same arguments, or `howdah.resume`, does so too when it ends.
+
+    Args:
+        job: The job's name, or the beginning of it; all jobs by default.
+        to: As for `howdah.load`.
+        ledger: The schema that keeps the ledger.
+        on_event: Called with a notice for each thing that is back.
+
+    Returns:
+        How many things were put back.
+
+    Raises:
+        howdah.UsageError: There is no such job.
+        howdah.Error: The job is still at work, or rows contradict a key.
+
+    Example:
+        >>> howdah.restore(to="service=warehouse")
+
+    """
