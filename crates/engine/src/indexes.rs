@@ -14,7 +14,9 @@ use howdah_target::undo::build;
 use howdah_target::undo::drop::drop_chosen;
 use howdah_target::undo::put_back::{BuildSettings, PutBack, put_back};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// Builds side by side where nothing else says how many sessions the server bears.
 const BUILDERS_DEFAULT: u32 = 2;
@@ -66,6 +68,7 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
     };
     // Ctrl-C is looked at between tables: who leaves in the middle cannot know what has been dropped.
     run.context.stop.check()?;
+    run.dropped.store(true, Relaxed);
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let dropped = patiently(&context, Duration::from_millis(job.retry_for_ms), work).await;
     match dropped {
@@ -88,7 +91,7 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
 /// # Errors
 /// The first of what could not be put back; the others are told.
 pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
-    let Some(ledger) = &run.ledger else { return Ok(()) };
+    let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let start = Instant::now();
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
@@ -99,7 +102,13 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     };
     let job_id = &run.plan.job_id;
     let work = async {
-        let entries = open_undos(&context, ledger, job_id, retry_for).await?;
+        let entries = open_undos(&context, ledger, job_id, retry_for);
+        let entries = if failed {
+            timeout(AFTER_FAILURE, entries).await.unwrap_or_else(|_| Err(silent()))
+        } else {
+            entries.await
+        };
+        let entries = entries.map_err(|error| with_hint(error, job_id))?;
         if entries.is_empty() {
             return Ok(());
         }
@@ -116,7 +125,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tokio::select! {
                 done = &mut work => done,
                 () = run.context.stop.wait() => {
-                    tell(&context, format!("the rows are in, indexes are still being put back; {}", again_leaves(job_id)));
+                    tell(&context, format!("indexes are still being put back; {}", again_leaves(job_id)));
                     work.await
                 }
             }
@@ -124,6 +133,14 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     };
     run.tally.spend(Stage::Indexes, start.elapsed());
     done
+}
+
+fn silent() -> Error {
+    let seconds = AFTER_FAILURE.as_secs();
+    Error::new(
+        ErrorKind::ConnectionLost,
+        format!("indexes may still be dropped: the server gave no answer within {seconds} s"),
+    )
 }
 
 fn again_leaves(job_id: &str) -> String {

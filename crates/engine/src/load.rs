@@ -53,12 +53,13 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
             return Err(error);
         }
     };
-    let Begun { session, receipts, before } = begun;
+    let Begun { session, receipts, before, dropped } = begun;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     if let Some(before) = before {
         context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
     }
     let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), open_columns));
+    run.dropped.store(dropped, Relaxed);
     let ended = load_and_finish(&run, opened).await;
     let outcome = account(&run, session, ended).await;
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
@@ -71,14 +72,16 @@ struct Begun {
     receipts: Vec<Receipt>,
     /// Files that another job has loaded; not asked for with `--force`, which means to load them again.
     before: Option<LoadedBefore>,
+    /// An earlier run of the job has dropped something and not put it back.
+    dropped: bool,
 }
 
 /// `noted` is set as soon as the ledger says that the job is running.
 async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan, noted: &AtomicBool) -> Result<Begun> {
     let session = context.connection.open().await?;
     let opening = open_ledger(&session, ledger, plan, noted);
-    let (receipts, before) = context.connection.attend(&session, opening).await?;
-    Ok(Begun { session, receipts, before })
+    let (receipts, before, dropped) = context.connection.attend(&session, opening).await?;
+    Ok(Begun { session, receipts, before, dropped })
 }
 
 fn rows_before(history: &History) -> u64 {
@@ -95,10 +98,10 @@ async fn open_ledger(
     ledger: Option<&Ledger>,
     plan: &Plan,
     noted: &AtomicBool,
-) -> Result<(Vec<Receipt>, Option<LoadedBefore>)> {
+) -> Result<(Vec<Receipt>, Option<LoadedBefore>, bool)> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
-        return Ok((Vec::new(), None));
+        return Ok((Vec::new(), None, false));
     };
     ledger.ensure(session).await?;
     if !ledger.hold_job(session, &plan.job_id).await? {
@@ -111,9 +114,10 @@ async fn open_ledger(
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
     let before = async { if plan.job.force { Ok(None) } else { ledger.loaded_before(session, plan).await } };
+    let dropped = ledger.open_undos(session, Some(&plan.job_id));
     // Sent together: one round trip.
-    let ((), receipts, before) = tokio::try_join!(durable, receipts, before)?;
-    Ok((receipts, before))
+    let ((), receipts, before, dropped) = tokio::try_join!(durable, receipts, before, dropped)?;
+    Ok((receipts, before, !dropped.is_empty()))
 }
 
 fn being_restored(job_id: &str) -> Error {

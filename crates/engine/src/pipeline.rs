@@ -43,6 +43,8 @@ pub struct Run {
     pub slots: Slots,
     /// Columns that may have to become wider.
     pub widener: Widener,
+    /// This run, or an earlier one of the job, has dropped something that is to be put back.
+    pub dropped: AtomicBool,
     /// The first failure, and what is still wanted after it.
     pub halt: Halt,
 }
@@ -66,6 +68,7 @@ impl Run {
             receipts: RwLock::new(receipts),
             slots: Slots::default(),
             widener: Widener::new(open),
+            dropped: AtomicBool::new(false),
             halt: Halt::default(),
             plan,
         }
