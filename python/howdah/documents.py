@@ -68,6 +68,8 @@ class Plan(TypedDict):
     tables: list[TablePlan]
     files: list[FilePlan]
     """The largest first."""
+    indexes: list[dict[str, Any]]
+    """What becomes of the tables' indexes: for each table those that are `rebuilt` and those that are `kept`."""
 
 
 class JobRecord(TypedDict):

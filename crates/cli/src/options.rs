@@ -292,6 +292,9 @@ pub struct ResumeOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,
+    /// Indexes, keys and foreign keys of the tables [default: as the job was begun]
+    #[arg(long, value_enum)]
+    pub indexes: Option<IndexesName>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputOptions,

@@ -124,18 +124,26 @@ fn encode(run: &RunOptions) -> EncodeChoice {
     }
 }
 
+impl From<IndexesName> for IndexesChoice {
+    fn from(name: IndexesName) -> IndexesChoice {
+        match name {
+            IndexesName::Auto => IndexesChoice::Auto,
+            IndexesName::Keep => IndexesChoice::Keep,
+            IndexesName::Rebuild => IndexesChoice::Rebuild,
+        }
+    }
+}
+
 /// `Usage` for `rebuild` without a ledger: what was dropped could not be put back after a crash.
 fn indexes(run: &RunOptions, target: &TargetOptions) -> Result<IndexesChoice> {
     match (run.indexes, ledger(target)) {
-        (None | Some(IndexesName::Auto), _) => Ok(IndexesChoice::Auto),
-        (Some(IndexesName::Keep), _) => Ok(IndexesChoice::Keep),
-        (Some(IndexesName::Rebuild), LedgerChoice::Schema(_)) => Ok(IndexesChoice::Rebuild),
         (Some(IndexesName::Rebuild), LedgerChoice::None) => {
             let message =
                 "--indexes rebuild needs a ledger, in which is kept how to put back what is dropped";
             Err(Error::new(ErrorKind::Usage, message)
                 .with_hint("leave out --ledger none, or give --indexes keep"))
         }
+        (indexes, _) => Ok(indexes.map(IndexesChoice::from).unwrap_or_default()),
     }
 }
 

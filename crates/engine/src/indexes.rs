@@ -5,7 +5,8 @@
 
 use crate::pipeline::Run;
 use crate::plan::decide_indexes;
-use crate::retry::patiently;
+use crate::retry::{self, Directive, Patience, directive, patiently};
+use crate::stop::interrupted;
 use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
@@ -22,6 +23,8 @@ use tokio::time::timeout;
 const BUILDERS_DEFAULT: u32 = 2;
 /// More gain nothing on one table: they read the same pages.
 const BUILDERS_MAX: u32 = 8;
+/// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
+const STOPPED_WITHIN: Duration = Duration::from_secs(4);
 /// How long a server is waited for when the load has failed: it may have failed because there is none.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
@@ -66,11 +69,17 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         let dropping = drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, choose);
         connection.attend(&session, dropping).await
     };
-    // Ctrl-C is looked at between tables: who leaves in the middle cannot know what has been dropped.
     run.context.stop.check()?;
     run.dropped.store(true, Relaxed);
-    let context = Context { stop: Stop::default(), ..run.context.clone() };
-    let dropped = patiently(&context, Duration::from_millis(job.retry_for_ms), work).await;
+    let mut patience = Patience::new(Duration::from_millis(job.retry_for_ms));
+    let dropped = loop {
+        match unless_stopped_for_long(&run.context.stop, work()).await {
+            Err(error) if directive(&error) != Directive::GiveUp => {
+                retry::wait(&run.context, &mut patience, error).await?;
+            }
+            dropped => break dropped,
+        }
+    };
     match dropped {
         Ok(names) if names.is_empty() => {}
         Ok(names) => tell(
@@ -83,6 +92,18 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Who leaves at once cannot know what has been dropped by then, and a lock is waited for a few seconds only.
+async fn unless_stopped_for_long<T>(stop: &Stop, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let stopped = async {
+        stop.wait().await;
+        tokio::time::sleep(STOPPED_WITHIN).await;
+    };
+    tokio::select! {
+        done = work => done,
+        () = stopped => Err(interrupted()),
+    }
 }
 
 /// Puts back what this job has dropped, in this run or an earlier one. Ctrl-C does not end this; a second one does,

@@ -21,5 +21,9 @@ pub async fn resume(
     let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
     let schema = &ledger_schema(&options.target)?;
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
-    super::load::run(history::to_resume(&row, schema)?, connection, printer, stop).await
+    let mut job = history::to_resume(&row, schema)?;
+    if let Some(indexes) = options.indexes {
+        job.indexes = indexes.into();
+    }
+    super::load::run(job, connection, printer, stop).await
 }

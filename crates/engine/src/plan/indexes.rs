@@ -80,7 +80,7 @@ pub(super) async fn choose(
         let rows = rows_to_come.get(relation).copied().unwrap_or(0);
         let mut plan = IndexesPlan {
             relation: relation.clone(),
-            new: table.create.is_some(),
+            new: has_new_key(job, table, rows) && ledger.is_some(),
             rows_to_come: rows,
             rebuilt: Vec::new(),
             kept: Vec::new(),
@@ -92,12 +92,23 @@ pub(super) async fn choose(
                 fates(&captured, job.indexes, rows, ledger.as_ref(), &mut plan);
             }
         }
-        let says_something = !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty();
-        if says_something || (plan.new && job.indexes != IndexesChoice::Keep && ledger.is_some()) {
+        if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
             plans.push(plan);
         }
     }
     Ok(plans)
+}
+
+/// The load makes the table with a primary key that had better be built behind the rows. Whether the key's columns are
+/// long only the catalog will tell; what is decided here is whether to look.
+fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
+    let has_key = table.create.as_ref().is_some_and(|create| !create.primary_key.is_empty());
+    let wanted = match job.indexes {
+        IndexesChoice::Keep => false,
+        IndexesChoice::Rebuild => true,
+        IndexesChoice::Auto => index_cost::may_be_worth_it(rows as f64),
+    };
+    has_key && wanted
 }
 
 /// What earlier loads have dropped of this table and not put back.
@@ -201,6 +212,9 @@ pub(crate) fn decide(
     Decided { indexes, foreign_keys }
 }
 
+/// A table that holds rows must grow by this factor: queries of other sessions need its indexes while the load runs.
+const GROWTH_MIN: f64 = 10.0;
+
 /// What could contradict the rows is only dropped where all rows come from this load: whoever finds a duplicate then
 /// finds it among these.
 fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (bool, String) {
@@ -214,7 +228,16 @@ fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (boo
     if !captured.empty && index.computed {
         return (false, "the table holds rows, and its expressions might fail on those to come".to_owned());
     }
-    let Some(costs) = index_cost::of_index(index, captured.rows, rows_to_come as f64) else {
+    let (there, to_come) = (captured.rows.round(), rows_to_come as f64);
+    if !captured.empty && there * GROWTH_MIN > to_come {
+        return (
+            false,
+            format!(
+                "other sessions may need it: the table holds about {there} rows, {rows_to_come} are to come"
+            ),
+        );
+    }
+    let Some(costs) = index_cost::of_index(index, there, to_come) else {
         return (false, format!("what {} indexes cost was not measured", index.method));
     };
     let index_cost::Costs { keep_s, build_s } = costs;

@@ -1,5 +1,6 @@
 //! Indexes, keys and foreign keys that a load drops come back as they were, whatever happens to the load.
 
+mod auto;
 mod identical;
 mod kills;
 mod refused;

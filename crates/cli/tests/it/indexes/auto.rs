@@ -1,0 +1,103 @@
+//! What `--indexes auto` does, as the plan says it: empty tables and much data rebuild, everything else keeps.
+
+use super::{PLAIN_SCHEMA, load, schema};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, Server};
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+/// The first rows of a file that is as long as is wanted; a plan reads no more.
+fn as_long_as(files: &Files, name: &str, bytes: u64) -> PathBuf {
+    let path = files.put(name, &csv(17, 1, 2000));
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes).unwrap();
+    path
+}
+
+fn planned(database: &Database, source: &Path, more: &[&str]) -> String {
+    let to = database.conninfo();
+    let plan = howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(source);
+    plan.args(more).run(PATIENCE).expect_code(0).stdout
+}
+
+#[test]
+fn much_into_an_empty_table_rebuilds_and_little_keeps() {
+    let files = Files::new();
+    let much = as_long_as(&files, "much.csv", 300 << 20);
+    let little = files.put("little.csv", &csv(18, 1, 2000));
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    let told = planned(&database, &much, &[]);
+    for one in ["primary key t_pkey", "index t_note", "index t_part"] {
+        assert!(
+            told.contains(&format!("{one} is dropped, and built behind the last row: keeping it costs")),
+            "{told}"
+        );
+    }
+    let told = planned(&database, &little, &[]);
+    assert!(
+        !told.contains("is dropped")
+            && told.contains("primary key t_pkey is kept: keeping it costs about 0.0 s"),
+        "{told}"
+    );
+    let told = planned(&database, &much, &["--indexes", "keep"]);
+    assert!(!told.contains("is dropped") && !told.contains("is kept"), "{told}");
+    let told = planned(&database, &much, &["--ledger", "none"]);
+    assert!(told.contains("is kept: there is no ledger to note in how it is put back"), "{told}");
+}
+
+#[test]
+fn a_table_that_holds_rows_keeps_what_refuses_and_what_others_may_need() {
+    let files = Files::new();
+    let much = as_long_as(&files, "much.csv", 300 << 20);
+    let database = Server::shared(18).database();
+    database
+        .sql(&format!("{PLAIN_SCHEMA}; CREATE INDEX t_lower ON t (lower(note)); INSERT INTO t VALUES (-1)"));
+    let told = planned(&database, &much, &[]);
+    assert!(told.contains("primary key t_pkey is kept: the table holds rows"), "{told}");
+    assert!(
+        told.contains("index t_lower is kept: the table holds rows, and its expressions might fail"),
+        "{told}"
+    );
+    assert!(told.contains("index t_part is dropped"), "{told}");
+    database.sql("INSERT INTO t SELECT -n FROM generate_series(2, 500000) n; ANALYZE t");
+    let told = planned(&database, &much, &[]);
+    assert!(
+        told.contains("index t_part is kept: other sessions may need it: the table holds about 500000 rows"),
+        "{told}"
+    );
+}
+
+#[test]
+fn keys_that_others_hang_on_stay_and_foreign_keys_of_an_empty_table_go() {
+    let files = Files::new();
+    let much = as_long_as(&files, "much.csv", 300 << 20);
+    let database = Server::shared(13).database();
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; CREATE TABLE child (id bigint REFERENCES t); CREATE TABLE parent (part integer PRIMARY KEY); \
+         ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parent"
+    ));
+    let told = planned(&database, &much, &[]);
+    assert!(
+        told.contains(
+            "primary key t_pkey is kept: the foreign key child_id_fkey of public.child hangs on it"
+        ),
+        "{told}"
+    );
+    assert!(
+        told.contains("foreign key f is dropped, and built behind the last row: keeping it costs"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_small_load_keeps_its_indexes_without_a_word() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(19, 1, 2000));
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    let told = load(&database, &source).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("dropped") && !told.contains("kept"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM howdah.undo"), "0");
+    assert_eq!(schema(&database), before);
+}
