@@ -38,6 +38,7 @@ def plan(
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
+    after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -77,6 +78,8 @@ def plan(
         chunk_size: Bytes of plain data per transaction.
         encode: The format in which records are sent, as far as the data and the types allow.
         toast_compression: How the server compresses values that are too wide for a page.
+        after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
+            grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.

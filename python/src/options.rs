@@ -7,8 +7,8 @@
 use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::options::{
-    EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName, OutputOptions,
-    RunOptions, ShapingOptions, TargetOptions, ToastName,
+    AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
+    OutputOptions, RunOptions, ShapingOptions, TargetOptions, ToastName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -117,10 +117,17 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         encode: keywords.take::<Word<EncodeName>>("encode")?.map(|word| word.0),
         toast_compression: keywords.take::<Word<ToastName>>("toast_compression")?.map(|word| word.0),
         indexes: keywords.take::<Word<IndexesName>>("indexes")?.map(|word| word.0),
+        after: after(keywords)?,
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,
     })
+}
+
+/// One word or several.
+fn after(keywords: &mut Keywords<'_>) -> PyResult<Option<Vec<AfterName>>> {
+    let words = keywords.take::<Words<AfterName>>("after")?;
+    Ok(words.map(|words| words.0.into_iter().map(|word| word.0).collect()))
 }
 
 /// One location, several, or a mapping of locations to tables.
@@ -196,6 +203,20 @@ impl<'py, T: ValueEnum> FromPyObject<'_, 'py> for Word<T> {
             let message = format!("expected {}, got {got:?}", words.join(" or "));
             Failure::from(Error::new(ErrorKind::Usage, message)).into_exception(value.py())
         })
+    }
+}
+
+/// One word of an option, or several.
+struct Words<T>(Vec<Word<T>>);
+
+impl<'py, T: ValueEnum> FromPyObject<'_, 'py> for Words<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Words<T>> {
+        if value.is_instance_of::<PyString>() {
+            return value.extract::<Word<T>>().map(|word| Words(vec![word]));
+        }
+        value.extract().map(Words)
     }
 }
 

@@ -56,6 +56,7 @@ struct JobFile {
     chunk_size: Option<Number>,
     encode: Option<String>,
     toast_compression: Option<String>,
+    after: Option<Vec<String>>,
     indexes: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
@@ -171,6 +172,8 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
     fill(&mut run.toast_compression, toast);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
+    let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
+    fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
     Ok(file

@@ -216,6 +216,19 @@ pub enum IndexesName {
     Rebuild,
 }
 
+/// What is done when all rows are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AfterName {
+    /// ANALYZE
+    Analyze,
+    /// VACUUM (FREEZE, ANALYZE)
+    Vacuum,
+    /// CHECKPOINT, where the role may
+    Checkpoint,
+    /// Nothing
+    None,
+}
+
 /// The formats of COPY that consist of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
@@ -248,6 +261,9 @@ pub struct RunOptions {
     /// [default: auto]
     #[arg(long, value_enum)]
     pub indexes: Option<IndexesName>,
+    /// What is done to the tables when all rows are in [default: analyze, for tables that have grown by a tenth]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub after: Option<Vec<AfterName>>,
     /// A name for the job, instead of a digest of files, table and options
     #[arg(long, value_name = "NAME")]
     pub job_id: Option<String>,

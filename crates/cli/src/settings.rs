@@ -1,12 +1,13 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{
-    EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, RunOptions, TargetOptions, ToastName,
+    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, RunOptions, TargetOptions,
+    ToastName,
 };
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
-    ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs, LedgerChoice,
-    Result, SourceSpec, ToastCompression,
+    After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
+    LedgerChoice, Result, SourceSpec, ToastCompression,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -54,6 +55,7 @@ impl Settings {
             format,
             shaping,
             encode: encode(&options.run),
+            after: options.run.after.as_deref().map(after),
             toast_compression: match options.run.toast_compression {
                 None | Some(ToastName::Auto) => ToastCompression::Auto,
                 Some(ToastName::Keep) => ToastCompression::Keep,
@@ -113,6 +115,17 @@ fn ledger(target: &TargetOptions) -> LedgerChoice {
         Some("none") => LedgerChoice::None,
         schema => LedgerChoice::Schema(schema.unwrap_or(LEDGER_DEFAULT).to_owned()),
     }
+}
+
+/// `none` among other words says nothing.
+fn after(words: &[AfterName]) -> Vec<After> {
+    let step = |word: &AfterName| match word {
+        AfterName::Analyze => Some(After::Analyze),
+        AfterName::Vacuum => Some(After::Vacuum),
+        AfterName::Checkpoint => Some(After::Checkpoint),
+        AfterName::None => None,
+    };
+    words.iter().filter_map(step).collect()
 }
 
 fn encode(run: &RunOptions) -> EncodeChoice {

@@ -9,6 +9,7 @@
 //! Around them: [`budget`] owns every buffer and queue, [`retry`] decides from an error's kind whether to
 //! try again, [`stop`] carries a Ctrl-C to whoever waits.
 
+mod after;
 mod attend;
 pub mod budget;
 pub mod connection;

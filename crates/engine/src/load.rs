@@ -3,7 +3,7 @@
 use crate::feed::Opened;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, finish, indexes, retry, sequences};
+use crate::{Context, after, finish, indexes, retry, sequences};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define::{self, Wider};
@@ -200,6 +200,9 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
     }
     // Until here it held the job.
     drop(session);
+    if error.is_none() {
+        after::run(run).await;
+    }
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }
 }

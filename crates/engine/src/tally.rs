@@ -190,6 +190,11 @@ impl Tally {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
     }
 
+    /// Those of one file.
+    pub fn rows_of(&self, file_no: usize) -> u64 {
+        self.files.get(file_no).map_or(0, |file| file.rows_stored.load(Relaxed))
+    }
+
     /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
     pub fn restart_rows(&self) {
         self.again.store(true, Relaxed);

@@ -118,6 +118,18 @@ pub enum IndexesChoice {
     Rebuild,
 }
 
+/// What may be done to the tables when all rows are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum After {
+    /// Their statistics are renewed.
+    Analyze,
+    /// Their rows are frozen and marked visible, and their statistics renewed.
+    Vacuum,
+    /// What is in the server's memory alone is written to the disk.
+    Checkpoint,
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -164,6 +176,9 @@ pub struct Job {
     /// How wide values are compressed. Jobs in older ledgers lack it.
     #[serde(default)]
     pub toast_compression: ToastCompression,
+    /// What is done when all rows are in; `None`: what is useful. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub after: Option<Vec<After>>,
     /// What becomes of the tables' indexes. Jobs in older ledgers lack it.
     #[serde(default)]
     pub indexes: IndexesChoice,

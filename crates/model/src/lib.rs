@@ -23,7 +23,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec,
+    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec,
     ToastCompression, Told,
 };
 pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};

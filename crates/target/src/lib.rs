@@ -10,7 +10,8 @@
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost;
-//! - [`sequences`]: moved past the values that the files brought.
+//! - [`sequences`]: moved past the values that the files brought;
+//! - [`upkeep`]: ANALYZE and the like.
 
 pub mod embedded;
 
@@ -31,6 +32,8 @@ pub mod activity;
 pub mod finish;
 
 pub mod sequences;
+
+pub mod upkeep;
 
 mod error;
 pub mod sql;

@@ -3,6 +3,7 @@
 // All of this is test code; the helpers' functions only do not look like it to clippy.
 #![allow(clippy::unwrap_used)]
 
+mod after;
 mod again;
 mod auto;
 mod changed;

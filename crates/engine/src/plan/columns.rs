@@ -372,6 +372,7 @@ mod tests {
             ignore_extra: false,
             shaping: howdah_model::Shaping::default(),
             encode: howdah_model::EncodeChoice::Auto,
+            after: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,

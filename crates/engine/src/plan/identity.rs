@@ -197,6 +197,7 @@ mod tests {
             map: BTreeMap::new(),
             ignore_extra: false,
             encode: howdah_model::EncodeChoice::Auto,
+            after: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,

@@ -110,6 +110,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         map: BTreeMap::new(),
         ignore_extra: false,
         encode: howdah_engine::model::EncodeChoice::Auto,
+        after: Some(Vec::new()),
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         chunk_bytes: None,

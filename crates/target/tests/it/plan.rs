@@ -48,6 +48,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         map: BTreeMap::new(),
         ignore_extra: false,
         encode: howdah_model::EncodeChoice::Auto,
+        after: None,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         chunk_bytes: None,

@@ -1,0 +1,71 @@
+//! What is done to the tables when all rows are in.
+
+use crate::auto::load;
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::Server;
+
+fn rows(from: u32, to: u32) -> String {
+    (from..to).fold("id,name\n".to_owned(), |text, no| text + &format!("{no},name {no}\n"))
+}
+
+#[test]
+fn statistics_are_renewed_where_a_table_has_grown_by_a_tenth() {
+    let files = Files::new();
+    let many = files.put("many.csv", rows(0, 2000).as_bytes());
+    let few = files.put("few.csv", rows(2000, 2100).as_bytes());
+    let more = files.put("more.csv", rows(2100, 2500).as_bytes());
+    for version in [13, 15, 18] {
+        let database = Server::shared(version).database();
+        let known = || database.value("SELECT reltuples::int FROM pg_class WHERE relname = 't'");
+        for (source, expected) in [(&many, "2000"), (&few, "2000"), (&more, "2500")] {
+            load(&database).args(["--create", "--table", "t"]).arg(source).run(PATIENCE).expect_code(0);
+            assert_eq!(known(), expected, "{version}");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_done_and_no_more() {
+    let files = Files::new();
+    let source = files.put("many.csv", rows(0, 2000).as_bytes());
+    let database = Server::shared(15).database();
+    let run = |after: &str| {
+        database.sql(
+            "DROP TABLE IF EXISTS t; CREATE TABLE t (id int, name text) WITH (autovacuum_enabled = false)",
+        );
+        let command = load(&database).args(["--table", "t", "--force", "--after", after]).arg(&source);
+        command.run(PATIENCE).expect_code(0);
+        database.value(
+            "SELECT reltuples::int || ' ' || (relallvisible = relpages) FROM pg_class WHERE relname = 't'",
+        )
+    };
+    assert_eq!(run("none"), "-1 true");
+    assert_eq!(run("analyze"), "2000 false");
+    assert_eq!(run("vacuum,checkpoint"), "2000 true");
+}
+
+#[test]
+fn what_may_not_be_done_is_told_and_the_load_is_done() {
+    let files = Files::new();
+    let source = files.put("many.csv", rows(0, 2000).as_bytes());
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id int, name text); DROP ROLE IF EXISTS loader_after; CREATE ROLE loader_after LOGIN; \
+         GRANT SELECT, INSERT ON t TO loader_after",
+    );
+    let to = format!("{} options='-c role=loader_after'", database.conninfo());
+    let command = howdah("load").args([
+        "--to",
+        &to,
+        "--ledger",
+        "none",
+        "--table",
+        "t",
+        "--after",
+        "vacuum,checkpoint",
+    ]);
+    let done = command.arg(&source).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("CHECKPOINT was not done: the server says: "), "{}", done.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2000");
+    database.sql("DROP OWNED BY loader_after; DROP ROLE loader_after");
+}

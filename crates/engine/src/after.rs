@@ -1,0 +1,94 @@
+//! When all rows are in: statistics for the planner, which without them takes a table of millions for an empty one; and
+//! on demand VACUUM and CHECKPOINT.
+//!
+//! The load is done by then. What cannot be done here is told and changes nothing about that; a stop ends it.
+
+use crate::Context;
+use crate::pipeline::Run;
+use futures_util::{StreamExt, stream};
+use howdah_model::{After, Event, RelationKind, Result, Stage};
+use howdah_target::session::Session;
+use howdah_target::upkeep;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Tables looked after side by side. Each is the work of one server process.
+const AT_ONCE: usize = 2;
+
+/// A table and what came into it.
+struct Loaded<'a> {
+    relation: &'a howdah_model::Relation,
+    kind: RelationKind,
+    rows: u64,
+}
+
+/// Does what was asked for, or what is useful.
+pub(crate) async fn run(run: &Run) {
+    let start = Instant::now();
+    let (context, asked) = (&run.context, run.plan.job.after.as_deref());
+    let tables = loaded(run).into_iter().filter(|table| table.rows > 0);
+    let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
+        let done = context.stop.guard(upkeep_of(context, asked, &table)).await;
+        tell_failure(context, &format!("{} of {}", verb(asked), table.relation), done);
+    });
+    each.await;
+    if asked.is_some_and(|steps| steps.contains(&After::Checkpoint)) {
+        let done =
+            context.stop.guard(on_session(context, async |session| upkeep::checkpoint(session).await)).await;
+        tell_failure(context, "CHECKPOINT", done);
+    }
+    run.tally.spend(Stage::Finish, start.elapsed());
+}
+
+/// Tables with the rows that this run has stored in each.
+fn loaded(run: &Run) -> Vec<Loaded<'_>> {
+    let mut tables: BTreeMap<&howdah_model::Relation, Loaded<'_>> = BTreeMap::new();
+    for (no, file) in run.plan.files.iter().enumerate() {
+        let table = &run.plan.tables[file.table_no as usize].table;
+        let entry = tables.entry(&table.relation);
+        let loaded = entry.or_insert(Loaded { relation: &table.relation, kind: table.kind, rows: 0 });
+        loaded.rows += run.tally.rows_of(no);
+    }
+    tables.into_values().collect()
+}
+
+fn verb(asked: Option<&[After]>) -> &'static str {
+    match asked {
+        Some(steps) if steps.contains(&After::Vacuum) => "VACUUM",
+        _ => "ANALYZE",
+    }
+}
+
+async fn upkeep_of(context: &Context, asked: Option<&[After]>, table: &Loaded<'_>) -> Result<()> {
+    if !matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
+        return Ok(());
+    }
+    let Some(steps) = asked else {
+        // ANALYZE of a partitioned table reads all its partitions, whichever have grown.
+        if table.kind == RelationKind::Partitioned {
+            return Ok(());
+        }
+        let if_grown =
+            async |session: &Session| upkeep::analyze_if_grown(session, table.relation, table.rows).await;
+        return on_session(context, if_grown).await;
+    };
+    if steps.contains(&After::Vacuum) {
+        on_session(context, async |session| upkeep::vacuum(session, table.relation).await).await
+    } else if steps.contains(&After::Analyze) {
+        on_session(context, async |session| upkeep::analyze(session, table.relation).await).await
+    } else {
+        Ok(())
+    }
+}
+
+async fn on_session(context: &Context, work: impl AsyncFnOnce(&Session) -> Result<()>) -> Result<()> {
+    let session = context.connection.open().await?;
+    context.connection.attend(&session, work(&session)).await
+}
+
+fn tell_failure(context: &Context, what: &str, done: Result<()>) {
+    if let Err(error) = done {
+        let message = format!("{what} was not done: {}; all rows are in", error.message());
+        context.listener.on_event(&Event::Notice { message });
+    }
+}

@@ -1,0 +1,62 @@
+//! ANALYZE, VACUUM and CHECKPOINT.
+
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::quote_relation;
+use howdah_model::{Relation, Result};
+use tokio_postgres::types::Type;
+
+/// Of the rows that the last statistics were made from, so many new ones make them stale: autovacuum's own default
+/// (`autovacuum_analyze_scale_factor`), which this comes before by a minute or, where autovacuum is off, for good.
+const GROWN_SHARE: f64 = 0.1;
+
+/// How long a table is waited for that others hold. Autovacuum gives way within a second (`deadlock_timeout`).
+const LOCK_TIMEOUT: &str = "10s";
+
+/// Renews the statistics of a table unless `rows` are few among those that it had. A table that somebody else
+/// holds, which may be autovacuum doing the same, is passed over; so is one of another owner, by the server.
+///
+/// # Errors
+/// Those of the session.
+pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64) -> Result<()> {
+    let name = quote_relation(relation);
+    let sql = "SELECT reltuples::pg_catalog.float8 FROM pg_catalog.pg_class \
+               WHERE oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+    let found = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
+    let found = found.map_err(|error| session_error(&error, "reading the size of a table"))?;
+    let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
+    if (rows as f64) < before * GROWN_SHARE {
+        return Ok(());
+    }
+    run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
+}
+
+/// Renews the statistics of a table.
+///
+/// # Errors
+/// Those of the session; Server when others hold the table for too long.
+pub async fn analyze(session: &Session, relation: &Relation) -> Result<()> {
+    run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'; ANALYZE {}", quote_relation(relation))).await
+}
+
+/// Freezes the rows of a table, marks its pages visible to all and renews its statistics.
+///
+/// # Errors
+/// Those of the session; Server when others hold the table for too long.
+pub async fn vacuum(session: &Session, relation: &Relation) -> Result<()> {
+    // Two statements in one message are one transaction, in which there is no VACUUM.
+    run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'")).await?;
+    run(session, &format!("VACUUM (FREEZE, ANALYZE) {}", quote_relation(relation))).await
+}
+
+/// Writes to the disk what is in the server's memory alone.
+///
+/// # Errors
+/// Those of the session; Server if the role may not (`pg_checkpoint`, since version 15).
+pub async fn checkpoint(session: &Session) -> Result<()> {
+    run(session, "CHECKPOINT").await
+}
+
+async fn run(session: &Session, sql: &str) -> Result<()> {
+    session.client().batch_execute(sql).await.map_err(|error| session_error(&error, "looking after a table"))
+}
