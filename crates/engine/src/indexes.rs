@@ -11,9 +11,8 @@ use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
-use howdah_target::undo::build;
 use howdah_target::undo::drop::drop_chosen;
-use howdah_target::undo::put_back::{BuildSettings, PutBack, put_back};
+use howdah_target::undo::put_back::{PutBack, put_back};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -203,16 +202,14 @@ pub async fn put_back_entries(
 ) -> Result<()> {
     let (indexes, rest): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
-    let builders = u32::try_from(indexes.len()).unwrap_or(BUILDERS_MAX).min(sessions).clamp(1, BUILDERS_MAX);
-    let settings = || async {
-        let session = context.connection.open().await?;
-        let settings = build::settings(&session, builders, context.connection.server_cpus());
-        context.connection.attend(&session, settings).await
-    };
-    let settings = patiently(context, retry_for, settings).await?;
+    let cpus = context.connection.server_cpus();
+    let builders = builders(indexes.len(), sessions, cpus);
+    // A worker more than there are CPUs only adds to the merging.
+    let workers_max = cpus.map(|cpus| (cpus / builders).saturating_sub(1));
     let mut failed = Failed::default();
-    let building = stream::iter(&indexes)
-        .map(|entry| async move { (entry, put_back_one(context, ledger, entry, settings, retry_for).await) });
+    let building = stream::iter(&indexes).map(|entry| async move {
+        (entry, put_back_one(context, ledger, entry, workers_max, retry_for).await)
+    });
     let mut building = building.buffer_unordered(builders as usize);
     while let Some((entry, done)) = building.next().await {
         failed.note(context, entry, done);
@@ -224,23 +221,29 @@ pub async fn put_back_entries(
         if failed.lacks(entry) {
             continue;
         }
-        let done = put_back_one(context, ledger, entry, settings, retry_for).await;
+        let done = put_back_one(context, ledger, entry, workers_max, retry_for).await;
         failed.note(context, entry, done);
     }
     failed.first.map_or(Ok(()), Err)
+}
+
+/// Builds side by side: as many as there are indexes, sessions and, where that is known, CPUs.
+fn builders(indexes: usize, sessions: u32, server_cpus: Option<u32>) -> u32 {
+    let indexes = u32::try_from(indexes).unwrap_or(BUILDERS_MAX);
+    indexes.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX)
 }
 
 async fn put_back_one(
     context: &Context,
     ledger: &Ledger,
     entry: &Undo,
-    settings: BuildSettings,
+    workers_max: Option<u32>,
     retry_for: Duration,
 ) -> Result<()> {
     let start = Instant::now();
     let work = || async {
         let session = context.connection.open().await?;
-        context.connection.attend(&session, put_back(&session, ledger, entry, settings)).await
+        context.connection.attend(&session, put_back(&session, ledger, entry, workers_max)).await
     };
     let done = patiently(context, retry_for, work).await?;
     let seconds = start.elapsed().as_secs_f64();

@@ -5,7 +5,6 @@
 //! transaction; [`put_back`] does what one entry of the journal says. The server's own `pg_get_indexdef` and
 //! `pg_get_constraintdef` are the source of all definitions.
 
-pub mod build;
 pub mod capture;
 mod catalog_sql;
 pub mod drop;

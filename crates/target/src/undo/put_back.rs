@@ -15,15 +15,6 @@ use tokio_postgres::types::{ToSql, Type};
 /// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
 const LOCK_WITHIN_MS: u32 = 5000;
 
-/// How an index is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuildSettings {
-    /// `maintenance_work_mem` in kB; `None` leaves what the server has.
-    pub memory_kb: Option<u64>,
-    /// `max_parallel_maintenance_workers`; `None` leaves what the server has.
-    pub workers: Option<u32>,
-}
-
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutBack {
@@ -37,7 +28,9 @@ pub enum PutBack {
     ByAnother,
 }
 
-/// Puts one entry back.
+/// Puts one entry back. A build takes no more parallel workers than `workers_max`, where that is given, and no more
+/// than the server's own setting. Its memory is what the server's `maintenance_work_mem` says: more than that made no
+/// build quicker (docs/decisions/2026-11-22-indexes.md).
 ///
 /// # Errors
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
@@ -46,9 +39,9 @@ pub async fn put_back(
     session: &Session,
     ledger: &Ledger,
     entry: &Undo,
-    settings: BuildSettings,
+    workers_max: Option<u32>,
 ) -> Result<PutBack> {
-    let done = in_transaction(session, ledger, entry, settings).await;
+    let done = in_transaction(session, ledger, entry, workers_max).await;
     if done.is_err() {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
@@ -60,7 +53,7 @@ async fn in_transaction(
     session: &Session,
     ledger: &Ledger,
     entry: &Undo,
-    settings: BuildSettings,
+    workers_max: Option<u32>,
 ) -> Result<PutBack> {
     let change = &entry.change;
     let run =
@@ -80,11 +73,11 @@ async fn in_transaction(
         return Ok(found);
     }
     let mut statements = vec![format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}")];
-    if let Some(kb) = settings.memory_kb {
-        statements.push(format!("SET LOCAL maintenance_work_mem = '{kb}kB'"));
-    }
-    if let Some(workers) = settings.workers {
-        statements.push(format!("SET LOCAL max_parallel_maintenance_workers = {workers}"));
+    if let Some(workers) = workers_max {
+        statements.push(format!(
+            "SELECT pg_catalog.set_config(name, least(setting::pg_catalog.int4, {workers})::text, true) \
+             FROM pg_catalog.pg_settings WHERE name = 'max_parallel_maintenance_workers'"
+        ));
     }
     statements.extend(change.statements.iter().cloned());
     statements.extend([undone, "COMMIT".to_owned()]);
