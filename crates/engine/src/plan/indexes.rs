@@ -182,6 +182,7 @@ pub(crate) fn decide(
 ) -> Decided {
     let of_all = match (&captured.keep, choice) {
         (_, IndexesChoice::Keep) => Some("--indexes keep".to_owned()),
+        _ if rows_to_come == 0 => Some("no rows are to come".to_owned()),
         _ if !has_ledger => Some("there is no ledger to note in how it is put back".to_owned()),
         (keep, _) => keep.clone(),
     };

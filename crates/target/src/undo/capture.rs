@@ -2,7 +2,7 @@
 //! takes to put each back, and with the reason where it must not be dropped. Changes nothing.
 
 use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLE_SQL};
-use super::entries;
+use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::Session;
@@ -101,7 +101,8 @@ pub struct ForeignKey {
 /// Those of the session.
 pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
     let fail = |error| session_error(&error, "reading the table's indexes");
-    session.client().batch_execute("BEGIN READ ONLY").await.map_err(fail)?;
+    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
+    session.client().batch_execute(&begin).await.map_err(fail)?;
     let captured = capture(session, relation).await;
     let ended = session.client().batch_execute("ROLLBACK").await.map_err(fail);
     let captured = captured?;

@@ -1,6 +1,7 @@
 //! Drops what the caller chooses of a table's indexes and constraints, and writes into the journal how each is put
 //! back, in one transaction: a crash leaves all of it or nothing.
 
+use super::SPELLING_SQL;
 use super::capture::{Captured, capture};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -43,8 +44,8 @@ pub async fn drop_chosen(
     choose: impl Fn(&Captured) -> Chosen,
 ) -> Result<Vec<String>> {
     let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; \
-         LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
+         SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE",
         quote_relation(relation)
     );
     let dropped = async {

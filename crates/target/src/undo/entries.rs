@@ -42,6 +42,8 @@ impl Place {
     /// What the statements of a definition run under. `''` is the database's own tablespace.
     fn settings(&self, tablespace: &str) -> Vec<String> {
         vec![
+            "SET LOCAL datestyle = 'ISO, MDY'".to_owned(),
+            "SET LOCAL intervalstyle = 'postgres'".to_owned(),
             format!("SET LOCAL search_path = {}", self.search_path),
             format!("SET LOCAL default_tablespace = {}", quote_literal(tablespace)),
         ]
@@ -212,8 +214,8 @@ mod tests {
         let entries = found.entries(&place());
         let kinds: Vec<UndoKind> = entries.iter().map(|entry| entry.kind).collect();
         assert_eq!(kinds, [UndoKind::Index, UndoKind::Constraint, UndoKind::Marks]);
-        assert_eq!(entries[0].statements[3], "ALTER INDEX \"S\".\"Key\" ALTER COLUMN 1 SET STATISTICS 500");
-        assert_eq!(entries[0].statements[4], "COMMENT ON INDEX \"S\".\"Key\" IS 'it''s'");
+        assert_eq!(entries[0].statements[5], "ALTER INDEX \"S\".\"Key\" ALTER COLUMN 1 SET STATISTICS 500");
+        assert_eq!(entries[0].statements[6], "COMMENT ON INDEX \"S\".\"Key\" IS 'it''s'");
         assert_eq!(
             entries[1].statements,
             ["ALTER TABLE \"S\".\"a\"\"b\" ADD CONSTRAINT \"Key\" PRIMARY KEY USING INDEX \"Key\" \
@@ -231,11 +233,11 @@ mod tests {
             validated: true,
             comment: None,
         };
-        assert!(found.entries(&place())[0].statements[2].ends_with("REFERENCES s.t(a) NOT VALID"));
+        assert!(found.entries(&place())[0].statements[4].ends_with("REFERENCES s.t(a) NOT VALID"));
         assert_eq!(found.entries(&place())[1].kind, UndoKind::Validate);
         found.validated = false;
         found.definition.push_str(" NOT VALID");
         let entries = found.entries(&place());
-        assert!(entries.len() == 1 && entries[0].statements[2].ends_with("REFERENCES s.t(a) NOT VALID"));
+        assert!(entries.len() == 1 && entries[0].statements[4].ends_with("REFERENCES s.t(a) NOT VALID"));
     }
 }

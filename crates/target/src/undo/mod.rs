@@ -10,3 +10,9 @@ mod catalog_sql;
 pub mod drop;
 mod entries;
 pub mod put_back;
+
+/// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
+/// them. They must be set before a statement is sent that holds such a text, not in the same message.
+const SPELLING_SQL: &str = "\
+    SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO, MDY'; \
+    SET LOCAL intervalstyle = 'postgres'; SET LOCAL extra_float_digits = 3; SET LOCAL quote_all_identifiers = off";

@@ -3,6 +3,7 @@
 //! Safe to repeat and to do twice at once: the entry's row is locked first. What somebody has put back by hand is
 //! recognised by its definition.
 
+use super::SPELLING_SQL;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -58,7 +59,7 @@ async fn in_transaction(
     let change = &entry.change;
     let run =
         async |sql: &str| session.client().batch_execute(sql).await.map_err(|error| refused(&error, change));
-    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}")).await?;
     if !ledger.take_undo(session, entry.number).await? {
         run("ROLLBACK").await?;
         return Ok(PutBack::ByAnother);

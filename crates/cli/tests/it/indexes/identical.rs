@@ -79,6 +79,8 @@ fn everything(major: u32, tablespace: &str) -> String {
              INCLUDE (note) WITH (fillfactor = 50) WHERE part IS NOT NULL; \
          ALTER INDEX \"Half\" ALTER COLUMN 1 SET STATISTICS 777; ALTER INDEX \"Half\" ALTER COLUMN 2 SET STATISTICS 0; \
          ALTER INDEX \"Half\" DEPENDS ON EXTENSION plpgsql; \
+         CREATE INDEX constants ON t (id) WHERE note <> E'a\\b''c' AND amount > 1e-7; \
+         ALTER TABLE t ADD day date; CREATE INDEX days ON t (id) WHERE day > '2020-02-03'::date; \
          CREATE INDEX words ON t USING gin (words) WITH (fastupdate = off); \
          CREATE INDEX spans ON t USING gist (span) TABLESPACE {tablespace}; \
          CREATE INDEX pages ON t USING brin (id, part) WITH (pages_per_range = 16); \
@@ -103,6 +105,10 @@ fn everything_that_can_be_said_of_an_index_comes_back() {
         database.sql(&format!("ALTER DATABASE {} SET allow_in_place_tablespaces = on", database.name()));
         database.sql(&format!("CREATE TABLESPACE {tablespace} LOCATION ''"));
         database.sql(&everything(major, &tablespace));
+        database.sql(&format!(
+            "ALTER DATABASE {0} SET datestyle = 'German'; ALTER DATABASE {0} SET quote_all_identifiers = on",
+            database.name()
+        ));
         let (before, marks) = (schema(&database), marks(&database));
         let told = rebuild(&database, &source);
         assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
