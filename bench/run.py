@@ -29,13 +29,15 @@ WORKLOADS = (
     "principals_plain",
     "seven_files_s3",
     "typed",
+    "indexed",
+    "documents",
     "found",
     "split_only",
     "memory",
     "startup",
     "rivals",
 )
-SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql")
+SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql", "sensor_log.sql", "documents.sql")
 
 
 def options() -> argparse.Namespace:

@@ -81,6 +81,16 @@ class Data:
         path = self.folder / "flights.csv"
         return Dataset(path, "flights", _count_rows(path), ",", null="NA")
 
+    def sensor_log(self) -> Dataset:
+        """Four million rows of the published parallel-COPY experiment."""
+        path = self._made("sensor_log.csv", "sensor", "--rows", str(int(4_000_000 * self.share)))
+        return Dataset(path, "sensor_log", _count_rows(path), ",")
+
+    def documents(self) -> Dataset:
+        """40,000 JSON documents of 20 kB."""
+        path = self._made("documents.csv", "documents", "--rows", str(int(40_000 * self.share)))
+        return Dataset(path, "documents", _count_rows(path), ",")
+
     def quoted(self) -> Path:
         """256 MiB of CSV full of quotes and quoted newlines."""
         return self._made("quoted.csv", "quoted", "--bytes", str(int((256 << 20) * self.share)))

@@ -29,9 +29,11 @@
 //! # The other makers
 //!
 //! [`sensor`] is the table of the parallel-COPY experiment, [`quoted`] is CSV in which nearly every newline
-//! and delimiter is data, [`wide`] has many columns, [`bigrow`] has a few huge rows among small ones.
+//! and delimiter is data, [`wide`] has many columns, [`bigrow`] has a few huge rows among small ones,
+//! [`documents`] has JSON of one shape in a field.
 
 pub mod bigrow;
+pub mod documents;
 pub mod imdb;
 pub mod output;
 pub mod quoted;

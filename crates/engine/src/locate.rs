@@ -10,10 +10,14 @@ mod reread;
 
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
-use howdah_model::plan::{Care, Encode};
+use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place};
 use howdah_target::commit::ChunkError;
+use howdah_transcode::header;
 use howdah_transcode::split::{Rules, State, Tail};
+
+/// `character_not_in_repertoire` (PostgreSQL documentation, appendix A).
+const NO_CHARACTER: &str = "22021";
 
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -33,6 +37,7 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
         Encode::PassThrough => rules.record_of_line(&chunk.bytes, line),
     };
     let Some(row) = row else { return error.at(place) };
+    let place = Place { column: broken_column(table, chunk, &rules, &error, row), ..place };
     // What is tried again need not be found yet.
     let is_final = directive(&error) == Directive::GiveUp;
     if is_final && let Some((record, byte)) = reread::place(run, origin, row).await {
@@ -49,6 +54,23 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     // Rows of a file from which records are left out are not numbered as its records are.
     let told = !plan.job.shaping.lenient || byte.is_some();
     error.at(Place { record: told.then(|| origin.first_record + row), byte, ..place })
+}
+
+/// The server tells the line of bytes that are no character, and not the column.
+fn broken_column(
+    table: &TablePlan,
+    chunk: &CopyChunk,
+    rules: &Rules,
+    error: &Error,
+    row: u64,
+) -> Option<String> {
+    let is_utf8 = table.format.encoding.as_deref().is_none_or(|name| name.eq_ignore_ascii_case("utf8"));
+    if error.sqlstate() != Some(NO_CHARACTER) || table.encode != Encode::PassThrough || !is_utf8 {
+        return None;
+    }
+    let record = chunk.bytes.get(rules.record_start(&chunk.bytes, row)?..)?;
+    let broken = std::str::from_utf8(record).err()?.valid_up_to();
+    table.fields.get(header::field_behind(&table.format, &record[..broken]))?.clone()
 }
 
 /// What was sent is what stands in the file. A mended chunk of the very same length is taken for one, too.

@@ -17,10 +17,10 @@ pub(crate) enum Fault {
     Flaw(Flaw),
     /// A wrong number of fields.
     Width { expected: usize, got: usize },
-    /// A NUL byte, which PostgreSQL cannot store.
-    Nul,
-    /// A byte that begins no character of UTF-8, at this offset in the record.
-    NotUtf8(usize),
+    /// A NUL byte, which PostgreSQL cannot store, in this field.
+    Nul { field: Option<usize> },
+    /// A byte that begins no character of UTF-8, at this offset in the record, in this field.
+    NotUtf8 { at: usize, field: Option<usize> },
 }
 
 impl Fault {
@@ -39,14 +39,24 @@ impl Fault {
             return Some(Fault::Width { expected: width, got: record.len() });
         }
         if memchr::memchr(0, record.text()).is_some() {
-            return Some(Fault::Nul);
+            let field = record.values().position(|value| memchr::memchr(0, value).is_some());
+            return Some(Fault::Nul { field });
         }
         if !is_utf8 {
             return None;
         }
         // The text may hold bytes that backslash sequences stand for.
         let broken = [written, record.text()].into_iter().find_map(|bytes| std::str::from_utf8(bytes).err());
-        broken.map(|error| Fault::NotUtf8(error.valid_up_to()))
+        let field = || record.values().position(|value| std::str::from_utf8(value).is_err());
+        broken.map(|error| Fault::NotUtf8 { at: error.valid_up_to(), field: field() })
+    }
+
+    /// The field that it stands in, counted from 0, where it stands in one.
+    pub(crate) fn field(self) -> Option<usize> {
+        match self {
+            Fault::Nul { field } | Fault::NotUtf8 { field, .. } => field,
+            Fault::Flaw(_) | Fault::Width { .. } => None,
+        }
     }
 
     /// In words; values of the record are not among them.
@@ -68,16 +78,16 @@ impl Fault {
             }
             Fault::Width { expected: 1, got } => format!("expected 1 field, got {got}"),
             Fault::Width { expected, got } => format!("expected {expected} fields, got {got}"),
-            Fault::Nul => "the record holds a NUL byte".to_owned(),
-            Fault::NotUtf8(at) => {
+            Fault::Nul { .. } => "the record holds a NUL byte".to_owned(),
+            Fault::NotUtf8 { at, .. } => {
                 format!("the bytes {at} bytes into the record are no character of UTF-8")
             }
         }
     }
 
-    /// As an error; `record` counts from 1, `byte` is that of the record's first byte.
-    pub(crate) fn error(self, record: u64, byte: u64) -> Error {
-        let place = Place { record: Some(record), byte: Some(byte), ..Place::default() };
+    /// As an error; `record` counts from 1, `byte` is that of the record's first byte, `column` what its field fills.
+    pub(crate) fn error(self, record: u64, byte: u64, column: Option<String>) -> Error {
+        let place = Place { record: Some(record), byte: Some(byte), column, ..Place::default() };
         Error::new(ErrorKind::Record, self.message()).at(place).with_hint(HINT)
     }
 }

@@ -40,6 +40,23 @@ pub fn fields(format: &Format, record: &[u8]) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there. Read as COPY
+/// reads fields; nothing need be valid in any encoding.
+pub fn field_behind(format: &Format, before: &[u8]) -> usize {
+    let mut ended: usize = 0;
+    match format.kind {
+        // A quote that is still open ends no field.
+        FormatKind::Csv => match attributes::csv(format, before, &mut Vec::new(), |_, _| ended += 1) {
+            Ok(()) => ended.saturating_sub(1),
+            Err(_) => ended,
+        },
+        FormatKind::Text => {
+            attributes::text(format, before, |_| ended += 1);
+            ended.saturating_sub(1)
+        }
+    }
+}
+
 /// Takes off `\n`, `\r` or `\r\n`, unless a backslash makes it data in text. (In csv a line ending that is
 /// data stands inside quotes, so it cannot be last.)
 fn without_line_ending(kind: FormatKind, record: &[u8]) -> &[u8] {
@@ -67,6 +84,18 @@ mod tests {
         let text = |record: &str| fields(&Format::text(), record.as_bytes()).unwrap();
         assert_eq!(text("id\ta\\tb\tc\\\td\t\\N\n"), ["id", "a\tb", "c\td", "\\N"]);
         assert_eq!(text("a\\\n"), ["a\n"]);
+    }
+
+    #[test]
+    fn the_field_of_a_byte_is_told_by_what_stands_before_it() {
+        for (before, field) in
+            [("", 0), ("a", 0), ("a,", 1), ("a,\"b,c", 1), ("a,\"b,c\",", 2), ("\"\"\"", 0)]
+        {
+            assert_eq!(field_behind(&Format::csv(), before.as_bytes()), field, "{before}");
+        }
+        for (before, field) in [("", 0), ("a\tb", 1), ("a\\\tb", 0), ("a\t\t", 2)] {
+            assert_eq!(field_behind(&Format::text(), before.as_bytes()), field, "{before}");
+        }
     }
 
     #[test]

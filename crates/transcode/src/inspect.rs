@@ -51,6 +51,8 @@ pub struct Oddity {
     pub record: u64,
     /// The offset of its first byte in the chunk.
     pub byte: usize,
+    /// The field that it stands in, counted from 0, where it stands in one.
+    pub field: Option<usize>,
     /// What is odd.
     pub kind: OddityKind,
     /// The same in words; no values.
@@ -264,8 +266,8 @@ impl Inspector {
         let (mut record, mut record_no, mut at) = (Record::default(), 0, 0);
         while let Next::Record { length, flaw } = self.cells.read(&bytes[at..], true, &mut record) {
             let written = &bytes[at..at + length];
-            if let Some((kind, message)) = self.odd(written, &mut record, flaw) {
-                return Some(Oddity { record: record_no, byte: at, kind, message, hint: HINT });
+            if let Some(odd) = self.odd(written, &mut record, flaw) {
+                return Some(Oddity { record: record_no, byte: at, ..odd });
             }
             at += length;
             record_no += 1;
@@ -273,34 +275,36 @@ impl Inspector {
         None
     }
 
-    /// What is odd about one record.
-    fn odd(&self, written: &[u8], record: &mut Record, flaw: Option<Flaw>) -> Option<(OddityKind, String)> {
+    /// What is odd about one record, the first of its chunk.
+    fn odd(&self, written: &[u8], record: &mut Record, flaw: Option<Flaw>) -> Option<Oddity> {
+        let odd = |kind, message, field| Oddity { record: 0, byte: 0, field, kind, message, hint: HINT };
         if let Some(byte) = self.forbidden.filter(|byte| written.contains(byte)) {
             let message = format!(
                 "expected no byte 0x{byte:02x}, which COPY is told for the quote that the file has not"
             );
-            return Some((OddityKind::Quote, message));
+            return Some(odd(OddityKind::Quote, message, None));
         }
         if self.has_marker && written.trim_ascii_end() == b"\\." {
             let message = "the line is one that this server takes for the end of the data".to_owned();
-            return Some((OddityKind::Marker, message));
+            return Some(odd(OddityKind::Marker, message, None));
         }
         let fault = Fault::of(written, record, flaw, self.width, self.is_utf8)?;
         let kind = match fault {
             Fault::Flaw(Flaw::LineEnding(_)) => OddityKind::LineEnding,
             Fault::Flaw(_) => OddityKind::Quote,
             Fault::Width { .. } => OddityKind::Width,
-            Fault::Nul => OddityKind::Nul,
-            Fault::NotUtf8(_) => OddityKind::Encoding,
+            Fault::Nul { .. } => OddityKind::Nul,
+            Fault::NotUtf8 { .. } => OddityKind::Encoding,
         };
         let explained = matches!(kind, OddityKind::Quote | OddityKind::Width)
             .then(|| self.others.iter().find(|(_, other)| fits(other, written, self.width, record)))
             .flatten();
         Some(match explained {
             Some((style, _)) => {
-                (OddityKind::Quote, format!("{}; with {style} it has {}", fault.message(), self.width))
+                let message = format!("{}; with {style} it has {}", fault.message(), self.width);
+                odd(OddityKind::Quote, message, None)
             }
-            None => (kind, fault.message()),
+            None => odd(kind, fault.message(), fault.field()),
         })
     }
 }

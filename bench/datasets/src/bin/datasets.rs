@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use howdah_datasets::Rows;
 use howdah_datasets::bigrow::BigRow;
+use howdah_datasets::documents::Documents;
 use howdah_datasets::imdb::Table;
 use howdah_datasets::output::{Limit, write_file};
 use howdah_datasets::quoted::Quoted;
@@ -63,6 +64,17 @@ enum Dataset {
         /// Columns.
         #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1600))]
         columns: u32,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// documents.csv: a number and a JSON document.
+    Documents {
+        /// Rows.
+        #[arg(long, default_value_t = 40_000)]
+        rows: u64,
+        /// Bytes of a document, about.
+        #[arg(long, default_value_t = 20_000)]
+        document_bytes: usize,
         #[command(flatten)]
         output: Output,
     },
@@ -139,6 +151,11 @@ fn main() -> io::Result<()> {
         Dataset::Wide { rows, columns, output } => {
             output.write("wide.csv", &mut Wide::new(output.seed, *columns), Limit::Rows(*rows))
         }
+        Dataset::Documents { rows, document_bytes, output } => output.write(
+            "documents.csv",
+            &mut Documents::new(output.seed, *document_bytes),
+            Limit::Rows(*rows),
+        ),
         Dataset::Bigrow { bytes, row_bytes, output } => {
             output.write("bigrow.csv", &mut BigRow::new(output.seed, *row_bytes), Limit::Bytes(*bytes))
         }

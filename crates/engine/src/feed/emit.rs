@@ -136,6 +136,10 @@ impl Emitter {
 
     fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
         let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
+        let plan = &run.plan;
+        let table = &plan.tables[plan.files[self.file_no as usize].table_no as usize];
+        let column = oddity.field.and_then(|no| table.fields.get(no)?.clone());
+        let error = error.at(Place { column, ..Place::default() });
         self.refusal(run, origin, oddity.record, oddity.byte, error)
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Records<R> {
     cells: Cells,
     width: usize,
     record_bytes_max: usize,
+    /// What each field fills.
+    columns: Vec<Option<String>>,
     /// The dialect is COPY's text, in which a line `\.` ends the data.
     has_marker: bool,
     record: Record,
@@ -87,6 +89,7 @@ impl<R: Read> Records<R> {
             cells: Cells::of_table(&shape.dialect, width)?,
             width,
             record_bytes_max: shape.record_bytes_max,
+            columns: shape.fields.iter().map(|field| field.column.clone()).collect(),
             has_marker: is_copy_text(&shape.dialect),
             record: Record::default(),
             record_no,
@@ -213,7 +216,10 @@ impl<R: Read> Records<R> {
 
     fn refusal(&self, fault: Option<Fault>, at: At) -> Error {
         match fault {
-            Some(fault) => fault.error(at.record, at.byte),
+            Some(fault) => {
+                let column = fault.field().and_then(|no| self.columns.get(no)?.clone());
+                fault.error(at.record, at.byte, column)
+            }
             None => {
                 let place = Place { record: Some(at.record), byte: Some(at.byte), ..Place::default() };
                 Error::new(ErrorKind::RecordTooLong, too_long(self.record_bytes_max)).at(place).with_hint(
