@@ -36,7 +36,7 @@ pub enum ErrorKind {
     RecordTooLong,
     /// File columns and table columns do not match.
     Columns,
-    /// There is no such table, or it takes no rows.
+    /// There is no such table, it takes no rows, or its indexes cannot be dropped or put back.
     Table,
     /// The server cannot be reached or dropped us; may pass.
     ConnectionLost,

@@ -28,7 +28,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::Interrupted,
-        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on. A second signal ends the process at once, which is safe too",
+        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on. Indexes that were dropped are put back before; a second signal ends the process at once, which is safe too: `howdah restore` puts them back",
     ),
 ];
 
@@ -71,7 +71,11 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (ErrorKind::Record, "A record does not fit the format", "no"),
     (ErrorKind::RecordTooLong, "A record is longer than the memory budget allows", "no"),
     (ErrorKind::Columns, "The fields of the file and the columns of the table do not match", "no"),
-    (ErrorKind::Table, "There is no such table, or it takes no rows", "no"),
+    (
+        ErrorKind::Table,
+        "There is no such table, it takes no rows, or its indexes cannot be dropped or put back",
+        "no",
+    ),
     (
         ErrorKind::ConnectionLost,
         "The server cannot be reached or ended the session, and nothing was committed",

@@ -108,6 +108,7 @@ fn example() -> Summary {
         (Stage::Encode, 0.0),
         (Stage::Copy, 1.5),
         (Stage::Commit, 0.02),
+        (Stage::Indexes, 0.4),
         (Stage::Finish, 0.01),
     ];
     Summary {

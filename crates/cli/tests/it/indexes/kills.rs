@@ -169,6 +169,56 @@ fn a_second_ctrl_c_leaves_the_rest_to_restore() {
     assert_eq!(schema(&database), before);
 }
 
+/// COPY into `t` takes its time.
+const PAUSE: &str = "\
+    CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NULL; END'; \
+    CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()";
+
+#[test]
+fn the_same_job_three_times_at_once_puts_everything_back_once() {
+    for major in MAJORS {
+        let (database, _files, source) = prepared(major);
+        database.sql(PAUSE);
+        let before = schema(&database);
+        let load =
+            load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+        let mut runs: Vec<Running> = (0..3).map(|_| load.spawn()).collect();
+        assert!(wait_for(&database, &mut runs[0], CHUNKS, 4) || count(&database, CHUNKS) > 4);
+        runs.swap_remove(0).kill();
+        for run in runs {
+            let finished = run.wait(PATIENCE);
+            let fine = finished.code == Some(0) || finished.stderr.contains("this job finished");
+            assert!(fine, "PostgreSQL {major}\n{}", finished.stderr);
+        }
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_eq!(open_entries(&database), 0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+        assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+    }
+}
+
+#[test]
+fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
+    let (database, files, source) = prepared(15);
+    database.sql(PAUSE);
+    let before = schema(&database);
+    let other = files.put("b.csv", &csv(17, ROWS + 1, ROWS / 2));
+    let job = |source: &PathBuf| {
+        load(&database, source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"])
+    };
+    let mut first = job(&source).spawn();
+    assert!(wait_for(&database, &mut first, CHUNKS, 1));
+    let told = job(&other).run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("has dropped f, t_note, t_part, t_pkey of public.t and not put that back yet"),
+        "{told}"
+    );
+    first.wait(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    assert_eq!(open_entries(&database), 0);
+    assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), (ROWS + ROWS / 2).to_string());
+}
+
 #[test]
 fn two_that_restore_at_once_do_not_get_in_each_others_way() {
     let (database, _files, source) = prepared(18);
