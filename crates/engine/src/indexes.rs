@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
+/// The same when the user waits for a stop.
+const AFTER_STOP: Duration = Duration::from_secs(2);
 /// Builds side by side where nothing else says how many sessions the server bears.
 const BUILDERS_DEFAULT: u32 = 2;
 /// More gain nothing on one table: they read the same pages.
@@ -124,7 +126,8 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let work = async {
         let entries = open_undos(&context, ledger, job_id, retry_for);
         let entries = if failed {
-            timeout(AFTER_FAILURE, entries).await.unwrap_or_else(|_| Err(silent()))
+            let within = if run.context.stop.raised() { AFTER_STOP } else { AFTER_FAILURE };
+            timeout(within, entries).await.unwrap_or_else(|_| Err(silent(within)))
         } else {
             entries.await
         };
@@ -155,8 +158,8 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     done
 }
 
-fn silent() -> Error {
-    let seconds = AFTER_FAILURE.as_secs();
+fn silent(within: Duration) -> Error {
+    let seconds = within.as_secs();
     Error::new(
         ErrorKind::ConnectionLost,
         format!("indexes may still be dropped: the server gave no answer within {seconds} s"),

@@ -7,6 +7,7 @@ use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
+use futures_util::future;
 use howdah_model::{Relation, Result};
 use std::fmt;
 use tokio_postgres::Row;
@@ -102,28 +103,39 @@ pub struct ForeignKey {
 pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
     let fail = |error| session_error(&error, "reading the table's indexes");
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
-    session.client().batch_execute(&begin).await.map_err(fail)?;
-    let captured = capture(session, relation).await;
-    let ended = session.client().batch_execute("ROLLBACK").await.map_err(fail);
+    let client = session.client();
+    // Sent together: one round trip.
+    let (begun, captured, ended) = future::join3(
+        client.batch_execute(&begin),
+        capture(session, relation),
+        client.batch_execute("ROLLBACK"),
+    )
+    .await;
+    begun.map_err(fail)?;
     let captured = captured?;
-    ended.map(|()| captured)
+    ended.map_err(fail)?;
+    Ok(captured)
 }
 
 /// The same in an open transaction, whose `search_path` is empty afterwards.
 pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
     let client = session.client();
     let fail = |error: tokio_postgres::Error| session_error(&error, "reading the table's indexes");
-    let path = client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]).await.map_err(fail)?;
-    let path = search_path(&path.first().map(|row| row.get::<_, Vec<String>>(0)).unwrap_or_default());
-    client.batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let tables = client.query_typed(TABLE_SQL, &names).await.map_err(fail)?;
+    // Sent together, in this order.
+    let asked = future::try_join5(
+        client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]),
+        client.batch_execute("SET LOCAL search_path = ''"),
+        client.query_typed(TABLE_SQL, &names),
+        client.query_typed(INDEXES_SQL, &names),
+        client.query_typed(FOREIGN_KEYS_SQL, &names),
+    );
+    let (path, (), tables, indexes, foreign_keys) = asked.await.map_err(fail)?;
+    let path = search_path(&path.first().map(|row| row.get::<_, Vec<String>>(0)).unwrap_or_default());
     let Some(table) = tables.first() else { return Ok(None) };
     let oid: u32 = table.get(0);
     let identity_needed: bool = table.get(9);
-    let indexes = client.query_typed(INDEXES_SQL, &[(&oid, Type::OID)]).await.map_err(fail)?;
-    let foreign_keys = client.query_typed(FOREIGN_KEYS_SQL, &[(&oid, Type::OID)]).await.map_err(fail)?;
     let place = entries::Place { relation: relation.clone(), table_oid: oid, search_path: path.clone() };
     let foreign_keys: Vec<ForeignKey> = foreign_keys.iter().map(|row| foreign_key(row, oid, &path)).collect();
     let indexes = indexes.iter().map(|row| index(row, &place, identity_needed, &foreign_keys)).collect();

@@ -1,8 +1,9 @@
 //! What is asked of the catalog, under an empty `search_path`, so that definitions name everything in full.
 //!
+//! Each statement takes schema and name of the table as `$1` and `$2`, so that all of them can be sent together.
 //! Columns that later versions have come out of `to_jsonb`, which knows those that are there.
 
-/// The table `$1` and what forbids touching its indexes at all.
+/// The table and what forbids touching its indexes at all.
 pub(super) const TABLE_SQL: &str = "\
     SELECT c.oid, n.nspname, c.relname, c.relkind = 'p' OR c.relispartition, c.relkind = 'r', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid), \
@@ -19,7 +20,7 @@ pub(super) const TABLE_SQL: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = $1 AND c.relname = $2";
 
-/// The indexes of the table with OID `$1`, with the constraint that each belongs to. What else depends on an index or
+/// The indexes of the table, with the constraint that each belongs to. What else depends on an index or
 /// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
 pub(super) const INDEXES_SQL: &str = "\
     SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
@@ -61,9 +62,11 @@ pub(super) const INDEXES_SQL: &str = "\
     LEFT JOIN pg_catalog.pg_tablespace ts ON ts.oid = ic.reltablespace \
     LEFT JOIN pg_catalog.pg_constraint con \
       ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
-    WHERE i.indrelid = $1 ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname";
+    WHERE i.indrelid = (SELECT t.oid FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+          WHERE tn.nspname = $1 AND t.relname = $2) \
+    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname";
 
-/// The foreign keys of the table with OID `$1` and those of others that refer to it.
+/// The foreign keys of the table and those of others that refer to it.
 pub(super) const FOREIGN_KEYS_SQL: &str = "\
     SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
            pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \
@@ -82,5 +85,6 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_class r ON r.oid = con.confrelid \
-    WHERE con.contype = 'f' AND (con.conrelid = $1 OR con.confrelid = $1) \
+    WHERE con.contype = 'f' AND (SELECT t.oid FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+          WHERE tn.nspname = $1 AND t.relname = $2) IN (con.conrelid, con.confrelid) \
     ORDER BY n.nspname, c.relname, con.conname";

@@ -2,7 +2,7 @@
 
 use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::scene::{Files, PATIENCE, csv};
-use howdah_testkit::{Database, MAJORS, Running, Server};
+use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -217,6 +217,33 @@ fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
     assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), (ROWS + ROWS / 2).to_string());
+}
+
+#[test]
+fn a_server_that_crashes_loses_no_index() {
+    for (major, retry_for) in [(13, "1s"), (18, "60s")] {
+        let server = Server::private(major, &ServerOptions::default());
+        let database = server.database();
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(20, 1, ROWS));
+        database.sql(PLAIN_SCHEMA);
+        database.sql(PAUSE);
+        let before = schema(&database);
+        let load =
+            load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+        let load = load.args(["--retry-for", retry_for]);
+        let mut running = load.spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 4));
+        server.crash_and_restart();
+        running.wait(PATIENCE);
+        restore(&database).run(PATIENCE).expect_code(0);
+        assert_eq!(open_entries(&database), 0, "PostgreSQL {major}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        load.run(PATIENCE);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    }
 }
 
 #[test]
