@@ -93,7 +93,8 @@ def load(
         toast_compression: How the server compresses values that are too wide for a page.
         after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
             grown by a tenth.
-        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end.
+        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
+            the end.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

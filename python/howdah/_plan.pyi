@@ -80,7 +80,8 @@ def plan(
         toast_compression: How the server compresses values that are too wide for a page.
         after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
             grown by a tenth.
-        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end.
+        indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
+            the end.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

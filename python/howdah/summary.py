@@ -71,8 +71,8 @@ class Summary:
     wall_seconds: float
     """From start to end of this run."""
     stages: dict[str, float]
-    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`) -> busy or waiting seconds,
-    added up over threads and sessions."""
+    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`) -> busy or waiting
+    seconds, added up over threads and sessions."""
     sessions: int
     """The largest number of sessions that copied at once."""
     waits: dict[str, float]

@@ -53,6 +53,22 @@ def test_status_tells_the_jobs_of_a_ledger(database: Database, tmp_path: Path) -
         howdah.status("x", to=database.conninfo, ledger="books")
 
 
+def test_indexes_that_cannot_be_put_back_are_left_to_restore(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int PRIMARY KEY)")
+    path = tmp_path / "t.csv"
+    path.write_text("1\n2\n2\n")
+    with pytest.raises(howdah.Error, match="several rows of the table have the same key"):
+        howdah.load(path, "t", to=database.conninfo, indexes="rebuild", after="none", toast_compression="keep")
+    with pytest.raises(howdah.Error):
+        howdah.restore(to=database.conninfo)
+    database.sql("DELETE FROM t WHERE ctid = (SELECT max(ctid) FROM t)")
+    notices: list[howdah.Event] = []
+    assert howdah.restore(to=database.conninfo, on_event=notices.append) > 0
+    assert notices and howdah.restore(to=database.conninfo) == 0
+    key = database.sql("SELECT conname FROM pg_constraint WHERE contype = 'p' AND conrelid = 't'::regclass")
+    assert key == "t_pkey"
+
+
 def test_resume_goes_on_after_the_data_was_mended(database: Database, tmp_path: Path) -> None:
     database.sql("CREATE TABLE t (a int CHECK (a <> 30000))")
     path = tmp_path / "t.csv"
