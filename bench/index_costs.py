@@ -34,7 +34,8 @@ KINDS: dict[str, tuple[str, str, str, int]] = {
     ),
     "gin, tsvector of 8": (
         "tsvector",
-        "(SELECT array_to_tsvector(array_agg(DISTINCT 'w' || abs(hashint8(n * 8 + k) % 50000))) FROM generate_series(1, 8) k)",
+        "(SELECT array_to_tsvector(array_agg(DISTINCT 'w' || abs(hashint8(n * 8 + k) % 50000)))"
+        " FROM generate_series(1, 8) k)",
         "USING gin (v)", ROWS // 4,
     ),
     "gist, point": ("point", "point(hashint8(n), hashint8(n + 1))", "USING gist (v)", ROWS // 4),
@@ -51,7 +52,8 @@ def main() -> None:
         print("| index | rows | kept, empty table ns | kept, appended ns | built ns |\n| --- | --- | --- | --- | --- |")
         for name, (sql_type, value, index, rows) in KINDS.items():
             unique = "UNIQUE " if "unique" in name else ""
-            costs = [measure(server, sql_type, value, f"CREATE {unique}INDEX i ON t {index}", rows) for _ in range(REPEATS)]
+            create = f"CREATE {unique}INDEX i ON t {index}"
+            costs = [measure(server, sql_type, value, create, rows) for _ in range(REPEATS)]
             kept, appended, built = (statistics.median(each) for each in zip(*costs, strict=True))
             print(f"| {name} | {rows:,} | {kept:.0f} | {appended:.0f} | {built:.0f} |", flush=True)
         fk = [foreign_key(server) for _ in range(REPEATS)]
@@ -66,7 +68,8 @@ def measure(server: Server, sql_type: str, value: str, create: str, rows: int) -
         "DROP TABLE IF EXISTS t", f"CREATE TABLE t (id bigint, v {sql_type}, filler text)",
         "SET max_parallel_workers_per_gather = 0",
         f"COPY (SELECT n, {value}, md5(n::text) FROM generate_series(1::bigint, {rows}) n) TO '{path}1'",
-        f"COPY (SELECT n, {value}, md5(n::text) FROM generate_series({rows + 1}::bigint, {rows + APPENDED}) n) TO '{path}2'",
+        f"COPY (SELECT n, {value}, md5(n::text) FROM generate_series({rows + 1}::bigint, {rows + APPENDED}) n)"
+        f" TO '{path}2'",
     )  # fmt: skip
     bare, bare_more = copies(server, path)
     built = cpu(server, "SET max_parallel_maintenance_workers = 0", create)
@@ -88,7 +91,8 @@ def foreign_key(server: Server) -> tuple[float, float]:
     server.query(
         "DROP TABLE IF EXISTS t, p", "CREATE TABLE p (id bigint PRIMARY KEY)",
         "INSERT INTO p SELECT generate_series(0, 9999)", "CREATE TABLE t (id bigint, v bigint, filler text)",
-        f"COPY (SELECT n, abs(hashint8(n)) % 10000, md5(n::text) FROM generate_series(1::bigint, {ROWS}) n) TO '{path}1'",
+        f"COPY (SELECT n, abs(hashint8(n)) % 10000, md5(n::text) FROM generate_series(1::bigint, {ROWS}) n)"
+        f" TO '{path}1'",
         "ANALYZE p",
     )  # fmt: skip
     bare = cpu(server, f"COPY t FROM '{path}1'")

@@ -1,7 +1,7 @@
 """`howdah.resume`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from .events import Event
 from .summary import Summary
@@ -11,6 +11,7 @@ def resume(
     *,
     to: str | None = None,
     ledger: str = "howdah",
+    indexes: Literal["auto", "keep", "rebuild"] | None = None,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
     """Go on with a job where it stopped, with the options it was begun with.
@@ -21,6 +22,7 @@ def resume(
         job: The job's name, or the beginning of it: `Summary.job`, or `job_id` of `howdah.status`.
         to: As for `howdah.load`.
         ledger: The schema that keeps the ledger.
+        indexes: As for `howdah.load`; None: as the job was begun.
         on_event: As for `howdah.load`.
 
     Raises:

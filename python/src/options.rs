@@ -190,7 +190,7 @@ fn wrong_type(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
 }
 
 /// One of the words of an option.
-struct Word<T>(T);
+pub(crate) struct Word<T>(pub(crate) T);
 
 impl<'py, T: ValueEnum> FromPyObject<'_, 'py> for Word<T> {
     type Error = PyErr;

@@ -87,3 +87,18 @@ def test_resume_goes_on_after_the_data_was_mended(database: Database, tmp_path: 
     assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "50000|50000"
     with pytest.raises(howdah.JobDoneError):
         howdah.resume(job, to=database.conninfo)
+
+
+def test_restore_puts_back_what_duplicates_kept_from_being_built(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int PRIMARY KEY)")
+    path = tmp_path / "t.csv"
+    path.write_text("1\n2\n2\n")
+    assert howdah.restore(to=database.conninfo) == 0
+    with pytest.raises(howdah.ServerError, match="several rows of the table have the same key") as failed:
+        howdah.load(path, "t", to=database.conninfo, format="csv", indexes="rebuild")
+    assert failed.value.sqlstate == "23505"
+    (job,) = howdah.status(to=database.conninfo)
+    assert job["to_put_back"] == ["the index t_pkey of public.t", "the constraint t_pkey of public.t"]
+    database.sql("DELETE FROM t WHERE a = 2")
+    assert howdah.restore(job["job_id"][:6], to=database.conninfo) == 2
+    assert database.sql("SELECT contype FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'") == "p"
