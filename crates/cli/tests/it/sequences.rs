@@ -73,5 +73,7 @@ fn values_that_others_take_meanwhile_are_given_once() {
         std::thread::sleep(Duration::from_millis(500));
         load(&database).arg(&source).run(PATIENCE).expect_code(0);
     });
-    assert_eq!(database.value("SELECT nextval('t_a_seq')"), "51");
+    // The other one has taken 1, or 51 if it came late: neither is given again.
+    let next = database.value("SELECT nextval('t_a_seq')");
+    assert!(["51", "52"].contains(&next.as_str()), "{next}");
 }
