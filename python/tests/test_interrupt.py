@@ -77,8 +77,10 @@ def start(*command: object) -> subprocess.Popen[str]:
 
 
 def test_ctrl_c_raises_keyboard_interrupt_after_a_clean_stop(database: Database, pipe: Path) -> None:
+    # Python leaves a signal ignored that its parent ignores, as jobs in the background of a script do.
     program = f"""
-        import howdah
+        import signal, howdah
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             howdah.load({str(pipe)!r}, "t", to={database.conninfo!r}, chunk_size="8kB")
         except KeyboardInterrupt as interrupt:
