@@ -57,7 +57,7 @@ VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "inet": ("inet", lambda rng: f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}"),
     "jsonb": ("jsonb", lambda rng: f'{{"a": {rng.randrange(1000)}, "b": [true, "{rng.getrandbits(32):08x}"]}}'),
     "bytea": ("bytea", lambda rng: f"\\x{rng.getrandbits(128):032x}"),
-    "integer[]": ("integer[]", lambda rng: "{%d,%d,%d}" % tuple(rng.randrange(10_000) for _ in range(3))),
+    "integer[]": ("integer[]", lambda rng: f"{{{','.join(str(rng.randrange(10_000)) for _ in range(3))}}}"),
 }
 
 
@@ -81,7 +81,9 @@ def main() -> None:
 def write(path: Path, value: Callable[[random.Random], str]) -> float:
     """Writes the file, as COPY text in csv's clothes: no value has quotes outside quotes. Returns bytes a value."""
     rng = random.Random(1)
-    quoted = (f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text else text for text in iter(lambda: value(rng), None))
+    quoted = (
+        f'"{text.replace(chr(34), chr(34) * 2)}"' if "," in text else text for text in iter(lambda: value(rng), None)
+    )
     rows = [",".join(next(quoted) for _ in range(COLUMNS)) + "\n" for _ in range(DISTINCT_ROWS)]
     text = "".join(rows)
     path.write_text(text * (ROWS // DISTINCT_ROWS))

@@ -7,6 +7,9 @@ from compare.rival import Load
 from harness.context import Context
 from harness.data import Dataset
 from harness.paired import Side
+from harness.server import psql_command
+
+from .scripts import at_once
 
 
 def load_of(context: Context, dataset: Dataset) -> Load:
@@ -30,3 +33,13 @@ def psql(context: Context, dataset: Dataset) -> Side:
 def zcat_psql(context: Context, dataset: Dataset) -> Side:
     """`zcat | psql \\copy` of a gzip file."""
     return Side(psql_copy.GZIP_NAME, psql_copy.gzip_command(load_of(context, dataset)))
+
+
+def server_copy(context: Context, dataset: Dataset) -> Side:
+    """Server-side COPY in as many sessions as cores, each with its part of the file, which was cut before."""
+    options = dataset.copy_options.replace(", HEADER true", "")
+    commands = [
+        psql_command(context.server.conninfo, f"COPY {dataset.table} FROM '{part}' {options}")
+        for part in context.data.parts(dataset, context.cores)
+    ]
+    return Side(f"server-side COPY of {context.cores} parts", at_once(commands))

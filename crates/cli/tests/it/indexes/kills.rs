@@ -93,13 +93,19 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
     assert!(hits >= 24, "{hits} of 48 kills hit a load that was still at work");
 }
 
+/// A trigger after which COPY into `t` takes its time.
+fn pause(seconds: f64) -> String {
+    format!(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN PERFORM pg_sleep({seconds}); RETURN NULL; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()"
+    )
+}
+
 #[test]
 fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
     let (database, _files, source) = prepared(15);
-    database.sql(
-        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
-         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
-    );
+    database.sql(&pause(0.2));
     let before = schema(&database);
     let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
@@ -119,10 +125,7 @@ fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
 #[test]
 fn ctrl_c_puts_indexes_back_and_says_so() {
     let (database, _files, source) = prepared(18);
-    database.sql(
-        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
-         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
-    );
+    database.sql(&pause(0.2));
     let before = schema(&database);
     let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
@@ -169,16 +172,11 @@ fn a_second_ctrl_c_leaves_the_rest_to_restore() {
     assert_eq!(schema(&database), before);
 }
 
-/// COPY into `t` takes its time.
-const PAUSE: &str = "\
-    CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NULL; END'; \
-    CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()";
-
 #[test]
 fn the_same_job_three_times_at_once_puts_everything_back_once() {
     for major in MAJORS {
         let (database, _files, source) = prepared(major);
-        database.sql(PAUSE);
+        database.sql(&pause(0.05));
         let before = schema(&database);
         let load =
             load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
@@ -200,7 +198,7 @@ fn the_same_job_three_times_at_once_puts_everything_back_once() {
 #[test]
 fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
     let (database, files, source) = prepared(15);
-    database.sql(PAUSE);
+    database.sql(&pause(0.05));
     let before = schema(&database);
     let other = files.put("b.csv", &csv(17, ROWS + 1, ROWS / 2));
     let job = |source: &PathBuf| {
@@ -227,7 +225,7 @@ fn a_server_that_crashes_loses_no_index() {
         let files = Files::new();
         let source = files.put("a.csv", &csv(20, 1, ROWS));
         database.sql(PLAIN_SCHEMA);
-        database.sql(PAUSE);
+        database.sql(&pause(0.05));
         let before = schema(&database);
         let load =
             load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
