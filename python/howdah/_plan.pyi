@@ -37,6 +37,7 @@ def plan(
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
+    partitions: Literal["direct", "parent"] = "direct",
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
@@ -78,6 +79,7 @@ def plan(
         chunk_size: Bytes of plain data per transaction.
         encode: The format in which records are sent, as far as the data and the types allow.
         toast_compression: How the server compresses values that are too wide for a page.
+        partitions: How rows of a partitioned table reach its partitions.
         after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at

@@ -56,6 +56,7 @@ struct JobFile {
     chunk_size: Option<Number>,
     encode: Option<String>,
     toast_compression: Option<String>,
+    partitions: Option<String>,
     after: Option<Vec<String>>,
     indexes: Option<String>,
     job_id: Option<String>,
@@ -171,6 +172,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.encode, file.encode.map(|name| word("encode", &name)).transpose()?);
     let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
     fill(&mut run.toast_compression, toast);
+    fill(&mut run.partitions, file.partitions.map(|name| word("partitions", &name)).transpose()?);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
     let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);

@@ -205,6 +205,15 @@ pub enum ToastName {
     Keep,
 }
 
+/// How rows reach partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PartitionsName {
+    /// The client finds the leaf partition of each row and copies it there, where it can tell
+    Direct,
+    /// The server finds it: rows are copied into the partitioned table
+    Parent,
+}
+
 /// What becomes of indexes, keys and foreign keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IndexesName {
@@ -257,6 +266,9 @@ pub struct RunOptions {
     /// How the server compresses values that are too wide for a page [default: auto]
     #[arg(long, value_enum)]
     pub toast_compression: Option<ToastName>,
+    /// How rows of a partitioned table reach its partitions [default: direct]
+    #[arg(long, value_enum)]
+    pub partitions: Option<PartitionsName>,
     /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end
     /// [default: auto]
     #[arg(long, value_enum)]

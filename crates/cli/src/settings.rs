@@ -1,13 +1,13 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{
-    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, RunOptions, TargetOptions,
-    ToastName,
+    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionsName, RunOptions,
+    TargetOptions, ToastName,
 };
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
-    LedgerChoice, Result, SourceSpec, ToastCompression,
+    LedgerChoice, PartitionsChoice, Result, SourceSpec, ToastCompression,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -59,6 +59,10 @@ impl Settings {
             toast_compression: match options.run.toast_compression {
                 None | Some(ToastName::Auto) => ToastCompression::Auto,
                 Some(ToastName::Keep) => ToastCompression::Keep,
+            },
+            partitions: match options.run.partitions {
+                None | Some(PartitionsName::Direct) => PartitionsChoice::Direct,
+                Some(PartitionsName::Parent) => PartitionsChoice::Parent,
             },
             indexes: indexes(&options.run, &options.target)?,
             chunk_bytes: options

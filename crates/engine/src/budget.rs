@@ -256,6 +256,11 @@ impl Buffer {
         &mut self.bytes[self.filled..]
     }
 
+    /// What it holds at most without the reserve.
+    pub fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// There is no room without the reserve.
     pub fn is_full(&self) -> bool {
         self.filled == self.bytes.len()

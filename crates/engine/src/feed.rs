@@ -7,6 +7,7 @@
 
 mod emit;
 mod encoders;
+mod lanes;
 mod mender;
 mod range;
 mod stored;

@@ -16,6 +16,7 @@ mod index_cost;
 mod indexes;
 mod new_table;
 mod part;
+mod routing;
 mod scan;
 mod sources;
 mod tables;
@@ -141,6 +142,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
+    routing::choose(context, &session, &job, &mut tables).await?;
     toast::choose(context, &session, &job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
@@ -153,6 +155,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
+    routing::settle(&mut plan.tables, &layout);
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {

@@ -52,13 +52,40 @@ pub struct Chunk {
     pub bytes: Bytes,
 }
 
-/// Records in another form than the file's.
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As the plan's `copy_sql` takes them.
+    AsIs,
+    /// As its `text_sql` does.
+    Text,
+    /// As its `binary` does.
+    Binary,
+}
+
+/// Rows that one COPY takes.
 #[derive(Debug, Clone)]
-pub enum Faster {
-    /// As the plan's `text_sql` takes them.
-    Text(Bytes),
-    /// As the plan's `binary` takes them, one piece behind the other.
-    Binary(Vec<Bytes>),
+pub struct Parcel {
+    /// The leaf partition that they are copied into, as the plan's `route` numbers them; `None` is the table itself.
+    pub leaf_no: Option<u32>,
+    /// The rows, one piece behind the other.
+    pub pieces: Vec<Bytes>,
+}
+
+/// Records in another form or order than the file's.
+#[derive(Debug, Clone)]
+pub struct Faster {
+    /// How they are written.
+    pub form: Form,
+    /// The rows, each in one of these.
+    pub parcels: Vec<Parcel>,
+}
+
+impl Faster {
+    /// Rows that all go to the table itself.
+    pub fn whole(form: Form, pieces: Vec<Bytes>) -> Faster {
+        Faster { form, parcels: vec![Parcel { leaf_no: None, pieces }] }
+    }
 }
 
 /// Whole records in a form the table's COPY statement takes.

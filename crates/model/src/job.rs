@@ -105,6 +105,17 @@ pub enum ToastCompression {
     Keep,
 }
 
+/// Who finds the leaf partition that takes a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartitionsChoice {
+    /// The client, as far as it can tell, and rows are copied into the leaves.
+    #[default]
+    Direct,
+    /// The server: all rows are copied into the partitioned table.
+    Parent,
+}
+
 /// What becomes of the indexes, keys and foreign keys of a table while rows are loaded into it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -176,6 +187,9 @@ pub struct Job {
     /// How wide values are compressed. Jobs in older ledgers lack it.
     #[serde(default)]
     pub toast_compression: ToastCompression,
+    /// Who routes rows to partitions. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub partitions: PartitionsChoice,
     /// What is done when all rows are in; `None`: what is useful. Jobs in older ledgers lack it.
     #[serde(default)]
     pub after: Option<Vec<After>>,

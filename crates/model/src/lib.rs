@@ -13,20 +13,22 @@ pub mod format;
 pub mod job;
 pub mod plan;
 pub mod reading;
+pub mod route;
 pub mod summary;
 pub mod table;
 
 pub use binary::BinaryType;
-pub use chunk::{Chunk, CopyChunk, Faster, Omitted, Origin, Receipt};
+pub use chunk::{Chunk, CopyChunk, Faster, Form, Omitted, Origin, Parcel, Receipt};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec,
-    ToastCompression, Told,
+    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, PartitionsChoice, Shaping,
+    SourceSpec, ToastCompression, Told,
 };
 pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};
 pub use reading::{DateOrder, Mend, Reading};
+pub use route::RoutePlan;
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};

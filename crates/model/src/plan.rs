@@ -7,6 +7,7 @@ use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
 use crate::reading::Reading;
+use crate::route::RoutePlan;
 use crate::table::{NewTable, Relation, Table, TableChange};
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +82,10 @@ pub struct TablePlan {
     /// Plans in older ledgers lack it.
     #[serde(default)]
     pub binary: Option<BinaryPlan>,
+    /// How rows find the leaf partition that they are copied into, where the table is partitioned and the client can tell.
+    /// Plans in older ledgers lack it.
+    #[serde(default)]
+    pub route: Option<RoutePlan>,
     /// The `default_toast_compression` of the transactions that load it; `None` leaves it. Plans in older ledgers lack
     /// it.
     #[serde(default)]

@@ -1,10 +1,12 @@
 //! One chunk into its table, once: begin -> claim -> copy -> commit, on one page.
 //!
 //! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY (and for
-//! binary rows a look at the table's columns) go out together; the data and its end; COMMIT. No data is sent before
+//! binary rows a look at the table's columns) go out together; the data and its end; COMMIT. Rows of a partitioned table
+//! that were laid out by leaf take a COPY, and two more round trips, for each further leaf. No data is sent before
 //! the claim is known to be ours. Whatever fails, the session is left outside a transaction, or closed; retrying is
 //! the caller's business.
 
+use crate::copy::into_leaf;
 use crate::copy::server_error::{copy_error, safe_message};
 use crate::copy::{stream, unchanged};
 use crate::error::{server_error, session_error};
@@ -14,12 +16,14 @@ use crate::session::Session;
 use crate::sql::quote_literal;
 use bytes::Bytes;
 use futures_util::future::join4;
-use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Faster, Receipt, TablePlan};
+use howdah_model::route::Leaf;
+use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, TablePlan};
+use std::collections::VecDeque;
 use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tokio_postgres::CopyInSink;
 use tokio_postgres::error::Severity;
+use tokio_postgres::{CopyInSink, Statement};
 
 /// Where chunks go.
 #[derive(Debug, Clone, Copy)]
@@ -130,15 +134,14 @@ async fn run(
     progress: &CopyProgress,
 ) -> Result<Outcome, ChunkError> {
     let started = Instant::now();
-    let Opening { claimed, unchanged, sink } = begin_claim_and_start(session, target, chunk).await?;
+    let Opening { claimed, unchanged, sink, copies } = begin_claim_and_start(session, target, chunk).await?;
     if !claimed || !unchanged {
         drop(sink);
         roll_back(session).await;
         return if claimed { Err(changed().into()) } else { Ok(Outcome::AlreadyStored) };
     }
     progress.enter(Phase::Copy);
-    let plain_bytes = chunk.origin.end_byte - chunk.origin.start_byte;
-    let rows = match stream::send(sink, sent(target, chunk).buffers, plain_bytes, &progress.bytes).await {
+    let rows = match copy_all(session, target, chunk, (sink, copies), progress).await {
         Ok(rows) => rows,
         Err(error) => return Err(after_failed_copy(session, target, &error).await),
     };
@@ -173,6 +176,8 @@ struct Opening {
     /// The table is what the chunk was written for.
     unchanged: bool,
     sink: CopyInSink<Bytes>,
+    /// The COPY statements behind the first.
+    copies: VecDeque<Statement>,
 }
 
 /// One flight: all statements are handed to the connection before any answer is awaited, because
@@ -184,8 +189,11 @@ async fn begin_claim_and_start(
     chunk: &CopyChunk,
 ) -> Result<Opening, ChunkError> {
     let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
-    let Sent { copy_sql, binary, .. } = sent(target, chunk);
-    let copy = session.prepare_copy(copy_sql).await?;
+    let mut copies = VecDeque::new();
+    for (leaf, _) in parcels(target, chunk) {
+        copies.push_back(session.prepare_copy(&copy_sql(target, chunk, leaf)?).await?);
+    }
+    let first = copies.pop_front().ok_or_else(unexplained)?;
     session.set_busy(true);
     let client = session.client();
     let claiming = async {
@@ -194,16 +202,13 @@ async fn begin_claim_and_start(
             None => Ok(1),
         }
     };
-    let comparing = async {
-        match binary {
-            Some(binary) => unchanged::lock_and_compare(client, &target.table.table.relation, binary).await,
-            None => Ok(true),
-        }
-    };
+    let leaves: Vec<&Leaf> = parcels(target, chunk).filter_map(|(leaf, _)| leaf).collect();
+    let relation = &target.table.table.relation;
+    let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
     let begin = begin_sql(target);
-    match join4(client.batch_execute(&begin), claiming, comparing, client.copy_in(&copy)).await {
+    match join4(client.batch_execute(&begin), claiming, comparing, client.copy_in(&first)).await {
         (Ok(()), Ok(claimed), Ok(unchanged), Ok(sink)) => {
-            Ok(Opening { claimed: claimed == 1, unchanged, sink })
+            Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
         }
         (begun, claimed, compared, sink) => {
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
@@ -215,25 +220,68 @@ async fn begin_claim_and_start(
     }
 }
 
-/// A COPY statement and what it takes.
-struct Sent<'a> {
-    copy_sql: &'a str,
-    buffers: &'a [Bytes],
-    /// What the rows were written for, if they are binary.
-    binary: Option<&'a BinaryPlan>,
+/// Sends the rows of the chunk, one COPY for each leaf that takes some; how many rows the server took.
+async fn copy_all(
+    session: &Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    (first, copies): (CopyInSink<Bytes>, VecDeque<Statement>),
+    progress: &CopyProgress,
+) -> Result<u64, tokio_postgres::Error> {
+    let mut sent = stream::Sent {
+        all_bytes: parcels(target, chunk)
+            .flat_map(|(_, pieces)| pieces)
+            .map(|bytes| bytes.len() as u64)
+            .sum(),
+        plain_bytes: chunk.origin.end_byte - chunk.origin.start_byte,
+        passed_bytes: 0,
+        told: &progress.bytes,
+    };
+    let mut pieces = parcels(target, chunk).map(|(_, pieces)| pieces);
+    let mut rows = stream::send(first, pieces.next().unwrap_or_default(), &mut sent).await?;
+    for (copy, pieces) in copies.iter().zip(pieces) {
+        let sink = session.client().copy_in(copy).await?;
+        rows += stream::send(sink, pieces, &mut sent).await?;
+    }
+    Ok(rows)
 }
 
-fn sent<'a>(target: &ChunkTarget<'a>, chunk: &'a CopyChunk) -> Sent<'a> {
-    let TablePlan { copy_sql, text_sql, binary, .. } = target.table;
-    match (&chunk.faster, text_sql, binary) {
-        (Some(Faster::Binary(buffers)), _, Some(binary)) => {
-            Sent { copy_sql: &binary.copy_sql, buffers, binary: Some(binary) }
-        }
-        (Some(Faster::Text(text)), Some(text_sql), _) => {
-            Sent { copy_sql: text_sql, buffers: slice::from_ref(text), binary: None }
-        }
-        _ => Sent { copy_sql, buffers: slice::from_ref(&chunk.bytes), binary: None },
-    }
+/// The rows as they are sent: where each part of them goes, and its bytes.
+fn parcels<'a>(
+    target: &ChunkTarget<'a>,
+    chunk: &'a CopyChunk,
+) -> impl Iterator<Item = (Option<&'a Leaf>, &'a [Bytes])> + use<'a> {
+    let table = target.table;
+    let as_is = chunk.faster.is_none().then(|| (None, slice::from_ref(&chunk.bytes)));
+    let faster = chunk.faster.iter().flat_map(|faster| &faster.parcels).map(move |parcel| {
+        let leaf =
+            parcel.leaf_no.zip(table.route.as_ref()).and_then(|(no, route)| route.leaves.get(no as usize));
+        (leaf, parcel.pieces.as_slice())
+    });
+    as_is.into_iter().chain(faster)
+}
+
+/// The statement that takes the rows of the chunk that go to this leaf, or to the table itself.
+fn copy_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, leaf: Option<&Leaf>) -> Result<String, Error> {
+    let TablePlan { table, copy_sql, text_sql, binary, .. } = target.table;
+    let sql = match chunk.faster.as_ref().map_or(Form::AsIs, |faster| faster.form) {
+        Form::AsIs => Some(copy_sql),
+        Form::Text => text_sql.as_ref(),
+        Form::Binary => binary.as_ref().map(|binary| &binary.copy_sql),
+    };
+    let of_leaf = |sql: &String| match leaf {
+        Some(leaf) => into_leaf(sql, &table.relation, &leaf.relation),
+        None => Some(sql.clone()),
+    };
+    sql.and_then(of_leaf).ok_or_else(|| {
+        Error::new(ErrorKind::Internal, "rows were written in a form that the plan has no statement for")
+    })
+}
+
+/// What the rows were written for, if they are binary.
+fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<&'a BinaryPlan> {
+    let is_binary = chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary);
+    target.table.binary.as_ref().filter(|_| is_binary)
 }
 
 /// READ COMMITTED, because the claim must see what a session it waited for has committed.
@@ -301,7 +349,10 @@ fn wrong_count(rows: u64, records: u64) -> Error {
 
 /// The caller sends the chunk in a form that means the same to any type.
 fn changed() -> Error {
-    Error::new(ErrorKind::Internal, "the table's columns are not those that the rows were written for")
+    Error::new(
+        ErrorKind::Internal,
+        "the table's columns or partitions are not those that the rows were written for",
+    )
 }
 
 fn unexplained() -> Error {

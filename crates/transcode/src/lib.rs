@@ -7,7 +7,8 @@
 //! 3. [`dialect`]: how records and fields are written, found from a sample;
 //! 4. [`header`]: the names in a header record;
 //! 5. [`infer`]: types, names and readings of columns, from their values and headers;
-//! 6. [`encode`]: records and characters that COPY cannot take as they are, rewritten.
+//! 6. [`encode`]: records and characters that COPY cannot take as they are, rewritten;
+//! 7. [`route`]: rows laid out by the leaf partition that takes them.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
 //! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
@@ -29,5 +30,7 @@ pub mod header;
 pub mod infer;
 
 pub mod encode;
+
+pub mod route;
 
 pub mod copy_options;

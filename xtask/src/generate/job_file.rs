@@ -63,6 +63,7 @@ const NAMES: &[(&str, &str)] = &[
     ("chunk-size", "\"16MB\""),
     ("encode", "\"text\""),
     ("toast-compression", "\"keep\""),
+    ("partitions", "\"parent\""),
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
     ("job-id", "\"nightly-2026-11-21\""),

@@ -2,6 +2,7 @@
 //! waits in the queue for a session.
 
 use super::encoders::Encoders;
+use super::lanes::Lanes;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Run, unwanted};
@@ -23,6 +24,8 @@ pub(super) struct Emitter {
     rewriter: Option<Rewriter>,
     /// Writes records in another form for the server's sake.
     faster: Encoders,
+    /// Lays rows out by leaf partition.
+    lanes: Option<Lanes>,
     /// Looks for what contradicts the dialect that was found.
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
@@ -37,14 +40,15 @@ impl Emitter {
             Encode::PassThrough => None,
             Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
-        let faster = Encoders::new(table, plan.files[file_no as usize].eol);
+        let eol = plan.files[file_no as usize].eol;
+        let (faster, lanes) = (Encoders::new(table, eol), Lanes::new(table, eol));
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
         let inspector = watched
             .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
             .transpose()?
             .map(|inspector| inspector.for_server(plan.server_version));
         let cells = watched.map(Cells::new).transpose()?;
-        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, faster, inspector, cells })
+        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, faster, lanes, inspector, cells })
     }
 
     /// Encodes and queues the records in `range` of the data buffer before the one with an `oddity`. Whichever buffer is not sent
@@ -94,6 +98,7 @@ impl Emitter {
         let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
         self.widen(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
+        let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
             (Some(rewriter), Some(mut scratch)) => {
                 let records = &data.filled()[range];
@@ -108,6 +113,12 @@ impl Emitter {
                 let faster = run.tally.time(Stage::Encode, || self.faster.encode(records, scratch));
                 (data.freeze().slice(range), faster, refusal)
             }
+        };
+        let faster = match &self.lanes {
+            Some(lanes) => {
+                run.tally.time(Stage::Encode, || lanes.lay_out(&bytes, faster, for_lanes, origin.chunk_no))
+            }
+            None => faster,
         };
         let (origin, refused) = match refusal {
             None => (origin, None),

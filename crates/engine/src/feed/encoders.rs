@@ -2,7 +2,7 @@
 //! else COPY text where that means the same, else as the file has them.
 
 use crate::budget::Buffer;
-use howdah_model::{Eol, Faster, TablePlan};
+use howdah_model::{Eol, Faster, Form, TablePlan};
 use howdah_transcode::encode::{BinaryEncoder, Unquoter};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -38,7 +38,7 @@ impl Encoders {
             if let Some(used) = binary(encoder, records, &mut scratch) {
                 self.failures.store(0, Relaxed);
                 let rows = scratch.drain(..used).map(Buffer::freeze).collect();
-                return Some(Faster::Binary(rows));
+                return Some(Faster::whole(Form::Binary, rows));
             }
             self.failures.fetch_add(1, Relaxed);
         }
@@ -46,7 +46,7 @@ impl Encoders {
         buffer.truncate(0);
         let length = unquoter.unquote(records, buffer.spare())?;
         buffer.advance(length);
-        Some(Faster::Text(buffer.freeze()))
+        Some(Faster::whole(Form::Text, vec![buffer.freeze()]))
     }
 
     fn is_worth_a_try(&self) -> bool {

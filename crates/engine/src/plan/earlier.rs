@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, faster, indexes, new_table};
+use super::{History, Planned, faster, indexes, new_table, routing};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -97,8 +97,10 @@ pub(super) async fn planned(
         planned.table = table;
         planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
+    routing::choose(heads.context, heads.session, &plan.job, &mut plan.tables).await?;
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
+    routing::settle(&mut plan.tables, &layout);
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);

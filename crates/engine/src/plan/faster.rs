@@ -5,6 +5,7 @@
 
 use super::cost;
 use super::head::Head;
+use super::routing;
 use super::tables::UNTOUCHED;
 use crate::Context;
 use crate::budget::{Layout, Scratch};
@@ -128,7 +129,8 @@ pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
     let needed = u32::from(tables.iter().any(|table| table.encode == Encode::CopyText));
     let useful = |table: &TablePlan| {
         let rows = table.binary.as_ref().map_or(0, |binary| binary.buffers);
-        rows.max(u32::from(table.text_sql.is_some()))
+        let rows = rows.max(u32::from(table.text_sql.is_some()));
+        rows + routing::scratch(table, rows)
     };
     Scratch { needed, useful: tables.iter().map(useful).max().unwrap_or(0).max(needed) }
 }

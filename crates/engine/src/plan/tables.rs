@@ -234,6 +234,7 @@ fn table_plan(
         copy_sql,
         text_sql,
         binary: None,
+        route: None,
         toast_compression: None,
         notes,
         unsure,

@@ -13,5 +13,6 @@ mod files;
 mod header;
 mod limits;
 mod oracle;
+mod partitions;
 mod rig;
 mod unquote;

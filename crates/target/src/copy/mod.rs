@@ -6,4 +6,5 @@ mod statement;
 pub(crate) mod stream;
 pub(crate) mod unchanged;
 
+pub(crate) use statement::into_leaf;
 pub use statement::{binary_statement, statement};

@@ -20,6 +20,9 @@ const USER_TEXT_ROUTINES: &[&str] = &[
     "plperl_call_perl_trigger_func",
 ];
 
+/// Where the server finds that no partition takes a row.
+const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
+
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
 
@@ -37,7 +40,13 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
     let message = safe_message(db, names);
-    let error = server_error(db, &message).at(Place { column, ..Place::default() });
+    let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
+    if db.routine() == Some(NO_PARTITION_ROUTINE) {
+        error = error.with_hint(
+            "make a partition that takes it, or one for all that no other takes: \
+                                 CREATE TABLE ... PARTITION OF ... DEFAULT",
+        );
+    }
     CopyError { error, line: spot.map(|spot| spot.line) }
 }
 

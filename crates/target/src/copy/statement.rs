@@ -46,6 +46,12 @@ pub fn binary_statement(relation: &Relation, columns: &[String]) -> Result<Strin
     with_options(relation, columns, &["FORMAT binary".to_owned()])
 }
 
+/// The same statement for a leaf partition of the relation; `None` if it is not a statement for the relation.
+pub(crate) fn into_leaf(copy_sql: &str, relation: &Relation, leaf: &Relation) -> Option<String> {
+    let rest = copy_sql.strip_prefix("COPY ")?.strip_prefix(&quote_relation(relation))?;
+    Some(format!("COPY {}{rest}", quote_relation(leaf)))
+}
+
 fn with_options(relation: &Relation, columns: &[String], options: &[String]) -> Result<String> {
     if columns.is_empty() {
         return Err(Error::new(ErrorKind::Columns, format!("no column of {relation} is to be loaded")));

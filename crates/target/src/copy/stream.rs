@@ -13,24 +13,32 @@ use tokio_postgres::{CopyInSink, Error};
 /// everywhere. So the smallest of the best: the connection holds up to three of these per session.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// Sends all of `buffers`, one behind the other, and ends the COPY; the answer is the server's row count. `sent` grows
-/// up to `plain_bytes` as pieces are handed to the connection, which holds at most a few of them.
+/// How much of a chunk was handed to the connection, which holds at most a few pieces.
+pub(crate) struct Sent<'a> {
+    /// Of all that is to be sent, in any form.
+    pub(crate) all_bytes: u64,
+    /// The same bytes as the file has them.
+    pub(crate) plain_bytes: u64,
+    pub(crate) passed_bytes: u64,
+    /// Is told how many of the plain bytes these make up.
+    pub(crate) told: &'a AtomicU64,
+}
+
+/// Sends all of `buffers`, one behind the other, and ends the COPY; the answer is the server's row count.
 pub(crate) async fn send(
     sink: CopyInSink<Bytes>,
     buffers: &[Bytes],
-    plain_bytes: u64,
-    sent: &AtomicU64,
+    sent: &mut Sent<'_>,
 ) -> Result<u64, Error> {
     let mut sink = pin!(sink);
-    let all_bytes: u64 = buffers.iter().map(|bytes| bytes.len() as u64).sum();
-    let mut passed_bytes = 0;
     for mut bytes in buffers.iter().cloned() {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
-            passed_bytes += piece.len() as u64;
+            sent.passed_bytes += piece.len() as u64;
             // A closed channel means that the connection is gone; `finish` would only say the same.
             sink.send(piece).await?;
-            sent.store(plain_bytes.saturating_mul(passed_bytes) / all_bytes, Ordering::Relaxed);
+            let plain_bytes = sent.plain_bytes.saturating_mul(sent.passed_bytes) / sent.all_bytes;
+            sent.told.store(plain_bytes, Ordering::Relaxed);
         }
     }
     sink.finish().await

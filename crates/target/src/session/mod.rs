@@ -2,6 +2,7 @@
 //! look like ([`catalog`]). Connection descriptions enter, typed facts and a usable client leave.
 //! In the order it happens: surroundings and words -> service, pgpass, hosts -> conninfo -> tls -> connect.
 
+mod bounds;
 pub mod catalog;
 pub mod column_types;
 mod connect;
@@ -9,6 +10,7 @@ mod conninfo;
 pub mod encoding;
 mod hosts;
 mod keyword;
+pub mod partitions;
 mod pgpass;
 mod service;
 mod settings;

@@ -10,16 +10,16 @@ use howdah_model::{Eol, Format, FormatKind};
 
 /// A field of a record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field<'a> {
+pub(crate) struct Field<'a> {
     /// Its value; none is NULL.
-    pub(super) value: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
     /// It is the last of its record.
-    pub(super) ends_record: bool,
+    pub(crate) ends_record: bool,
 }
 
 /// A walk over the fields of records.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     format: &'a Format,
     eol: Eol,
     bytes: &'a [u8],
@@ -32,7 +32,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(format: &'a Format, eol: Eol, bytes: &'a [u8], from: usize) -> Fields<'a> {
+    pub(crate) fn new(format: &'a Format, eol: Eol, bytes: &'a [u8], from: usize) -> Fields<'a> {
         let mut fields = Fields { format, eol, bytes, at: 0, block: 0, specials: 0 };
         fields.load();
         fields.seek(from);
@@ -41,23 +41,23 @@ impl<'a> Fields<'a> {
 
     /// Where the next field begins.
     #[inline]
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// A record begins here as the end of the data does.
     #[inline]
-    pub(super) fn may_be_marker(&self) -> bool {
+    pub(crate) fn may_be_marker(&self) -> bool {
         self.bytes.get(self.at) == Some(&b'\\') && self.bytes.get(self.at + 1) == Some(&b'.')
     }
 
     /// The next field. Its value stands in the records or, if it had to be written anew, in `value`.
     #[inline]
-    pub(super) fn next<'b>(&mut self, value: &'b mut Vec<u8>) -> Option<Field<'b>>
+    pub(crate) fn next<'b>(&mut self, value: &'b mut Vec<u8>) -> Option<Field<'b>>
     where
         'a: 'b,
     {

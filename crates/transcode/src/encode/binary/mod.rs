@@ -29,14 +29,14 @@ mod words;
 
 use crate::split::Rules;
 pub use estimate::{ColumnEstimate, Estimate};
-use fields::Fields;
+pub(crate) use fields::Fields;
 use howdah_model::{BinaryType, ColumnChoice, Eol, Format, FormatKind};
 use out::Out;
 
 /// `PGCOPY\n\377\r\n\0`, no flags, no extension.
-const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// Instead of a count of fields.
-const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
+pub const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 /// `name` holds one byte less, and input cuts what is longer.
 const NAME_BYTES: usize = 64;
 
@@ -122,6 +122,25 @@ impl BinaryEncoder {
         let length = out.length();
         *buffer.get_mut(length..)?.first_chunk_mut()? = TRAILER;
         Some(Encoded { taken: records.len(), length: length + TRAILER.len(), is_done: true })
+    }
+
+    /// The fields of whole records.
+    pub(crate) fn fields<'a>(&'a self, records: &'a [u8]) -> Fields<'a> {
+        Fields::new(&self.format, self.eol, records, 0)
+    }
+
+    /// Appends a value, without its length; `None` where only the server can read it, or where it is long and no text.
+    pub(crate) fn write_value(&self, column: &BinaryType, value: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
+        const LENGTH_BYTES: usize = 4;
+        if *column == BinaryType::Text {
+            bytes.extend_from_slice(value);
+            return Some(());
+        }
+        let mut buffer = [0; 256];
+        let mut out = Out::new(&mut buffer);
+        self.value(column, value, &mut out)?;
+        bytes.extend_from_slice(out.since(LENGTH_BYTES)?);
+        Some(())
     }
 
     #[inline]

@@ -1,0 +1,130 @@
+//! Which rows of a partitioned table the client copies into leaf partitions itself.
+//!
+//! A leaf that is copied into directly costs the server no search for the partition of each row, and sessions meet on it less
+//! often. What the client cannot tell with certainty, the server does: see `howdah_transcode::route`.
+
+use crate::Context;
+use crate::budget::Layout;
+use howdah_model::plan::{Encode, TablePlan};
+use howdah_model::route::{Destination, PartitionedTable, RoutePlan, Strategy};
+use howdah_model::{ErrorKind, Job, PartitionsChoice, RelationKind, Result};
+use howdah_target::session::{Session, column_types, partitions};
+use howdah_transcode::route::Router;
+
+/// Settles for each table whether the client routes its rows, and says so.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    tables: &mut [TablePlan],
+) -> Result<()> {
+    for table in tables.iter_mut().filter(|table| table.table.kind == RelationKind::Partitioned) {
+        table.route = None;
+        table.notes.retain(|note| !note.starts_with(BY_CLIENT) && !note.starts_with(BY_SERVER));
+        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+        let note = match read(context, session, job, table, &columns).await? {
+            Ok(route) => {
+                let note = describe(&route, &columns);
+                table.route = Some(route);
+                note
+            }
+            Err(reason) => format!("{BY_SERVER}: {reason}"),
+        };
+        table.notes.push(note);
+    }
+    Ok(())
+}
+
+/// The beginnings of the notes; an earlier run's plan has them already.
+const BY_CLIENT: &str = "rows are copied into their leaf partitions";
+const BY_SERVER: &str = "the server finds the partition of each row";
+
+async fn read(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    table: &TablePlan,
+    columns: &[String],
+) -> Result<std::result::Result<RoutePlan, String>> {
+    if job.partitions == PartitionsChoice::Parent {
+        return Ok(Err("--partitions parent".to_owned()));
+    }
+    let reading = column_types::read(session, &table.table, columns);
+    let types = match context.connection.attend(session, reading).await {
+        Err(error) if error.kind() == ErrorKind::Server => return Ok(Err(error.message().to_owned())),
+        read => read?,
+    };
+    if !types.may_lock {
+        return Ok(Err("INSERT on the whole table is needed to keep its partitions as they are".to_owned()));
+    }
+    if !types.usual_settings {
+        return Ok(Err("the session's settings give values another meaning".to_owned()));
+    }
+    let reading = partitions::read(session, &table.table, columns, &types);
+    let route = match context.connection.attend(session, reading).await? {
+        Ok(route) => route,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let can =
+        Router::reader(&table.format, None, &route.time_zone).is_some() || table.encode == Encode::CopyText;
+    Ok(match Router::new(&route) {
+        None => Err("the server alone can read the bounds of its partitions".to_owned()),
+        Some(_) if !can => Err("the format says what the server alone can carry out".to_owned()),
+        Some(_) => Ok(route),
+    })
+}
+
+/// `rows are copied into their leaf partitions (365 of them, by RANGE (ts)) ...`
+fn describe(route: &RoutePlan, columns: &[String]) -> String {
+    let name = |no: u32| columns.get(no as usize).map_or("?", String::as_str);
+    let PartitionedTable { strategy, keys, .. } = &route.root;
+    let keys: Vec<&str> = keys.iter().map(|key| name(key.field_no)).collect();
+    let strategy = match strategy {
+        Strategy::Hash => "HASH",
+        Strategy::List => "LIST",
+        Strategy::Range => "RANGE",
+    };
+    let (leaves, others) = (route.leaves.len(), left_to_server(&route.root));
+    let others = match others {
+        0 => String::new(),
+        _ => format!("; {others} others get theirs through the table"),
+    };
+    format!("{BY_CLIENT} ({leaves} of them, by {strategy} ({})){others}", keys.join(", "))
+}
+
+fn left_to_server(table: &PartitionedTable) -> usize {
+    let all = table.partitions.iter().map(|partition| &partition.to).chain(&table.default);
+    all.map(|to| match to {
+        Destination::Leaf(_) => 0,
+        Destination::Server => 1,
+        Destination::Partitioned(table) => left_to_server(table),
+    })
+    .sum()
+}
+
+/// Further buffers that chunks would use so that their rows can be laid out by leaf, where the rows themselves take
+/// `rows`.
+pub(super) fn scratch(table: &TablePlan, rows: u32) -> u32 {
+    if table.route.is_some() { rows.max(1) } else { 0 }
+}
+
+/// What there is no memory for is not done. Rows that are laid out as text are better than binary rows that are not.
+pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
+    for table in tables {
+        let Some(route) = &mut table.route else { continue };
+        let needed = u32::from(table.encode == Encode::CopyText);
+        let room = layout.chunk_buffers.saturating_sub(1 + needed);
+        if table.binary.as_ref().is_some_and(|binary| 2 * binary.buffers > room) {
+            table.binary = None;
+        }
+        if table.text_sql.is_some() && room < 2 {
+            table.text_sql = None;
+        }
+        route.buffers = table.binary.as_ref().map_or(1, |binary| binary.buffers);
+        if room == 0 {
+            table.route = None;
+            table.notes.retain(|note| !note.starts_with(BY_CLIENT));
+            table.notes.push(format!("{BY_SERVER}: there is no memory to lay rows out (--memory)"));
+        }
+    }
+}

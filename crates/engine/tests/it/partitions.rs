@@ -1,0 +1,342 @@
+//! Rows of partitioned tables: in which leaf the client puts them, against where the server's own COPY puts them.
+
+use crate::rig::{MIB, Place, job};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, PartitionsChoice};
+use howdah_testkit::{MAJORS, asked};
+
+/// One way to partition a table by a column.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Hash,
+    List,
+    Range,
+}
+
+use By::{Hash, List, Range};
+
+/// A type of the key, random values of it as an expression over `n`, and how it can partition.
+struct Key {
+    sql_type: &'static str,
+    value: &'static str,
+    by: &'static [By],
+}
+
+const fn key(sql_type: &'static str, value: &'static str, by: &'static [By]) -> Key {
+    Key { sql_type, value, by }
+}
+
+/// `rnd`: a random number of 64 bits for each `n`.
+const RANDOM: &str = "hashint8extended(n, 7)";
+
+const KEYS: [Key; 25] = [
+    key("int2", "(rnd % 32768)::int2", &[Hash, Range]),
+    key("int2", "(rnd % 20)::int2", &[List]),
+    key("int4", "(rnd % 2147483648)::int4", &[Hash, Range]),
+    key("int8", "rnd", &[Hash, Range]),
+    key("int8", "rnd / 1152921504606846976", &[List]),
+    key("oid", "(rnd & 4294967295)::oid", &[Hash, Range]),
+    key("boolean", "rnd > 0", &[Hash, List, Range]),
+    key("float4", "CASE rnd % 9 WHEN 0 THEN '-0' ELSE (rnd / 1e7)::float4 END", &[Hash, Range]),
+    key("float8", "CASE rnd % 9 WHEN 0 THEN '-0' WHEN 1 THEN 0 ELSE rnd / 1e30 END", &[Hash, Range]),
+    key("numeric", "round(rnd / 10::numeric ^ abs(rnd % 12), abs(rnd % 20)::int)", &[Hash, Range]),
+    key("numeric", "round((rnd % 10)::numeric / 2, 1 + abs(rnd % 3)::int)", &[List]),
+    key(
+        "text COLLATE \"C\"",
+        "substr('äß€ 😀xyz', 1, 1 + abs(rnd % 9)::int) || md5(n::text)",
+        &[Hash, Range],
+    ),
+    key("text", "left(md5(n::text), 1 + abs(rnd % 30)::int)", &[Hash]),
+    key("varchar(40)", "'é' || rnd % 12", &[Hash, List]),
+    key("char(9)", "left(md5(n::text), abs(rnd % 9)::int)", &[Hash]),
+    key("char(9) COLLATE \"C\"", "left(md5(n::text), 1 + abs(rnd % 9)::int)", &[Range]),
+    key("name", "left(md5(n::text), 5)", &[Hash, Range]),
+    key("bytea", "decode(md5(n::text), 'hex')", &[Hash, Range]),
+    key("date", "'2000-01-01'::date + (rnd % 500000)::int", &[Hash, Range]),
+    key("time", "'00:00'::time + rnd % 86400000000 * interval '1 microsecond'", &[Hash, Range]),
+    key("timestamp", "'2000-01-01'::timestamp + rnd % 10000000000000000 * interval '1 us'", &[Hash, Range]),
+    key(
+        "timestamptz",
+        "'2000-01-01'::timestamptz + rnd % 10000000000000000 * interval '1 us'",
+        &[Hash, Range],
+    ),
+    key("uuid", "md5(n::text)::uuid", &[Hash, Range]),
+    key("mood", "(ARRAY['sad', 'so so', 'it''s', 'gay'])[1 + abs(rnd % 4)]::mood", &[List]),
+    key("domain_of_int", "(rnd % 1000)::int", &[Hash, Range]),
+];
+
+/// Beside the table `t`, which is loaded, the same as `u` for the server; triggers note by which name rows came.
+const SETUP: &str = "\
+    CREATE TYPE mood AS ENUM ('sad', 'so so', 'it''s', 'gay');
+    CREATE DOMAIN domain_of_int AS int;
+    CREATE TABLE came (name text);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.came VALUES (substring(current_query() from 'COPY \"[^\"]+\".\"([^\"]+)\"'));
+        RETURN new; END $$;";
+
+const WATCH: &str = "CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note()";
+
+/// Random values of each key that there is, one in seventeen NULL; no leaf is ever another than the server's.
+fn check(major: u32, rows: u64) {
+    let mut place = Place::new(major);
+    place.database.sql(SETUP);
+    for (no, key) in KEYS.iter().enumerate() {
+        for by in key.by {
+            let values = format!("CASE WHEN n % 17 <> 0 THEN {} END", key.value.replace("rnd", RANDOM));
+            place.database.sql(&format!(
+                "DROP TABLE IF EXISTS t, u, s; CREATE TABLE s AS SELECT n, ({values})::{} AS k \
+                 FROM generate_series(1, {rows}) n",
+                key.sql_type
+            ));
+            for table in ["t", "u"] {
+                make(&place, table, key, *by);
+            }
+            let encode = [EncodeChoice::Auto, EncodeChoice::Csv, EncodeChoice::Binary][no % 3];
+            same_as_server(&mut place, encode, &format!("{} by {}", key.sql_type, clause(*by)));
+        }
+    }
+}
+
+fn clause(by: By) -> &'static str {
+    match by {
+        Hash => "HASH",
+        List => "LIST",
+        Range => "RANGE",
+    }
+}
+
+/// Partitions whose bounds are values that occur; those that are in none go to a default one.
+fn make(place: &Place, table: &str, key: &Key, by: By) {
+    let strategy = clause(by);
+    place
+        .database
+        .sql(&format!("CREATE TABLE {table} (n int, k {}) PARTITION BY {strategy} (k)", key.sql_type));
+    let parts = match by {
+        Hash => "SELECT format('WITH (MODULUS 6, REMAINDER %s)', r) AS bound FROM generate_series(0, 2) r
+                 UNION ALL SELECT format('WITH (MODULUS 12, REMAINDER %s)', r) FROM (VALUES (3), (4), (5), (9), (10), (11)) v(r)",
+        List => "SELECT format('IN (%s)', string_agg(coalesce(quote_literal(k), 'NULL'), ', ')) AS bound
+                 FROM (SELECT k, dense_rank() OVER (ORDER BY k::text) % 4 AS part FROM s GROUP BY k) v
+                 WHERE part < 3 GROUP BY part",
+        // Where six sevenths of the rows begin.
+        Range => "SELECT format('FROM (%s) TO (%s)', coalesce(quote_literal(a), 'MINVALUE'), quote_literal(b)) AS bound
+                  FROM (SELECT lag(k) OVER (ORDER BY k) AS a, k AS b
+                        FROM (SELECT (array_agg(k ORDER BY k))[1] AS k FROM (SELECT k, ntile(7) OVER (ORDER BY k) AS tile FROM s
+                                                       WHERE k IS NOT NULL) v GROUP BY tile HAVING tile > 1) w) x
+                  WHERE a IS DISTINCT FROM b",
+    };
+    let rest = if by == Hash { "" } else { "EXECUTE 'CREATE TABLE TABLE_rest PARTITION OF TABLE DEFAULT';" };
+    let sql = format!(
+        "DO $do$ DECLARE bound text; no int := 0; BEGIN
+            FOR bound IN {parts} LOOP
+                EXECUTE format('CREATE TABLE TABLE_%s PARTITION OF TABLE FOR VALUES %s', no, bound);
+                no := no + 1;
+            END LOOP;
+            {rest} END $do$"
+    );
+    place
+        .database
+        .sql(&sql.replace("TABLE_", &format!("{table}_")).replace("OF TABLE", &format!("OF {table}")));
+}
+
+/// Loads the rows of `s` into `t`, and by the server into `u`. The leaves hold the same, and hardly a row came through
+/// the table.
+fn same_as_server(place: &mut Place, encode: EncodeChoice, what: &str) {
+    place.database.sql(WATCH);
+    place.database.sql("TRUNCATE came; INSERT INTO u SELECT * FROM s");
+    let lines = place.select(
+        "SELECT concat_ws(',', n, coalesce('\"' || replace(k::text, '\"', '\"\"') || '\"', '')) FROM s ORDER BY n",
+    );
+    let file = place.file("s.csv", lines.join("\n") + "\n");
+    let mut job = job(&[&file], "t", Format::csv());
+    (job.encode, job.chunk_bytes) = (encode, Some(MIB));
+    let loaded = place.loader.load(job);
+    assert_eq!(loaded.rows(), lines.len() as u64, "{what}");
+    let leaves = |table: &str| {
+        place.select(&format!(
+            "SELECT n, k::text, split_part(tableoid::regclass::text, '_', 2) FROM {table} ORDER BY n"
+        ))
+    };
+    assert_eq!(leaves("t"), leaves("u"), "{what}");
+    let through = place.database.value("SELECT count(*) FROM came WHERE name = 't'");
+    let notes = &loaded.plan.as_ref().unwrap().tables[0].notes;
+    assert!(
+        through.parse::<usize>().unwrap() * 10 <= lines.len(),
+        "{what}: {through} through the table; {notes:?}"
+    );
+}
+
+fn rows() -> u64 {
+    asked("HOWDAH_ROUTED_ROWS", 2_000)
+}
+
+#[test]
+fn every_key_finds_the_leaf_that_the_server_would_find_on_postgresql_13() {
+    check(13, rows());
+}
+
+#[test]
+fn every_key_finds_the_leaf_that_the_server_would_find_on_postgresql_15() {
+    check(15, rows());
+}
+
+#[test]
+fn every_key_finds_the_leaf_that_the_server_would_find_on_postgresql_18() {
+    check(18, rows());
+}
+
+/// Keys of several columns, several levels, open ends, default partitions, leaves with other columns in another order.
+const TREES: [&str; 3] = [
+    "CREATE TABLE t (n int, a int, b text COLLATE \"C\", c date) PARTITION BY HASH (a, b, c);
+     CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 3, REMAINDER 0);
+     CREATE TABLE t_1 (c date, b text COLLATE \"C\", gone int, n int, a int);
+     ALTER TABLE t_1 DROP gone; ALTER TABLE t ATTACH PARTITION t_1 FOR VALUES WITH (MODULUS 3, REMAINDER 1);
+     CREATE TABLE t_2 PARTITION OF t FOR VALUES WITH (MODULUS 3, REMAINDER 2)",
+    "CREATE TABLE t (n int, a int, b text COLLATE \"C\", c date) PARTITION BY RANGE (a, b);
+     CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (MINVALUE, MINVALUE) TO (2, 'm');
+     CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (2, 'm') TO (2, MAXVALUE);
+     CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (3, 'a') TO (4, MINVALUE);
+     CREATE TABLE t_3 PARTITION OF t FOR VALUES FROM (5, MINVALUE) TO (MAXVALUE, MAXVALUE);
+     CREATE TABLE t_4 PARTITION OF t DEFAULT",
+    "CREATE TABLE t (n int, a int, b text COLLATE \"C\", c date) PARTITION BY LIST (a);
+     CREATE TABLE t_0 PARTITION OF t FOR VALUES IN (0, 1, NULL);
+     CREATE TABLE t_x PARTITION OF t FOR VALUES IN (2, 3) PARTITION BY RANGE (c);
+     CREATE TABLE t_1 PARTITION OF t_x FOR VALUES FROM ('-infinity') TO ('2024-02-01');
+     CREATE TABLE t_2 PARTITION OF t_x FOR VALUES FROM ('2024-02-01') TO ('infinity');
+     CREATE TABLE t_3 PARTITION OF t_x DEFAULT;
+     CREATE TABLE t_y PARTITION OF t DEFAULT PARTITION BY HASH (b);
+     CREATE TABLE t_4 PARTITION OF t_y FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+     CREATE TABLE t_5 PARTITION OF t_y FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
+];
+
+const TREE_ROWS: &str = "CREATE TABLE s AS SELECT n, CASE WHEN n % 13 > 0 THEN n % 7 END AS a, \
+    CASE WHEN n % 19 > 0 THEN chr(97 + n % 26) || n % 100 END AS b, \
+    CASE WHEN n % 23 > 0 THEN '2024-01-01'::date + n % 60 END AS c FROM generate_series(1, 4000) n";
+
+#[test]
+fn keys_of_several_columns_and_levels_find_the_leaf_that_the_server_would_find() {
+    for major in MAJORS {
+        for tree in TREES {
+            let place = Place::new(major);
+            place.database.sql(SETUP);
+            place
+                .database
+                .sql(&format!("{}; {tree}; {TREE_ROWS}", tree.replace(" t ", " u ").replace(" t_", " u_")));
+            place.database.sql(WATCH);
+            place.database.sql("INSERT INTO u SELECT * FROM s");
+            let lines = place.select("SELECT concat_ws(',', n, coalesce(a::text, ''), coalesce(b, ''), coalesce(c::text, '')) FROM s");
+            let file = place.file("s.csv", lines.join("\n"));
+            for encode in [EncodeChoice::Csv, EncodeChoice::Text, EncodeChoice::Binary] {
+                let mut job = job(&[&file], "t", Format::csv());
+                (job.encode, job.chunk_bytes) = (encode, Some(16 << 10));
+                assert_eq!(place.loader.load(job).rows(), 4000);
+                let leaves = |table: &str| {
+                    place.select(&format!("SELECT n, a, b, c, split_part(tableoid::regclass::text, '_', 2) FROM {table} ORDER BY n"))
+                };
+                assert_eq!(leaves("t"), leaves("u"), "{tree}");
+                // Leaves that get a few rows of a chunk are left to the server, as is the record that no line ending ends.
+                let direct = place.database.value("SELECT count(*) FROM came WHERE name <> 't'");
+                assert!(direct.parse::<u32>().unwrap() > 2000, "{direct} {tree}");
+                place.database.sql("TRUNCATE t, came");
+            }
+        }
+    }
+}
+
+/// What would make a difference if rows did not come through the table.
+#[test]
+fn rows_go_through_the_table_where_that_is_not_the_same() {
+    let place = Place::new(15);
+    place.database.sql(SETUP);
+    let file = place.file("a.csv", (1..=1000).map(|n| format!("{n},x\n")).collect::<String>());
+    for (sql, through) in [
+        ("", 0),
+        ("CREATE TRIGGER once AFTER INSERT ON t EXECUTE FUNCTION once()", 1000),
+        ("CREATE TRIGGER once AFTER INSERT ON t_0 EXECUTE FUNCTION once()", 500),
+        ("ALTER TABLE t_0 ALTER c SET DEFAULT 7", 500),
+        ("ALTER TABLE t_0 ENABLE ROW LEVEL SECURITY", 500),
+    ] {
+        place.database.sql(&format!(
+            "DROP TABLE IF EXISTS t; CREATE TABLE t (a int, b text, c int DEFAULT 5) PARTITION BY RANGE (a);
+             CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (1) TO (501);
+             CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (501) TO (2000);
+             CREATE OR REPLACE FUNCTION once() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             {WATCH}; TRUNCATE came; {sql}"
+        ));
+        let mut job = job(&[&file], "t", Format::csv());
+        job.columns = Some(vec!["a".to_owned(), "b".to_owned()]);
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), 1000, "{sql}");
+        assert_eq!(place.select("SELECT count(*), sum(c) FROM t"), ["1000|5000"], "{sql}");
+        let came = place.database.value("SELECT count(*) FROM came WHERE name = 't'");
+        assert_eq!(came, through.to_string(), "{sql}");
+    }
+}
+
+#[test]
+fn the_server_routes_all_rows_where_it_is_asked_to_or_the_key_is_its_own_business() {
+    let place = Place::new(15);
+    place.database.sql(SETUP);
+    let file = place.file("a.csv", (1..=1000).map(|n| format!("{n},x\n")).collect::<String>());
+    for (by, choice, note) in [
+        ("LIST (a)", PartitionsChoice::Parent, "--partitions parent"),
+        ("LIST ((a % 2))", PartitionsChoice::Direct, "by an expression"),
+        ("RANGE (b)", PartitionsChoice::Direct, "the server alone knows how values of b are compared"),
+        ("LIST (c)", PartitionsChoice::Direct, "the file does not fill c"),
+    ] {
+        place.database.sql(&format!(
+            "DROP TABLE IF EXISTS t; CREATE TABLE t (a int, b text COLLATE \"en-x-icu\", c int) PARTITION BY {by};
+             CREATE TABLE t_0 PARTITION OF t DEFAULT; {WATCH}; TRUNCATE came"
+        ));
+        let mut job = job(&[&file], "t", Format::csv());
+        job.columns = Some(vec!["a".to_owned(), "b".to_owned()]);
+        job.partitions = choice;
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), 1000, "{by}");
+        assert_eq!(place.select("SELECT name, count(*) FROM came GROUP BY name"), ["t|1000"], "{by}");
+        let notes = &loaded.plan.unwrap().tables[0].notes;
+        assert!(notes.iter().any(|said| said.contains(note)), "{by}: {notes:?}");
+    }
+}
+
+/// Between plan and load others may do anything to the partitions.
+#[test]
+fn partitions_that_change_behind_the_plan_cost_time_and_no_rows() {
+    let changes = [
+        "ALTER TABLE t DETACH PARTITION t_0; CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (1) TO (501)",
+        "DROP TABLE t_0; CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (1) TO (501)",
+        "ALTER TABLE t_0 RENAME TO t_2; CREATE TABLE t_0 (a int, b text)",
+        "ALTER TABLE t DETACH PARTITION t_0; ALTER TABLE t DETACH PARTITION t_1;
+         ALTER TABLE t ATTACH PARTITION t_1 FOR VALUES FROM (1) TO (501);
+         ALTER TABLE t ATTACH PARTITION t_0 FOR VALUES FROM (501) TO (2000)",
+    ];
+    for major in MAJORS {
+        for change in changes {
+            let place = Place::new(major);
+            place.database.sql(
+                "CREATE TABLE t (a int, b text) PARTITION BY RANGE (a);
+                 CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (1) TO (501);
+                 CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (501) TO (2000)",
+            );
+            let file = place.file("a.csv", (1..=1000).map(|n| format!("{n},x\n")).collect::<String>());
+            let loaded = place.loader.load_after(job(&[&file], "t", Format::csv()), |plan| {
+                assert_eq!(plan.tables[0].route.as_ref().unwrap().leaves.len(), 2);
+                place.database.sql(change);
+            });
+            assert_eq!(loaded.rows(), 1000, "{change}");
+            assert_eq!(place.select("SELECT count(*), sum(a) FROM t"), ["1000|500500"], "{change}");
+        }
+    }
+}
+
+#[test]
+fn a_row_without_a_partition_is_told_with_its_record_and_what_to_do() {
+    let place = Place::new(15);
+    place.database.sql(
+        "CREATE TABLE t (a int, b text) PARTITION BY RANGE (a);
+         CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (1) TO (501)",
+    );
+    let file = place.file("a.csv", (1..=600).map(|n| format!("{n},x\n")).collect::<String>());
+    let error = place.loader.load(job(&[&file], "t", Format::csv())).refusal(ErrorKind::Server);
+    assert_eq!(error.place().record, Some(501), "{error}");
+    assert!(error.message().contains("no partition"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("DEFAULT")), "{:?}", error.hint());
+}
