@@ -30,6 +30,7 @@ WORKLOADS = (
     "seven_files_s3",
     "typed",
     "indexed",
+    "partitioned",
     "documents",
     "found",
     "split_only",
@@ -37,7 +38,7 @@ WORKLOADS = (
     "startup",
     "rivals",
 )
-SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql", "sensor_log.sql", "documents.sql")
+SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql", "sensor_log.sql", "sensor_log_daily.sql", "documents.sql")
 
 
 def options() -> argparse.Namespace:

@@ -37,7 +37,7 @@ def plan(
     chunk_size: int | str | None = None,
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
-    partitions: Literal["direct", "parent"] = "direct",
+    partitions: Literal["auto", "direct", "parent"] = "auto",
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",

@@ -208,9 +208,11 @@ pub enum ToastName {
 /// How rows reach partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PartitionsName {
-    /// The client finds the leaf partition of each row and copies it there, where it can tell
+    /// As costs least
+    Auto,
+    /// Each leaf partition gets its rows by a COPY of its own, as far as the client can tell which they are
     Direct,
-    /// The server finds it: rows are copied into the partitioned table
+    /// Through the partitioned table
     Parent,
 }
 
@@ -266,7 +268,7 @@ pub struct RunOptions {
     /// How the server compresses values that are too wide for a page [default: auto]
     #[arg(long, value_enum)]
     pub toast_compression: Option<ToastName>,
-    /// How rows of a partitioned table reach its partitions [default: direct]
+    /// How rows of a partitioned table reach its partitions [default: auto]
     #[arg(long, value_enum)]
     pub partitions: Option<PartitionsName>,
     /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end

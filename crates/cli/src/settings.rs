@@ -61,7 +61,8 @@ impl Settings {
                 Some(ToastName::Keep) => ToastCompression::Keep,
             },
             partitions: match options.run.partitions {
-                None | Some(PartitionsName::Direct) => PartitionsChoice::Direct,
+                None | Some(PartitionsName::Auto) => PartitionsChoice::Auto,
+                Some(PartitionsName::Direct) => PartitionsChoice::Direct,
                 Some(PartitionsName::Parent) => PartitionsChoice::Parent,
             },
             indexes: indexes(&options.run, &options.target)?,

@@ -142,7 +142,6 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
-    routing::choose(context, &session, &job, &mut tables).await?;
     toast::choose(context, &session, &job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
@@ -152,6 +151,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
     plan.indexes =
         indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
+    routing::choose(context, &session, &job, &plan.indexes, &mut plan.tables).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;

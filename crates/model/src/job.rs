@@ -105,14 +105,16 @@ pub enum ToastCompression {
     Keep,
 }
 
-/// Who finds the leaf partition that takes a row.
+/// How rows of a partitioned table reach their leaf partitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartitionsChoice {
-    /// The client, as far as it can tell, and rows are copied into the leaves.
+    /// As costs least.
     #[default]
+    Auto,
+    /// The client finds the leaf of each row, as far as it can tell, and copies it there.
     Direct,
-    /// The server: all rows are copied into the partitioned table.
+    /// The server finds it.
     Parent,
 }
 

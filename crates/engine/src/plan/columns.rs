@@ -373,7 +373,7 @@ mod tests {
             shaping: howdah_model::Shaping::default(),
             encode: howdah_model::EncodeChoice::Auto,
             after: None,
-            partitions: howdah_model::PartitionsChoice::Direct,
+            partitions: howdah_model::PartitionsChoice::Auto,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,

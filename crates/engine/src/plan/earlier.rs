@@ -97,16 +97,15 @@ pub(super) async fn planned(
         planned.table = table;
         planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
-    routing::choose(heads.context, heads.session, &plan.job, &mut plan.tables).await?;
+    let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
+    let (context, session, job) = (heads.context, heads.session, &plan.job);
+    plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
+    routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
     routing::settle(&mut plan.tables, &layout);
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
-    let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
-    let (context, job) = (heads.context, &plan.job);
-    plan.indexes =
-        indexes::choose(context, heads.session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
         Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {

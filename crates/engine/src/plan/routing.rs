@@ -1,11 +1,13 @@
 //! Which rows of a partitioned table the client copies into leaf partitions itself.
 //!
-//! A leaf that is copied into directly costs the server no search for the partition of each row, and sessions meet on it less
-//! often. What the client cannot tell with certainty, the server does: see `howdah_transcode::route`.
+//! That gains where the leaves keep their indexes: rows of one leaf behind one another meet the same pages. Without
+//! indexes the server's own search costs it less than the check of each leaf's constraint: see
+//! docs/decisions/2026-11-22-partitions.md. What the client cannot tell with certainty, the server does: see
+//! `howdah_transcode::route`.
 
 use crate::Context;
 use crate::budget::Layout;
-use howdah_model::plan::{Encode, TablePlan};
+use howdah_model::plan::{Encode, IndexesPlan, TablePlan};
 use howdah_model::route::{Destination, PartitionedTable, RoutePlan, Strategy};
 use howdah_model::{ErrorKind, Job, PartitionsChoice, RelationKind, Result};
 use howdah_target::session::{Session, column_types, partitions};
@@ -16,21 +18,26 @@ pub(super) async fn choose(
     context: &Context,
     session: &Session,
     job: &Job,
+    indexes: &[IndexesPlan],
     tables: &mut [TablePlan],
 ) -> Result<()> {
     for table in tables.iter_mut().filter(|table| table.table.kind == RelationKind::Partitioned) {
         table.route = None;
         table.notes.retain(|note| !note.starts_with(BY_CLIENT) && !note.starts_with(BY_SERVER));
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
-        let note = match read(context, session, job, table, &columns).await? {
-            Ok(route) => {
-                let note = describe(&route, &columns);
-                table.route = Some(route);
-                note
-            }
-            Err(reason) => format!("{BY_SERVER}: {reason}"),
+        let auto = job.partitions == PartitionsChoice::Auto;
+        let route = if job.partitions == PartitionsChoice::Parent {
+            Err("--partitions parent".to_owned())
+        } else if auto && !keeps_indexes(context, session, indexes, table).await? {
+            Err("that costs less where no index is kept meanwhile".to_owned())
+        } else {
+            read(context, session, table, &columns).await?
         };
-        table.notes.push(note);
+        table.notes.push(match &route {
+            Ok(route) => describe(route, &columns),
+            Err(reason) => format!("{BY_SERVER}: {reason}"),
+        });
+        table.route = route.ok();
     }
     Ok(())
 }
@@ -39,16 +46,26 @@ pub(super) async fn choose(
 const BY_CLIENT: &str = "rows are copied into their leaf partitions";
 const BY_SERVER: &str = "the server finds the partition of each row";
 
+/// Rows meet indexes when they come.
+async fn keeps_indexes(
+    context: &Context,
+    session: &Session,
+    indexes: &[IndexesPlan],
+    table: &TablePlan,
+) -> Result<bool> {
+    let plan = indexes.iter().find(|plan| plan.relation == table.table.relation);
+    if plan.is_some_and(|plan| !plan.rebuilt.is_empty() && plan.kept.is_empty()) {
+        return Ok(false);
+    }
+    context.connection.attend(session, partitions::has_indexes(session, &table.table)).await
+}
+
 async fn read(
     context: &Context,
     session: &Session,
-    job: &Job,
     table: &TablePlan,
     columns: &[String],
 ) -> Result<std::result::Result<RoutePlan, String>> {
-    if job.partitions == PartitionsChoice::Parent {
-        return Ok(Err("--partitions parent".to_owned()));
-    }
     let reading = column_types::read(session, &table.table, columns);
     let types = match context.connection.attend(session, reading).await {
         Err(error) if error.kind() == ErrorKind::Server => return Ok(Err(error.message().to_owned())),

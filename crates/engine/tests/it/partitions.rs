@@ -147,7 +147,7 @@ fn same_as_server(place: &mut Place, encode: EncodeChoice, what: &str) {
     );
     let file = place.file("s.csv", lines.join("\n") + "\n");
     let mut job = job(&[&file], "t", Format::csv());
-    (job.encode, job.chunk_bytes) = (encode, Some(MIB));
+    (job.encode, job.chunk_bytes, job.partitions) = (encode, Some(MIB), PartitionsChoice::Direct);
     let loaded = place.loader.load(job);
     assert_eq!(loaded.rows(), lines.len() as u64, "{what}");
     let leaves = |table: &str| {
@@ -227,6 +227,7 @@ fn keys_of_several_columns_and_levels_find_the_leaf_that_the_server_would_find()
             for encode in [EncodeChoice::Csv, EncodeChoice::Text, EncodeChoice::Binary] {
                 let mut job = job(&[&file], "t", Format::csv());
                 (job.encode, job.chunk_bytes) = (encode, Some(16 << 10));
+                job.partitions = PartitionsChoice::Direct;
                 assert_eq!(place.loader.load(job).rows(), 4000);
                 let leaves = |table: &str| {
                     place.select(&format!("SELECT n, a, b, c, split_part(tableoid::regclass::text, '_', 2) FROM {table} ORDER BY n"))
@@ -263,6 +264,7 @@ fn rows_go_through_the_table_where_that_is_not_the_same() {
         ));
         let mut job = job(&[&file], "t", Format::csv());
         job.columns = Some(vec!["a".to_owned(), "b".to_owned()]);
+        job.partitions = PartitionsChoice::Direct;
         let loaded = place.loader.load(job);
         assert_eq!(loaded.rows(), 1000, "{sql}");
         assert_eq!(place.select("SELECT count(*), sum(c) FROM t"), ["1000|5000"], "{sql}");
@@ -317,7 +319,9 @@ fn partitions_that_change_behind_the_plan_cost_time_and_no_rows() {
                  CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (501) TO (2000)",
             );
             let file = place.file("a.csv", (1..=1000).map(|n| format!("{n},x\n")).collect::<String>());
-            let loaded = place.loader.load_after(job(&[&file], "t", Format::csv()), |plan| {
+            let mut job = job(&[&file], "t", Format::csv());
+            job.partitions = PartitionsChoice::Direct;
+            let loaded = place.loader.load_after(job, |plan| {
                 assert_eq!(plan.tables[0].route.as_ref().unwrap().leaves.len(), 2);
                 place.database.sql(change);
             });
@@ -335,8 +339,28 @@ fn a_row_without_a_partition_is_told_with_its_record_and_what_to_do() {
          CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM (1) TO (501)",
     );
     let file = place.file("a.csv", (1..=600).map(|n| format!("{n},x\n")).collect::<String>());
-    let error = place.loader.load(job(&[&file], "t", Format::csv())).refusal(ErrorKind::Server);
-    assert_eq!(error.place().record, Some(501), "{error}");
-    assert!(error.message().contains("no partition"), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("DEFAULT")), "{:?}", error.hint());
+    for partitions in [PartitionsChoice::Direct, PartitionsChoice::Parent] {
+        let mut job = job(&[&file], "t", Format::csv());
+        job.partitions = partitions;
+        let error = place.loader.load(job).refusal(ErrorKind::Server);
+        assert_eq!(error.place().record, Some(501), "{error}");
+        assert!(error.message().contains("no partition"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("DEFAULT")), "{:?}", error.hint());
+    }
+}
+
+/// Without indexes the server's own search costs less than the check of each leaf's constraint.
+#[test]
+fn rows_are_copied_into_their_leaves_where_indexes_are_kept() {
+    let place = Place::new(15);
+    place.database.sql(SETUP);
+    let file = place.file("a.csv", (1..=1000).map(|n| format!("{n},x\n")).collect::<String>());
+    for (key, by) in [("", "t"), ("PRIMARY KEY", "t_0"), ("", "t")] {
+        place.database.sql(&format!(
+            "DROP TABLE IF EXISTS t; CREATE TABLE t (a int {key}, b text) PARTITION BY RANGE (a);
+             CREATE TABLE t_0 PARTITION OF t DEFAULT; {WATCH}; TRUNCATE came"
+        ));
+        assert_eq!(place.loader.load(job(&[&file], "t", Format::csv())).rows(), 1000);
+        assert_eq!(place.select("SELECT name, count(*) FROM came GROUP BY name"), [format!("{by}|1000")]);
+    }
 }

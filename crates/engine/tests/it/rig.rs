@@ -111,7 +111,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         ignore_extra: false,
         encode: howdah_engine::model::EncodeChoice::Auto,
         after: Some(Vec::new()),
-        partitions: howdah_engine::model::PartitionsChoice::Direct,
+        partitions: howdah_engine::model::PartitionsChoice::Auto,
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         chunk_bytes: None,

@@ -69,6 +69,17 @@ const TREE_SQL: &str = "\
 /// More leaves than a plan should hold are left to the server.
 const LEAVES_MAX: usize = 4096;
 
+/// The table or one of its partitions has an index.
+///
+/// # Errors
+/// Those of the session.
+pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
+    let sql = "SELECT FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass) t \
+               JOIN pg_catalog.pg_index i ON i.indrelid = t.relid LIMIT 1";
+    let rows = session.client().query_typed(sql, &[(&table.oid, Type::OID)]).await;
+    Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
+}
+
 /// Reads how rows with these columns, whose types are `types`, find their leaves; otherwise why the client cannot tell.
 ///
 /// # Errors

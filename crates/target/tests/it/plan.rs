@@ -50,7 +50,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         ignore_extra: false,
         encode: howdah_model::EncodeChoice::Auto,
         after: None,
-        partitions: howdah_model::PartitionsChoice::Direct,
+        partitions: howdah_model::PartitionsChoice::Auto,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         chunk_bytes: None,
