@@ -3,15 +3,13 @@
 //! Each case ends in one of the ways its expectation names. Whatever the score, no case may hang, panic or hold
 //! more memory than the command was given.
 
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::memory::{MEMORY_BYTES_MAX, run_and_watch};
+use crate::scene::{Files, howdah};
 use howdah_testkit::{Case, Database, Finished, Row, Scores, Server, corpus};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
-/// The default of `--memory`, and what the process needs besides (measured: a load of two rows peaks at 23 MB).
-const MEMORY_BYTES_MAX: u64 = (256 + 32) << 20;
 const THREADS: usize = 4;
 
 #[test]
@@ -60,13 +58,7 @@ impl Load {
         let command = howdah("load").arg(&file).args(["--to", &database.conninfo(), "--table", &table]);
         let command = if case.table.is_none() { command.arg("--create") } else { command };
         let command = if case.lenient { command.arg("--lenient") } else { command };
-        let mut running = command.spawn();
-        let (began, mut peak) = (Instant::now(), 0);
-        while running.is_running() && began.elapsed() < PATIENCE {
-            peak = peak_bytes(running.pid()).unwrap_or(0).max(peak);
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
-        let finished = running.wait(PATIENCE);
+        let (finished, peak) = run_and_watch(&command);
         let title = case.title();
         assert!(!finished.stderr.contains("panicked"), "{title}: a panic\n{}", finished.stderr);
         assert_eq!(finished.signal, None, "{title}: ended by a signal\n{}", finished.stderr);
@@ -116,18 +108,4 @@ impl Load {
         let columns: Vec<String> = columns.iter().map(quoted).collect();
         database.rows(&format!("SELECT {} FROM {}", columns.join(", "), self.table))
     }
-}
-
-/// The most memory that the command has held so far, while it lives.
-///
-/// Until the kernel has done with its `exec`, a process that was just started shows the memory of the one that
-/// started it, and still bears the name of that thread: seen once, as the size of this test's own process.
-fn peak_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    if !status.starts_with("Name:\thowdah\n") {
-        return None;
-    }
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }

@@ -15,6 +15,8 @@ const KILLS_DEFAULT: usize = 36;
 const RUNS_MAX: usize = 12;
 /// Loads are slowed down to take so long, or nothing would hit them.
 const LOAD_MS: u64 = 600;
+/// Rows of a load.
+const THOUSANDS: u64 = 40;
 const BUCKET: &str = "kills";
 
 /// Where the bytes of a load come from.
@@ -60,14 +62,11 @@ impl Stock {
         Stock { files, s3, plain, parts }
     }
 
-    fn scene(&self, server: &Server, source: Source) -> Scene {
-        match source {
-            Source::Several => {
-                let [one, two, three] = &self.parts;
-                Scene::new(server, &[one, two, three])
-            }
-            _ => Scene::new(server, &[&self.plain]),
-        }
+    fn scene(&self, server: &Server, source: Source, partitioned: bool) -> Scene {
+        let [one, two, three] = &self.parts;
+        let several: &[&[u8]] = &[one, two, three];
+        let plain: &[&[u8]] = if source == Source::Several { several } else { &[&self.plain] };
+        if partitioned { Scene::partitioned(server, plain) } else { Scene::new(server, plain) }
     }
 
     fn sources(&self, source: Source, command: HowdahCommand) -> HowdahCommand {
@@ -208,16 +207,23 @@ fn run(stock: &Stock, world: &World<'_>, case: Case, account: &mut Account) {
     let source = from[random.usize(..from.len())];
     let jobs = random.u64(1..5);
     let chunk_kb = [64, 100, 256][random.usize(..3)];
-    let name =
-        format!("PostgreSQL {}, {source:?}, {jobs} jobs, {chunk_kb} kB, {case:?}", world.server.major());
+    let partitioned = random.u8(..3) == 0;
+    let name = format!(
+        "PostgreSQL {}, {source:?}, {jobs} jobs, {chunk_kb} kB, partitioned {partitioned}, {case:?}",
+        world.server.major()
+    );
 
     if std::env::var_os("HOWDAH_KILLS_TRACE").is_some() {
         say(&name);
     }
-    let scene = stock.scene(world.server, source);
+    let scene = stock.scene(world.server, source, partitioned);
     let when = if random.bool() { "BEFORE" } else { "AFTER" };
     let chunks = 3000 / chunk_kb;
-    scene.slow_down(when, Duration::from_millis(LOAD_MS * jobs / chunks));
+    if partitioned {
+        scene.slow_rows_down(when, Duration::from_millis(LOAD_MS * jobs / THOUSANDS));
+    } else {
+        scene.slow_down(when, Duration::from_millis(LOAD_MS * jobs / chunks));
+    }
     let command = scene
         .load_to(&scene.database.conninfo_through(&world.to_server))
         .envs(stock.s3.env_through(&world.to_s3))

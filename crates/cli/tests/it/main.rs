@@ -18,6 +18,7 @@ mod ledger;
 mod left_out;
 mod lenient;
 mod long_records;
+mod memory;
 mod output;
 mod pipe;
 mod planning;

@@ -81,6 +81,19 @@ impl Scene {
         scene
     }
 
+    /// The same, but `t` has partitions with an index, into which rows are copied directly.
+    pub(crate) fn partitioned(server: &Server, plain: &[&[u8]]) -> Scene {
+        let scene = Scene::new(server, plain);
+        scene.database.sql(&format!(
+            "DROP TABLE t; CREATE TABLE t {COLUMNS} PARTITION BY LIST (part); \
+             CREATE TABLE t_low PARTITION OF t FOR VALUES IN (0, 1, 2, 3, 4, 5, 6, 7) PARTITION BY HASH (id); \
+             CREATE TABLE t_low_0 PARTITION OF t_low FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+             CREATE TABLE t_low_1 PARTITION OF t_low FOR VALUES WITH (MODULUS 2, REMAINDER 1); \
+             CREATE TABLE t_rest PARTITION OF t DEFAULT; CREATE INDEX ON t (id)"
+        ));
+        scene
+    }
+
     /// The rows of one more file must come out.
     pub(crate) fn want(&self, plain: &[u8]) {
         let sql = "COPY wanted FROM STDIN (FORMAT csv, HEADER true)";
@@ -94,6 +107,18 @@ impl Scene {
              'BEGIN PERFORM pg_sleep({}); RETURN NULL; END'; \
              DROP TRIGGER IF EXISTS pause ON t; \
              CREATE TRIGGER pause {when} INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+            delay.as_secs_f64()
+        ));
+    }
+
+    /// Every thousandth row takes so much longer. A trigger of the statement would keep rows from going to partitions
+    /// directly.
+    pub(crate) fn slow_rows_down(&self, when: &str, delay: Duration) {
+        self.database.sql(&format!(
+            "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN PERFORM pg_sleep({}); RETURN NEW; END'; \
+             CREATE TRIGGER pause {when} INSERT ON t FOR EACH ROW WHEN (NEW.id % 1000 = 0) \
+             EXECUTE FUNCTION pause()",
             delay.as_secs_f64()
         ));
     }
