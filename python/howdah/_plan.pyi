@@ -38,6 +38,7 @@ def plan(
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
     partitions: Literal["auto", "direct", "parent"] = "auto",
+    create_partitions: Literal["day", "month"] | None = None,
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
@@ -80,6 +81,7 @@ def plan(
         encode: The format in which records are sent, as far as the data and the types allow.
         toast_compression: How the server compresses values that are too wide for a page.
         partitions: How rows of a partitioned table reach its partitions.
+        create_partitions: Make partitions by RANGE of a date or timestamp for rows that have none.
         after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at

@@ -57,6 +57,7 @@ struct JobFile {
     encode: Option<String>,
     toast_compression: Option<String>,
     partitions: Option<String>,
+    create_partitions: Option<String>,
     after: Option<Vec<String>>,
     indexes: Option<String>,
     job_id: Option<String>,
@@ -173,6 +174,8 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
     fill(&mut run.toast_compression, toast);
     fill(&mut run.partitions, file.partitions.map(|name| word("partitions", &name)).transpose()?);
+    let unit = file.create_partitions.map(|name| word("create-partitions", &name)).transpose()?;
+    fill(&mut run.create_partitions, unit);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
     let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);

@@ -216,6 +216,15 @@ pub enum PartitionsName {
     Parent,
 }
 
+/// What a partition holds that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PartitionUnitName {
+    /// `TABLE_2024_02_29`
+    Day,
+    /// `TABLE_2024_02`
+    Month,
+}
+
 /// What becomes of indexes, keys and foreign keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IndexesName {
@@ -271,6 +280,10 @@ pub struct RunOptions {
     /// How rows of a partitioned table reach its partitions [default: auto]
     #[arg(long, value_enum)]
     pub partitions: Option<PartitionsName>,
+    /// Make partitions of a table by RANGE of a date or timestamp for rows that have none; in UTC where the column has a
+    /// time zone
+    #[arg(long, value_enum)]
+    pub create_partitions: Option<PartitionUnitName>,
     /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end
     /// [default: auto]
     #[arg(long, value_enum)]

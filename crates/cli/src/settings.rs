@@ -1,13 +1,13 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
 use crate::options::{
-    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionsName, RunOptions,
-    TargetOptions, ToastName,
+    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
+    PartitionsName, RunOptions, TargetOptions, ToastName,
 };
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
-    LedgerChoice, PartitionsChoice, Result, SourceSpec, ToastCompression,
+    LedgerChoice, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -65,6 +65,10 @@ impl Settings {
                 Some(PartitionsName::Direct) => PartitionsChoice::Direct,
                 Some(PartitionsName::Parent) => PartitionsChoice::Parent,
             },
+            create_partitions: options.run.create_partitions.map(|unit| match unit {
+                PartitionUnitName::Day => PartitionUnit::Day,
+                PartitionUnitName::Month => PartitionUnit::Month,
+            }),
             indexes: indexes(&options.run, &options.target)?,
             chunk_bytes: options
                 .run

@@ -20,6 +20,7 @@ pub mod indexes;
 pub mod jobs;
 pub mod load;
 mod locate;
+pub mod partitioner;
 pub mod pipeline;
 pub mod plan;
 pub mod restore;

@@ -1,6 +1,7 @@
 //! Executes a plan: opens the ledger, runs the pipeline, finishes, and accounts for every row.
 
 use crate::feed::Opened;
+use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::{Context, after, finish, indexes, retry, sequences};
@@ -36,7 +37,7 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
-    let Planned { plan, layout, history, open: open_columns, opened, .. } = planned;
+    let Planned { plan, layout, history, open: open_columns, dated, opened, .. } = planned;
     if let History::Done { at } = &history {
         return Err(already_done(&plan.job_id, at));
     }
@@ -58,7 +59,9 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     if let Some(before) = before {
         context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
     }
-    let run = Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), open_columns));
+    let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
+    let run =
+        Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     run.dropped.store(dropped, Relaxed);
     let ended = load_and_finish(&run, opened).await;
     let outcome = account(&run, session, ended).await;

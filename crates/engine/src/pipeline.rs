@@ -10,6 +10,7 @@
 
 use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
+use crate::partitioner::Partitioner;
 use crate::tally::Tally;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
@@ -43,6 +44,8 @@ pub struct Run {
     pub slots: Slots,
     /// Columns that may have to become wider.
     pub widener: Widener,
+    /// Partitions that are made for rows that have none.
+    pub partitioner: Partitioner,
     /// This run, or an earlier one of the job, has dropped something that is to be put back.
     pub dropped: AtomicBool,
     /// The first failure, and what is still wanted after it.
@@ -57,7 +60,7 @@ impl Run {
         layout: Layout,
         ledger: Option<Ledger>,
         receipts: HashMap<u32, Receipts>,
-        open: Vec<Open>,
+        (open, partitioner): (Vec<Open>, Partitioner),
     ) -> Run {
         Run {
             context: context.clone(),
@@ -68,6 +71,7 @@ impl Run {
             receipts: RwLock::new(receipts),
             slots: Slots::default(),
             widener: Widener::new(open),
+            partitioner,
             dropped: AtomicBool::new(false),
             halt: Halt::default(),
             plan,

@@ -6,6 +6,7 @@
 
 mod columns;
 mod cost;
+mod dated;
 mod earlier;
 mod evolve;
 mod faster;
@@ -54,6 +55,8 @@ pub struct Planned {
     pub history: History,
     /// Columns of new tables whose types were chosen from a sample.
     pub open: Vec<Open>,
+    /// Tables that get partitions for rows that have none.
+    pub(crate) dated: Vec<dated::Dated>,
     /// For each file the first records as they would be stored, for people to look at; `None` is NULL.
     pub previews: Vec<Vec<Vec<Option<String>>>>,
     /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
@@ -152,13 +155,14 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     plan.indexes =
         indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     routing::choose(context, &session, &job, &plan.indexes, &mut plan.tables).await?;
+    let dated = dated::read(context, &session, &job, &mut plan.tables).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
-    routing::settle(&mut plan.tables, &layout);
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {
+        dated,
         open: new_table::open(&plan.job, &plan.tables, &placed),
         previews: placed.iter().map(|(_, head)| head.preview()).collect(),
         plan,

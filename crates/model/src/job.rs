@@ -118,6 +118,16 @@ pub enum PartitionsChoice {
     Parent,
 }
 
+/// What a partition holds that is made for rows that have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartitionUnit {
+    /// One day.
+    Day,
+    /// One month.
+    Month,
+}
+
 /// What becomes of the indexes, keys and foreign keys of a table while rows are loaded into it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -192,6 +202,9 @@ pub struct Job {
     /// Who routes rows to partitions. Jobs in older ledgers lack it.
     #[serde(default)]
     pub partitions: PartitionsChoice,
+    /// Make partitions for rows that have none. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub create_partitions: Option<PartitionUnit>,
     /// What is done when all rows are in; `None`: what is useful. Jobs in older ledgers lack it.
     #[serde(default)]
     pub after: Option<Vec<After>>,

@@ -24,8 +24,8 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, PartitionsChoice, Shaping,
-    SourceSpec, ToastCompression, Told,
+    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, PartitionUnit,
+    PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told,
 };
 pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};
 pub use reading::{DateOrder, Mend, Reading};

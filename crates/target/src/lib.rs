@@ -17,6 +17,7 @@ pub mod embedded;
 
 pub mod session;
 
+pub mod date_partitions;
 pub mod define;
 
 pub mod copy;

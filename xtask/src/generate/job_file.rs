@@ -64,6 +64,7 @@ const NAMES: &[(&str, &str)] = &[
     ("encode", "\"text\""),
     ("toast-compression", "\"keep\""),
     ("partitions", "\"parent\""),
+    ("create-partitions", "\"day\""),
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
     ("job-id", "\"nightly-2026-11-21\""),

@@ -13,6 +13,7 @@ use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::{Inspector, Oddity};
+use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::time::Duration;
@@ -97,6 +98,7 @@ impl Emitter {
         let records = &data.filled()[range.clone()];
         let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
         self.widen(feeder, good).map_err(fail)?;
+        self.make_partitions(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
@@ -174,6 +176,26 @@ impl Emitter {
         });
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         run.widener.settle(&run.context, &feeder.handle, &table.table.relation, watches, patience)
+    }
+
+    /// Makes the partitions that these records need, where that was asked for.
+    fn make_partitions(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+        let run = &feeder.run;
+        let file = &run.plan.files[self.file_no as usize];
+        let table = &run.plan.tables[file.table_no as usize];
+        let relation = &table.table.relation;
+        let Some((column, time_zone)) = run.partitioner.column(relation) else { return Ok(()) };
+        let is_key = |field: &&Option<String>| field.as_deref() == Some(column);
+        // What is rewritten has the kept fields only.
+        let is_there = |field: &&Option<String>| table.care != Care::Rewritten || field.is_some();
+        let field_no = table.fields.iter().filter(is_there).position(|field| is_key(&field));
+        let reader = Router::reader(&table.format, file.eol, time_zone);
+        let Some((no, reader)) = field_no.and_then(|no| u32::try_from(no).ok()).zip(reader) else {
+            return Ok(());
+        };
+        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
+        let by = (&run.context, &feeder.handle);
+        run.partitioner.settle(by, relation, (records, &reader, no), patience)
     }
 
     /// Rewrites the records before the first one that cannot be.

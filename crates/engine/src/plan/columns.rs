@@ -374,6 +374,7 @@ mod tests {
             encode: howdah_model::EncodeChoice::Auto,
             after: None,
             partitions: howdah_model::PartitionsChoice::Auto,
+            create_partitions: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             chunk_bytes: None,

@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, faster, indexes, new_table, routing};
+use super::{History, Planned, dated, faster, indexes, new_table, routing};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -101,9 +101,9 @@ pub(super) async fn planned(
     let (context, session, job) = (heads.context, heads.session, &plan.job);
     plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    let dated = dated::read(context, session, job, &mut plan.tables).await?;
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
-    routing::settle(&mut plan.tables, &layout);
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let begun = matches!(settled.history, History::Begun(_));
@@ -114,7 +114,7 @@ pub(super) async fn planned(
         _ => (unread(&plan, &sources)?, Vec::new()),
     };
     let previews = plan.files.iter().map(|_| Vec::new()).collect();
-    Ok(Planned { plan, layout, history: settled.history, open, previews, opened })
+    Ok(Planned { plan, layout, history: settled.history, open, dated, previews, opened })
 }
 
 /// A column that was widened is not widened again, as it may have become wider still.

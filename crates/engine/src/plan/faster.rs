@@ -137,6 +137,7 @@ pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
 
 /// What there is no memory for is not done; the plan says what is.
 pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
+    routing::settle(tables, layout);
     for table in tables {
         let further = layout.chunk_buffers.saturating_sub(1);
         table.binary = table.binary.take().filter(|binary| binary.buffers <= further);

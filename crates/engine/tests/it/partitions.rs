@@ -1,7 +1,7 @@
 //! Rows of partitioned tables: in which leaf the client puts them, against where the server's own COPY puts them.
 
-use crate::rig::{MIB, Place, job};
-use howdah_engine::model::{EncodeChoice, ErrorKind, Format, PartitionsChoice};
+use crate::rig::{Loader, MIB, Place, job};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, PartitionUnit, PartitionsChoice};
 use howdah_testkit::{MAJORS, asked};
 
 /// One way to partition a table by a column.
@@ -363,4 +363,101 @@ fn rows_are_copied_into_their_leaves_where_indexes_are_kept() {
         assert_eq!(place.loader.load(job(&[&file], "t", Format::csv())).rows(), 1000);
         assert_eq!(place.select("SELECT name, count(*) FROM came GROUP BY name"), [format!("{by}|1000")]);
     }
+}
+
+#[test]
+fn missing_partitions_are_made_by_day_or_month_while_rows_come() {
+    for major in MAJORS {
+        for (sql_type, unit, made) in [
+            ("date", PartitionUnit::Day, 59),
+            ("timestamp", PartitionUnit::Day, 59),
+            ("timestamptz", PartitionUnit::Month, 2),
+        ] {
+            let place = Place::new(major);
+            place.database.sql(&format!(
+                "CREATE TABLE u (a int GENERATED ALWAYS AS IDENTITY, b text NOT NULL CHECK (b <> ''), c {sql_type});
+                 CREATE TABLE t (a int, b text NOT NULL CHECK (b <> ''), c {sql_type}, d int DEFAULT 7) PARTITION BY RANGE (c);
+                 CREATE INDEX ON t (a); CREATE TABLE t_old PARTITION OF t FOR VALUES FROM (MINVALUE) TO ('2024-01-01');
+                 CREATE TABLE t_x PARTITION OF t FOR VALUES FROM ('2024-02-10') TO ('2024-02-11');
+                 ALTER DATABASE {} SET timezone = 'UTC'",
+                place.database.name()
+            ));
+            if unit == PartitionUnit::Month {
+                place.database.sql("DROP TABLE t_x");
+            }
+            // From the last of December to the last of February, days mixed, in many chunks.
+            let day = |n: u32| {
+                let day = n * 17 % 61;
+                match day {
+                    0 => "2023-12-31".to_owned(),
+                    1..=31 => format!("2024-01-{day:02}"),
+                    _ => format!("2024-02-{:02}", (day - 31).min(29)),
+                }
+            };
+            let text: String = (0..3000).map(|n| format!("{n},x,{}\n", day(n))).collect();
+            let file = place.file("a.csv", &text);
+            let mut job = job(&[&file], "t", Format::csv());
+            job.columns = Some(["a", "b", "c"].map(str::to_owned).to_vec());
+            (job.create_partitions, job.chunk_bytes) = (Some(unit), Some(1000));
+            job.partitions = PartitionsChoice::Direct;
+            assert_eq!(place.loader.load(job).rows(), 3000);
+            let leaves = "SELECT count(*) FROM pg_inherits WHERE inhparent = 't'::regclass";
+            let there = if unit == PartitionUnit::Day { made + 2 } else { made + 1 };
+            assert_eq!(place.database.value(leaves), there.to_string(), "{sql_type}");
+            let same = "SELECT count(*), sum(a), sum(d), count(*) FILTER (WHERE b = 'x') FROM t";
+            assert_eq!(place.select(same), ["3000|4498500|21000|3000"]);
+            let named = "SELECT count(*) FROM t WHERE tableoid::regclass::text ~ '^t_2024_0[12]'";
+            assert!(place.database.value(named).parse::<u32>().unwrap() > 2500);
+            // Leaves have what the table has.
+            let indexes = "SELECT count(*) FROM pg_index i JOIN pg_inherits h ON h.inhrelid = i.indrelid
+                           WHERE h.inhparent = 't'::regclass AND i.indisvalid";
+            assert_eq!(place.database.value(indexes), there.to_string());
+        }
+    }
+}
+
+#[test]
+fn partitions_are_made_only_where_that_is_possible() {
+    let place = Place::new(18);
+    let file = place.file("a.csv", "1,2024-01-01\n");
+    for (sql, message) in [
+        ("CREATE TABLE t (a int, c date)", "is not partitioned"),
+        ("CREATE TABLE t (a int, c date) PARTITION BY LIST (c)", "not partitioned by RANGE"),
+        ("CREATE TABLE t (a int, c date) PARTITION BY RANGE (a)", "by a date or timestamp"),
+        (
+            "CREATE TABLE t (a int, c date) PARTITION BY RANGE (c); CREATE TABLE d PARTITION OF t DEFAULT",
+            "default",
+        ),
+        ("CREATE TABLE t (a int, b date, c date DEFAULT now()) PARTITION BY RANGE (c)", "does not fill c"),
+    ] {
+        place.database.sql(&format!("DROP TABLE IF EXISTS t; {sql}"));
+        let mut job = job(&[&file], "t", Format::csv());
+        job.columns = sql.contains(" b date").then(|| ["a", "b"].map(str::to_owned).to_vec());
+        job.create_partitions = Some(PartitionUnit::Day);
+        let error = place.loader.load(job).refusal(ErrorKind::Usage);
+        assert!(error.message().contains(message), "{error}");
+    }
+}
+
+/// Two loads of other files meet at the same days.
+#[test]
+fn two_loads_at_once_make_each_partition_once() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, c date) PARTITION BY RANGE (c)");
+    let file = |name: &str, from: u32| {
+        let text: String = (0..2000).map(|n| format!("{},2024-01-{:02}\n", from + n, 1 + n / 100)).collect();
+        place.file(name, text)
+    };
+    let files = [file("a.csv", 0), file("b.csv", 10_000)];
+    std::thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(|| {
+                let mut job = job(&[file], "t", Format::csv());
+                (job.create_partitions, job.chunk_bytes) = (Some(PartitionUnit::Day), Some(500));
+                assert_eq!(Loader::new(&place.database).load(job).rows(), 2000);
+            });
+        }
+    });
+    let there = "SELECT count(*), (SELECT count(*) FROM pg_inherits WHERE inhparent = 't'::regclass) FROM t";
+    assert_eq!(place.select(there), ["4000|20"]);
 }

@@ -112,6 +112,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         encode: howdah_engine::model::EncodeChoice::Auto,
         after: Some(Vec::new()),
         partitions: howdah_engine::model::PartitionsChoice::Auto,
+        create_partitions: None,
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         chunk_bytes: None,

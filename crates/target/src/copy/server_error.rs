@@ -43,8 +43,8 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
     let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
         error = error.with_hint(
-            "make a partition that takes it, or one for all that no other takes: \
-                                 CREATE TABLE ... PARTITION OF ... DEFAULT",
+            "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \
+             DEFAULT); --create-partitions makes those of days or months",
         );
     }
     CopyError { error, line: spot.map(|spot| spot.line) }

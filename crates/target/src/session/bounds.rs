@@ -6,9 +6,14 @@
 
 use howdah_model::route::{Bound, Edge};
 
+/// Bounds are printed in spellings that mean the same to everybody.
+pub(crate) const BEGIN_SQL: &str = "\
+    BEGIN TRANSACTION READ ONLY; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL timezone TO 'UTC'; \
+    SET LOCAL extra_float_digits TO 1; SET LOCAL bytea_output TO 'hex'";
+
 /// What a partition takes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum BoundOf {
+pub(crate) enum BoundOf {
     /// What no other does.
     Default,
     /// These values.
@@ -41,7 +46,7 @@ impl Item {
 }
 
 /// Reads a bound; `None` for what is not one.
-pub(super) fn parse(bound: &str) -> Option<BoundOf> {
+pub(crate) fn parse(bound: &str) -> Option<BoundOf> {
     if bound == "DEFAULT" {
         return Some(BoundOf::Default);
     }

@@ -2,7 +2,7 @@
 //! look like ([`catalog`]). Connection descriptions enter, typed facts and a usable client leave.
 //! In the order it happens: surroundings and words -> service, pgpass, hosts -> conninfo -> tls -> connect.
 
-mod bounds;
+pub(crate) mod bounds;
 pub mod catalog;
 pub mod column_types;
 mod connect;

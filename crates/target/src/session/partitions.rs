@@ -16,11 +16,6 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// Bounds are printed in spellings that mean the same to everybody.
-const BEGIN_SQL: &str = "\
-    BEGIN TRANSACTION READ ONLY; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL timezone TO 'UTC'; \
-    SET LOCAL extra_float_digits TO 1; SET LOCAL bytea_output TO 'hex'";
-
 /// The table and all below it, parents before their partitions. Columns that some versions lack are looked up in a row
 /// made to JSON. `tgtype & 5 = 4` is a trigger FOR EACH STATEMENT (1 is not set) ON INSERT (4).
 const TREE_SQL: &str = "\
@@ -92,7 +87,7 @@ pub async fn read(
 ) -> Result<std::result::Result<RoutePlan, String>> {
     let fail = |error: &tokio_postgres::Error| session_error(error, "reading the partitions of the table");
     let client = session.client();
-    client.batch_execute(BEGIN_SQL).await.map_err(|error| fail(&error))?;
+    client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
     let parameters =
         [(&table.oid as &(dyn tokio_postgres::types::ToSql + Sync), Type::OID), (&columns, Type::TEXT_ARRAY)];
     let read = client.query_typed(TREE_SQL, &parameters).await;

@@ -104,6 +104,39 @@ impl Router {
     }
 }
 
+/// Tells the values of one field of whole records that are dates or timestamps: days, or microseconds, from 2000-01-01.
+/// What comes behind a record that cannot be read with certainty is not told, nor are values that cannot.
+pub fn read_numbers(
+    records: &[u8],
+    reader: &BinaryEncoder,
+    field_no: u32,
+    binary: &BinaryType,
+    mut tell: impl FnMut(i64),
+) {
+    let mut wanted = Wanted::default();
+    wanted.add(field_no, binary);
+    // Whatever is wrong with the rest, the server says.
+    let _ = rows::of_records(records, reader, &wanted, &mut Values::default(), |values, _| {
+        if let Some(number) = values.get(0).flatten().and_then(hash::signed) {
+            tell(number);
+        }
+    });
+}
+
+/// The same number for the text of a bound, in ISO spelling and in UTC; infinite ones are the least and the greatest.
+pub fn read_bound(binary: &BinaryType, text: &str) -> Option<i64> {
+    let reader = BinaryEncoder::new(&Format::text(), None, &[BinaryType::Text], "UTC")?;
+    match text {
+        "-infinity" => Some(i64::MIN),
+        "infinity" => Some(i64::MAX),
+        _ => {
+            let mut bytes = Vec::new();
+            reader.write_value(binary, text.as_bytes(), &mut bytes)?;
+            hash::signed(&bytes)
+        }
+    }
+}
+
 fn want(table: &PartitionedTable, wanted: &mut Wanted) {
     for key in &table.keys {
         wanted.add(key.field_no, &key.binary);

@@ -1,0 +1,177 @@
+//! Makes partitions by day or month for rows that have none (`--create-partitions`).
+//!
+//! Each chunk's dates are looked at before the chunk is sent, as `widen.rs` does with its values: what has no partition
+//! yet gets one, once, and the load goes on. Dates that only the server can read are left to it.
+
+use crate::Context;
+use crate::retry::patiently;
+use howdah_model::route::Edge;
+use howdah_model::{BinaryType, Error, ErrorKind, Event, PartitionUnit, Relation, Result};
+use howdah_target::date_partitions::{self, DateRanges};
+use howdah_transcode::encode::BinaryEncoder;
+use howdah_transcode::route;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// More of them are hardly meant: a wrong column, or days where months would do.
+const MADE_MAX: usize = 1000;
+/// Microseconds of a day, which timestamps are counted in.
+const DAY_US: i64 = 86_400_000_000;
+
+/// The tables that partitions are made for.
+#[derive(Debug, Default)]
+pub struct Partitioner {
+    unit: Option<PartitionUnit>,
+    tables: BTreeMap<Relation, Dated>,
+}
+
+/// A table that is partitioned by a date or timestamp.
+#[derive(Debug)]
+struct Dated {
+    oid: u32,
+    column: String,
+    time_zone: String,
+    binary: BinaryType,
+    covered: Mutex<Covered>,
+}
+
+/// What has a partition.
+#[derive(Debug, Clone, Default)]
+struct Covered {
+    /// Begin and end of each, in order, counted as the column's type does.
+    ranges: Vec<(i64, i64)>,
+    made: usize,
+}
+
+impl Covered {
+    fn holds(&self, number: i64) -> bool {
+        let behind = self.ranges.partition_point(|(from, _)| *from <= number);
+        behind.checked_sub(1).and_then(|no| self.ranges.get(no)).is_some_and(|(_, to)| number < *to)
+    }
+
+    fn add(&mut self, range: (i64, i64)) {
+        let at = self.ranges.partition_point(|other| *other < range);
+        self.ranges.insert(at, range);
+    }
+}
+
+impl Partitioner {
+    /// For these tables, whose OIDs stand before them.
+    ///
+    /// # Errors
+    /// Usage, where a bound is one that only the server can read.
+    pub fn new(unit: Option<PartitionUnit>, tables: Vec<(u32, Relation, DateRanges)>) -> Result<Partitioner> {
+        let dated = |(oid, relation, ranges): (u32, Relation, DateRanges)| {
+            let covered = Mutex::new(Covered { ranges: numbers(&relation, &ranges)?, made: 0 });
+            let DateRanges { column, time_zone, binary, .. } = ranges;
+            Ok((relation, Dated { oid, column, time_zone, binary, covered }))
+        };
+        Ok(Partitioner { unit, tables: tables.into_iter().map(dated).collect::<Result<_>>()? })
+    }
+
+    /// The column that tells the partition of a row, and the session's TimeZone, where partitions of this table are made.
+    pub fn column(&self, relation: &Relation) -> Option<(&str, &str)> {
+        self.tables.get(relation).map(|dated| (dated.column.as_str(), dated.time_zone.as_str()))
+    }
+
+    /// Makes the partitions that these records need; field `field_no` is the column. Called before they are sent, from a
+    /// thread that may block.
+    ///
+    /// # Errors
+    /// Table, when a partition cannot be made; those of the session.
+    pub fn settle(
+        &self,
+        (context, handle): (&Context, &Handle),
+        relation: &Relation,
+        (records, reader, field_no): (&[u8], &BinaryEncoder, u32),
+        patience: Duration,
+    ) -> Result<()> {
+        let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
+        let known = dated.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut days = BTreeSet::new();
+        route::read_numbers(records, reader, field_no, &dated.binary, |number| {
+            if !known.holds(number) {
+                days.insert(dated.day(number));
+            }
+        });
+        for day in days {
+            dated.make((context, handle), relation, (unit, day), patience)?;
+        }
+        Ok(())
+    }
+}
+
+impl Dated {
+    fn units_of_a_day(&self) -> i64 {
+        if self.binary == BinaryType::Date { 1 } else { DAY_US }
+    }
+
+    fn day(&self, number: i64) -> i64 {
+        number.div_euclid(self.units_of_a_day())
+    }
+
+    /// One at a time: whoever waited finds that it is there.
+    fn make(
+        &self,
+        (context, handle): (&Context, &Handle),
+        relation: &Relation,
+        (unit, day): (PartitionUnit, i64),
+        patience: Duration,
+    ) -> Result<()> {
+        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+        let units = self.units_of_a_day();
+        if covered.holds(day * units) {
+            return Ok(());
+        }
+        if covered.made == MADE_MAX {
+            let message = format!("more than {MADE_MAX} partitions of {relation} would be made");
+            return Err(Error::new(ErrorKind::Table, message)
+                .with_hint("--create-partitions month makes fewer; or make those that are meant by hand"));
+        }
+        let day = i32::try_from(day).unwrap_or(i32::MAX);
+        let making = || async {
+            let session = context.connection.open().await?;
+            let making = date_partitions::make(&session, relation, &self.binary, unit, day);
+            context.connection.attend(&session, making).await
+        };
+        match handle.block_on(patiently(context, patience, making)) {
+            Ok(made) => {
+                let message = format!("{} was made, a partition of {relation}", made.relation);
+                context.listener.on_event(&Event::Notice { message });
+                covered.made += 1;
+                covered.add((i64::from(made.from_day) * units, i64::from(made.to_day) * units));
+                Ok(())
+            }
+            // Another load may have made it; if not, the server says so of the rows.
+            Err(error) => {
+                let reading = || async {
+                    let session = context.connection.open().await?;
+                    let reading = date_partitions::read(&session, self.oid, relation);
+                    context.connection.attend(&session, reading).await
+                };
+                covered.ranges = numbers(relation, &handle.block_on(patiently(context, patience, reading))?)?;
+                if covered.holds(i64::from(day) * units) { Ok(()) } else { Err(error) }
+            }
+        }
+    }
+}
+
+/// Begin and end of the partitions as numbers, in order.
+fn numbers(relation: &Relation, ranges: &DateRanges) -> Result<Vec<(i64, i64)>> {
+    let number = |edge: &Edge| match edge {
+        Edge::Min => Some(i64::MIN),
+        Edge::Max => Some(i64::MAX),
+        Edge::Value(text) => route::read_bound(&ranges.binary, text),
+    };
+    let pair = |(from, to): &(Edge, Edge)| number(from).zip(number(to));
+    let mut numbers: Vec<(i64, i64)> =
+        ranges.taken.iter().map(pair).collect::<Option<_>>().ok_or_else(|| {
+            let message =
+                format!("--create-partitions: {relation} has a partition whose bound is not understood");
+            Error::new(ErrorKind::Usage, message)
+        })?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}

@@ -1,0 +1,188 @@
+//! Partitions by day or month that are made when rows come for them (`--create-partitions`).
+//!
+//! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps none of
+//! them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER TABLE, ATTACH PARTITION.
+
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::session::Session;
+use crate::session::bounds::{self, BoundOf};
+use crate::sql::{quote_literal, quote_relation};
+use howdah_model::route::{Bound, Edge};
+use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
+use tokio_postgres::types::Type;
+
+/// The column that partitions a table, and the ranges that have a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DateRanges {
+    /// The column's name.
+    pub column: String,
+    /// `Date`, `Timestamp` or `TimestampTz`.
+    pub binary: BinaryType,
+    /// The session's TimeZone.
+    pub time_zone: String,
+    /// Where the partitions begin and end, as text in ISO spelling and in UTC.
+    pub taken: Vec<(Edge, Edge)>,
+}
+
+/// One row a partition, at least one in all: its bound is NULL where there is none.
+const RANGES_SQL: &str = "\
+    SELECT p.partstrat::pg_catalog.text, p.partnatts, a.attname::pg_catalog.text, a.atttypid, \
+           pg_catalog.pg_get_expr(child.relpartbound, child.oid), \
+           (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone') \
+    FROM pg_catalog.pg_partitioned_table p \
+    LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0] AND a.attnum > 0 \
+    LEFT JOIN pg_catalog.pg_inherits i ON i.inhparent = p.partrelid \
+    LEFT JOIN pg_catalog.pg_class child ON child.oid = i.inhrelid \
+    WHERE p.partrelid = $1";
+
+/// Reads the ranges of a table.
+///
+/// # Errors
+/// Usage, where the table is not partitioned by ranges of one date or timestamp, or has a default partition, which takes
+/// all rows; those of the session.
+pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<DateRanges> {
+    let fail = |error: &tokio_postgres::Error| session_error(error, "reading the partitions of the table");
+    let client = session.client();
+    client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
+    let read = client.query_typed(RANGES_SQL, &[(&oid, Type::OID)]).await;
+    client.batch_execute("COMMIT").await.map_err(|error| fail(&error))?;
+    let rows = read.map_err(|error| fail(&error))?;
+    let refused = |why: &str| {
+        Error::new(ErrorKind::Usage, format!("--create-partitions: {relation} {why}")).with_hint(
+            "it makes partitions of tables that are partitioned by RANGE of one date or timestamp column",
+        )
+    };
+    let Some(first) = rows.first() else { return Err(refused("is not partitioned")) };
+    let (strategy, keys): (&str, i16) = (first.get(0), first.get(1));
+    let (column, type_oid): (Option<String>, Option<u32>) = (first.get(2), first.get(3));
+    let binary = type_oid.and_then(BinaryType::built_in);
+    let (Some(column), Some(binary @ (BinaryType::Date | BinaryType::Timestamp | BinaryType::TimestampTz))) =
+        (column, binary)
+    else {
+        return Err(refused("is not partitioned by a date or timestamp column"));
+    };
+    if strategy != "r" || keys != 1 {
+        return Err(refused("is not partitioned by RANGE of one column"));
+    }
+    let mut taken = Vec::new();
+    for bound in rows.iter().filter_map(|row| row.get::<_, Option<&str>>(4)) {
+        match bounds::parse(bound) {
+            Some(BoundOf::Values(Bound::Range { mut from, mut to })) => {
+                taken.extend(from.pop().zip(to.pop()));
+            }
+            Some(BoundOf::Default) => {
+                return Err(refused("has a default partition, which takes what no other does"));
+            }
+            _ => return Err(refused("has a partition whose bound is not understood")),
+        }
+    }
+    Ok(DateRanges { column, binary, time_zone: first.get(5), taken })
+}
+
+/// A partition that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Its name.
+    pub relation: Relation,
+    /// Days from 2000-01-01 to its first.
+    pub from_day: i32,
+    /// The same for the first behind it.
+    pub to_day: i32,
+}
+
+/// The day or month around a day, and what its partition is called; the table's tablespace.
+const UNIT_SQL: &str = "\
+    SELECT f::pg_catalog.text, t::pg_catalog.text, f - DATE '2000-01-01', t - DATE '2000-01-01', \
+           pg_catalog.to_char(f, $3), \
+           (SELECT s.spcname::pg_catalog.text FROM pg_catalog.pg_class c \
+            JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = pg_catalog.to_regclass($4)) \
+    FROM (SELECT pg_catalog.date_trunc($1, DATE '2000-01-01' + $2)::pg_catalog.date AS f) u, \
+         LATERAL (SELECT (f + ('1 ' || $1)::pg_catalog.interval)::pg_catalog.date AS t) v";
+
+/// Names are no longer than this: `NAMEDATALEN` less one.
+const NAME_BYTES_MAX: usize = 63;
+
+/// Makes the partition of `relation` for the day or month around `day`, days from 2000-01-01, in UTC where the column
+/// has a time zone.
+///
+/// # Errors
+/// Table, when the server refuses it (another may have made it meanwhile: 42P07, 42P17); those of the session.
+pub async fn make(
+    session: &Session,
+    relation: &Relation,
+    binary: &BinaryType,
+    unit: PartitionUnit,
+    day: i32,
+) -> Result<Made> {
+    let client = session.client();
+    let (unit, format) = match unit {
+        PartitionUnit::Day => ("day", "YYYY_MM_DD"),
+        PartitionUnit::Month => ("month", "YYYY_MM"),
+    };
+    let table = quote_relation(relation);
+    let fail = |error: &tokio_postgres::Error| refused(error, relation);
+    client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
+    let parameters = [
+        (&unit as _, Type::TEXT),
+        (&day as _, Type::INT4),
+        (&format as _, Type::TEXT),
+        (&table as _, Type::TEXT),
+    ];
+    let row = client.query_typed(UNIT_SQL, &parameters).await;
+    client.batch_execute("COMMIT").await.map_err(|error| fail(&error))?;
+    let rows = row.map_err(|error| fail(&error))?;
+    let row = rows.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a day that is none"))?;
+    let (from, to, suffix): (&str, &str, &str) = (row.get(0), row.get(1), row.get(4));
+    let name = format!("{}_{suffix}", shortened(&relation.name, NAME_BYTES_MAX - suffix.len() - 1));
+    let leaf = Relation { schema: relation.schema.clone(), name };
+    let zone = if *binary == BinaryType::TimestampTz { " 00:00:00+00" } else { "" };
+    let bound = |day: &str| quote_literal(&format!("{day}{zone}"));
+    let sql = format!(
+        "BEGIN; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL default_tablespace TO {tablespace}; \
+         CREATE TABLE {leaf} (LIKE {table} INCLUDING ALL \
+            EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING COMMENTS); \
+         ALTER TABLE {table} ATTACH PARTITION {leaf} FOR VALUES FROM ({from}) TO ({to}); COMMIT",
+        tablespace = quote_literal(row.get::<_, Option<&str>>(5).unwrap_or_default()),
+        leaf = quote_relation(&leaf),
+        from = bound(from),
+        to = bound(to),
+    );
+    if let Err(error) = client.batch_execute(&sql).await {
+        // The failed transaction block is still open, or the session is gone.
+        let _ = client.batch_execute("ROLLBACK").await;
+        return Err(fail(&error));
+    }
+    Ok(Made { relation: leaf, from_day: row.get(2), to_day: row.get(3) })
+}
+
+/// As much of the name as there is room for.
+fn shortened(name: &str, bytes_max: usize) -> &str {
+    let end = (0..=name.len().min(bytes_max)).rev().find(|end| name.is_char_boundary(*end));
+    end.and_then(|end| name.get(..end)).unwrap_or_default()
+}
+
+fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let words = safe_message(db, names.into_iter());
+    match db.code().code() {
+        sqlstate if sqlstate.starts_with("42") => {
+            let message = format!("a partition of {relation} cannot be made: the server says: {words}");
+            Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate)
+        }
+        _ => server_error(db, &format!("the server says: {words}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters() {
+        assert_eq!(shortened("täglich", 2), "t");
+        assert_eq!(shortened("t", 9), "t");
+        assert_eq!(shortened("ä", 1), "");
+    }
+}
