@@ -11,10 +11,12 @@ use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::session::Session;
 use howdah_target::undo::drop::drop_chosen;
 use howdah_target::undo::put_back::{PutBack, put_back};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -22,6 +24,8 @@ use tokio::time::timeout;
 const AFTER_STOP: Duration = Duration::from_secs(2);
 /// Builds side by side where nothing else says how many sessions the server bears.
 const BUILDERS_DEFAULT: u32 = 2;
+/// Of more indexes than this, those of partitions, it is not told one by one that they are back.
+const TOLD_MAX: usize = 20;
 /// More gain nothing on one table: they read the same pages.
 const BUILDERS_MAX: u32 = 8;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
@@ -210,22 +214,28 @@ pub async fn put_back_entries(
     // As many beside each build as there are CPUs for it: the last and longest then has what the others leave. On two
     // CPUs, a long and two short builds took 5.3 s so and 6.3 s without workers (medians of three).
     let workers_max = cpus.map(|cpus| (cpus / builders).max(1));
+    let work =
+        &Work { ledger, workers_max, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
+    let start = Instant::now();
     let mut failed = Failed::default();
-    let building = stream::iter(&indexes).map(|entry| async move {
-        (entry, put_back_one(context, ledger, entry, workers_max, retry_for).await)
-    });
+    let building =
+        stream::iter(&indexes).map(|entry| async move { (entry, put_back_one(context, work, entry).await) });
     let mut building = building.buffer_unordered(builders as usize);
     while let Some((entry, done)) = building.next().await {
         failed.note(context, entry, done);
     }
     drop(building);
+    if work.brief {
+        let (count, seconds) = (indexes.len() - failed.names.len(), start.elapsed().as_secs_f64());
+        tell(context, format!("{count} indexes are built, in {seconds:.1} s"));
+    }
     let mut rest = rest;
     rest.sort_by_key(|entry| (entry.change.kind, entry.number));
     for entry in &rest {
         if failed.lacks(entry) {
             continue;
         }
-        let done = put_back_one(context, ledger, entry, workers_max, retry_for).await;
+        let done = put_back_one(context, work, entry).await;
         failed.note(context, entry, done);
     }
     failed.first.map_or(Ok(()), Err)
@@ -237,28 +247,59 @@ fn builders(indexes: usize, sessions: u32, server_cpus: Option<u32>) -> u32 {
     indexes.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX)
 }
 
-async fn put_back_one(
-    context: &Context,
-    ledger: &Ledger,
-    entry: &Undo,
+/// What all entries are put back with.
+struct Work<'a> {
+    ledger: &'a Ledger,
     workers_max: Option<u32>,
     retry_for: Duration,
-) -> Result<()> {
+    /// There are too many to tell of each that it is back.
+    brief: bool,
+    /// Sessions that wait for the next entry.
+    spare: Mutex<Vec<Session>>,
+}
+
+impl Work<'_> {
+    fn spare(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn put_back(&self, context: &Context, entry: &Undo) -> Result<PutBack> {
+        let spare = self.spare().pop();
+        let session = match spare.filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => context.connection.open().await?,
+        };
+        let working = put_back(&session, self.ledger, entry, self.workers_max);
+        let done = context.connection.attend(&session, working).await;
+        // One that has failed may have no connection any more.
+        if done.is_ok() {
+            self.spare().push(session);
+        }
+        done
+    }
+}
+
+async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Result<()> {
     let start = Instant::now();
-    let work = || async {
-        let session = context.connection.open().await?;
-        context.connection.attend(&session, put_back(&session, ledger, entry, workers_max)).await
-    };
-    let done = patiently(context, retry_for, work).await?;
+    let done = patiently(context, work.retry_for, || work.put_back(context, entry)).await?;
     let seconds = start.elapsed().as_secs_f64();
     let title = entry.to_string();
     match (done, entry.change.kind) {
+        (PutBack::Done, kind) if work.brief && kind < UndoKind::Attach => {}
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
         (PutBack::Done, UndoKind::Validate) => {
             tell(context, format!("{title} is validated, in {seconds:.1} s"));
         }
-        (PutBack::Done, UndoKind::Constraint) => tell(context, format!("{title} is back")),
-        (PutBack::Done, UndoKind::Marks | UndoKind::ForeignKey) | (PutBack::ByAnother, _) => {}
+        (
+            PutBack::Done,
+            UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
+        ) => tell(context, format!("{title} is back")),
+        (PutBack::Done, UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
+        | (PutBack::ByAnother, _) => {}
+        (PutBack::NoPartition, _) => tell(
+            context,
+            format!("{title} is not put back: the table is no partition of that index's table any more"),
+        ),
         (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
         (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
     }
@@ -271,12 +312,15 @@ struct Failed {
     first: Option<Error>,
     /// Table and name.
     names: BTreeSet<(u32, String)>,
+    /// Their indexes, as attachments name them.
+    indexes: BTreeSet<String>,
 }
 
 impl Failed {
     fn note(&mut self, context: &Context, entry: &Undo, done: Result<()>) {
         let Err(error) = done else { return };
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
+        self.indexes.insert(entry.change.index());
         match &self.first {
             None => self.first = Some(with_hint(error, &entry.job_id)),
             Some(_) => tell(context, error.to_string()),
@@ -285,7 +329,9 @@ impl Failed {
 
     /// It needs something that could not be put back.
     fn lacks(&self, entry: &Undo) -> bool {
-        self.names.contains(&(entry.change.table_oid, entry.change.name.clone()))
+        let change = &entry.change;
+        self.names.contains(&(change.table_oid, change.name.clone()))
+            || (change.kind == UndoKind::Attach && self.indexes.contains(&change.definition))
     }
 }
 

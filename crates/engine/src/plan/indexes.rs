@@ -84,11 +84,13 @@ pub(super) async fn choose(
             rows_to_come: rows,
             rebuilt: Vec::new(),
             kept: Vec::new(),
-            notes: notes(&open, job_id, relation),
+            notes: Vec::new(),
         };
-        if job.indexes != IndexesChoice::Keep {
+        if job.indexes != IndexesChoice::Keep || !open.is_empty() {
             let captured = context.connection.attend(session, capture::look(session, relation)).await?;
-            if let Some(captured) = captured {
+            let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
+            plan.notes = notes(&open, job_id, relation, oids);
+            if let Some(captured) = captured.filter(|_| job.indexes != IndexesChoice::Keep) {
                 fates(&captured, job.indexes, rows, ledger.as_ref(), &mut plan);
             }
         }
@@ -111,10 +113,11 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
     has_key && wanted
 }
 
-/// What earlier loads have dropped of this table and not put back.
-fn notes(open: &[Undo], job_id: &str, relation: &Relation) -> Vec<String> {
+/// What earlier loads have dropped of this table or its partitions and not put back.
+fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<String> {
     let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for undo in open.iter().filter(|undo| undo.change.relation == *relation) {
+    let of_table = |undo: &&Undo| undo.change.relation == *relation || oids.contains(&undo.change.table_oid);
+    for undo in open.iter().filter(of_table) {
         by_job.entry(&undo.job_id).or_default().insert(&undo.change.name);
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
@@ -139,9 +142,12 @@ fn fates(
     plan: &mut IndexesPlan,
 ) {
     let decided = decide(captured, choice, rows, ledger.is_some());
-    for (no, (index, (goes, reason))) in captured.indexes.iter().zip(&decided.indexes).enumerate() {
-        let (what, name) = (captured.indexes[no].what.to_string(), index.name.clone());
-        let fate = IndexFate { name, what, reason: reason.clone() };
+    for (index, (goes, reason)) in captured.indexes.iter().zip(&decided.indexes) {
+        let what = match index.of_partition {
+            true => format!("{} of {}", index.what, index.relation),
+            false => index.what.to_string(),
+        };
+        let fate = IndexFate { name: index.name.clone(), what, reason: reason.clone() };
         if *goes { plan.rebuilt.push(fate) } else { plan.kept.push(fate) }
     }
     for (key, (goes, reason)) in captured.foreign_keys.iter().zip(&decided.foreign_keys) {
@@ -197,7 +203,8 @@ pub(crate) fn decide(
         .map(|index| fate(index.keep.clone(), &|| wanted_by_auto(captured, index, rows_to_come)))
         .collect();
     let goes = |oid: Option<u32>| {
-        captured.indexes.iter().zip(&indexes).any(|(index, fate)| fate.0 && Some(index.oid) == oid)
+        let hung_on = |index: &Index| oid.is_some_and(|oid| index.oids.contains(&oid));
+        captured.indexes.iter().zip(&indexes).any(|(index, fate)| fate.0 && hung_on(index))
     };
     let foreign_keys = captured
         .foreign_keys
@@ -219,7 +226,11 @@ const GROWTH_MIN: f64 = 10.0;
 /// What could contradict the rows is only dropped where all rows come from this load: whoever finds a duplicate then
 /// finds it among these.
 fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (bool, String) {
-    let hanging = captured.foreign_keys.iter().find(|key| !key.own && key.index_oid == Some(index.oid));
+    if index.of_partition {
+        return (false, "how many of the rows go into its partition is not known".to_owned());
+    }
+    let hangs = |key: &&ForeignKey| !key.own && key.index_oid.is_some_and(|oid| index.oids.contains(&oid));
+    let hanging = captured.foreign_keys.iter().find(hangs);
     if let Some(key) = hanging {
         return (false, format!("the foreign key {} of {} hangs on it", key.name, key.relation));
     }

@@ -3,6 +3,7 @@
 mod auto;
 mod identical;
 mod kills;
+mod partitioned;
 mod refused;
 mod rights;
 
