@@ -38,6 +38,7 @@ def plan(
     encode: Literal["auto", "csv", "text", "binary"] = "auto",
     toast_compression: Literal["auto", "keep"] = "auto",
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
+    triggers: Literal["keep", "disable"] = "keep",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -82,6 +83,8 @@ def plan(
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
             the end.
+        triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
+            checked at the end.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

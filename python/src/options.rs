@@ -8,7 +8,7 @@ use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::options::{
     AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
-    OutputOptions, RunOptions, ShapingOptions, TargetOptions, ToastName,
+    OutputOptions, RunOptions, ShapingOptions, TargetOptions, ToastName, TriggersName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -117,6 +117,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         encode: keywords.take::<Word<EncodeName>>("encode")?.map(|word| word.0),
         toast_compression: keywords.take::<Word<ToastName>>("toast_compression")?.map(|word| word.0),
         indexes: keywords.take::<Word<IndexesName>>("indexes")?.map(|word| word.0),
+        triggers: keywords.take::<Word<TriggersName>>("triggers")?.map(|word| word.0),
         after: after(keywords)?,
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),

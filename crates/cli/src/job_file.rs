@@ -58,6 +58,7 @@ struct JobFile {
     toast_compression: Option<String>,
     after: Option<Vec<String>>,
     indexes: Option<String>,
+    triggers: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -172,6 +173,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
     fill(&mut run.toast_compression, toast);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
+    fill(&mut run.triggers, file.triggers.map(|name| word("triggers", &name)).transpose()?);
     let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);

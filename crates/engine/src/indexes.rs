@@ -70,22 +70,11 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
     let (job, connection) = (&run.plan.job, &run.context.connection);
     let work = || async {
         let session = connection.open().await?;
-        let choose = |captured: &_| decide_indexes(captured, job.indexes, plan.rows_to_come, true).chosen();
+        let choose = |captured: &_| decide_indexes(captured, job, plan.rows_to_come, true).chosen();
         let dropping = drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, choose);
         connection.attend(&session, dropping).await
     };
-    run.context.stop.check()?;
-    run.dropped.store(true, Relaxed);
-    let mut patience = Patience::new(Duration::from_millis(job.retry_for_ms));
-    let dropped = loop {
-        match unless_stopped_for_long(&run.context.stop, work()).await {
-            Err(error) if directive(&error) != Directive::GiveUp => {
-                retry::wait(&run.context, &mut patience, error).await?;
-            }
-            dropped => break dropped,
-        }
-    };
-    match dropped {
+    match change(run, work).await {
         Ok(names) if names.is_empty() => {}
         Ok(names) => tell(
             &run.context,
@@ -97,6 +86,24 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Makes a change that is written into the journal, as often as it takes.
+///
+/// # Errors
+/// Those of the work; `Interrupted`.
+pub async fn change<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
+    run.context.stop.check()?;
+    run.dropped.store(true, Relaxed);
+    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+    loop {
+        match unless_stopped_for_long(&run.context.stop, work()).await {
+            Err(error) if directive(&error) != Directive::GiveUp => {
+                retry::wait(&run.context, &mut patience, error).await?;
+            }
+            changed => return changed,
+        }
+    }
 }
 
 /// Who leaves at once cannot know what has been dropped by then, and a lock is waited for a few seconds only.
@@ -196,7 +203,7 @@ fn names(entries: &[Undo]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Puts these entries back: indexes side by side, then the rest one by one.
+/// Puts these entries back: triggers at once, then indexes side by side, then the rest one by one.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
@@ -207,6 +214,8 @@ pub async fn put_back_entries(
     sessions: u32,
     retry_for: Duration,
 ) -> Result<()> {
+    let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
+        entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Trigger);
     let (indexes, rest): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
     let cpus = context.connection.server_cpus();
@@ -218,6 +227,11 @@ pub async fn put_back_entries(
         &Work { ledger, workers_max, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
+    // Rows of others are to meet them as soon as may be.
+    for entry in &triggers {
+        let done = put_back_one(context, work, entry).await;
+        failed.note(context, entry, done);
+    }
     let building =
         stream::iter(&indexes).map(|entry| async move { (entry, put_back_one(context, work, entry).await) });
     let mut building = building.buffer_unordered(builders as usize);
@@ -226,7 +240,8 @@ pub async fn put_back_entries(
     }
     drop(building);
     if work.brief {
-        let (count, seconds) = (indexes.len() - failed.names.len(), start.elapsed().as_secs_f64());
+        let (count, seconds) =
+            (indexes.len().saturating_sub(failed.names.len()), start.elapsed().as_secs_f64());
         tell(context, format!("{count} indexes are built, in {seconds:.1} s"));
     }
     let mut rest = rest;
@@ -285,7 +300,9 @@ async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Resul
     let seconds = start.elapsed().as_secs_f64();
     let title = entry.to_string();
     match (done, entry.change.kind) {
-        (PutBack::Done, kind) if work.brief && kind < UndoKind::Attach => {}
+        (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
+        (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
+        (PutBack::TriggerGone, _) => tell(context, format!("{title} is not enabled again: it is gone")),
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
         (PutBack::Done, UndoKind::Validate) => {
             tell(context, format!("{title} is validated, in {seconds:.1} s"));
@@ -345,6 +362,6 @@ fn with_hint(error: Error, job_id: &str) -> Error {
     }
 }
 
-fn tell(context: &Context, message: String) {
+pub(crate) fn tell(context: &Context, message: String) {
     context.listener.on_event(&Event::Notice { message });
 }

@@ -24,9 +24,11 @@ pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
     After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, Shaping, SourceSpec,
-    ToastCompression, Told,
+    ToastCompression, Told, TriggersChoice,
 };
-pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};
+pub use plan::{
+    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan, TriggersPlan, TriggersWay,
+};
 pub use reading::{DateOrder, Mend, Reading};
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};

@@ -65,6 +65,7 @@ const NAMES: &[(&str, &str)] = &[
     ("toast-compression", "\"keep\""),
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
+    ("triggers", "\"disable\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

@@ -27,4 +27,5 @@ mod second_table;
 mod sequences;
 mod strike;
 mod toast;
+mod triggers;
 mod twice;

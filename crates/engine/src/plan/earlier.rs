@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, faster, indexes, new_table};
+use super::{History, Planned, faster, indexes, new_table, triggers};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -105,6 +105,7 @@ pub(super) async fn planned(
     let (context, job) = (heads.context, &plan.job);
     plan.indexes =
         indexes::choose(context, heads.session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
+    plan.triggers = triggers::choose(context, heads.session, &plan, &rows_to_come).await?;
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
         Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {

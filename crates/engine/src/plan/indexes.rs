@@ -8,8 +8,8 @@ use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
-use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result};
-use howdah_target::ledger::{Ledger, Undo};
+use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice};
+use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
 use howdah_target::undo::drop::Chosen;
@@ -86,12 +86,13 @@ pub(super) async fn choose(
             kept: Vec::new(),
             notes: Vec::new(),
         };
-        if job.indexes != IndexesChoice::Keep || !open.is_empty() {
+        let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
+        if looks || !open.is_empty() {
             let captured = context.connection.attend(session, capture::look(session, relation)).await?;
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
             plan.notes = notes(&open, job_id, relation, oids);
-            if let Some(captured) = captured.filter(|_| job.indexes != IndexesChoice::Keep) {
-                fates(&captured, job.indexes, rows, ledger.as_ref(), &mut plan);
+            if let Some(captured) = captured.filter(|_| looks) {
+                fates(&captured, job, rows, ledger.as_ref(), &mut plan);
             }
         }
         if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
@@ -116,17 +117,21 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 /// What earlier loads have dropped of this table or its partitions and not put back.
 fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<String> {
     let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut verb = "dropped";
     let of_table = |undo: &&Undo| undo.change.relation == *relation || oids.contains(&undo.change.table_oid);
     for undo in open.iter().filter(of_table) {
+        if undo.change.kind == UndoKind::Trigger {
+            verb = "dropped or disabled";
+        }
         by_job.entry(&undo.job_id).or_default().insert(&undo.change.name);
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         if job == job_id {
-            format!("an earlier run of this job has dropped {names}: put back when this one ends")
+            format!("an earlier run of this job has {verb} {names}: put back when this one ends")
         } else {
             format!(
-                "job {job} has dropped {names} of {relation} and not put that back yet: unless that job is still at \
+                "job {job} has {verb} {names} of {relation} and not put that back yet: unless that job is still at \
                  work, howdah restore {job} does"
             )
         }
@@ -134,14 +139,8 @@ fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<
     by_job.into_iter().map(note).collect()
 }
 
-fn fates(
-    captured: &Captured,
-    choice: IndexesChoice,
-    rows: u64,
-    ledger: Option<&Ledger>,
-    plan: &mut IndexesPlan,
-) {
-    let decided = decide(captured, choice, rows, ledger.is_some());
+fn fates(captured: &Captured, job: &Job, rows: u64, ledger: Option<&Ledger>, plan: &mut IndexesPlan) {
+    let decided = decide(captured, job, rows, ledger.is_some());
     for (index, (goes, reason)) in captured.indexes.iter().zip(&decided.indexes) {
         let what = match index.of_partition {
             true => format!("{} of {}", index.what, index.relation),
@@ -180,18 +179,15 @@ impl Decided {
 }
 
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
-pub(crate) fn decide(
-    captured: &Captured,
-    choice: IndexesChoice,
-    rows_to_come: u64,
-    has_ledger: bool,
-) -> Decided {
-    let of_all = match (&captured.keep, choice) {
-        (_, IndexesChoice::Keep) => Some("--indexes keep".to_owned()),
+pub(crate) fn decide(captured: &Captured, job: &Job, rows_to_come: u64, has_ledger: bool) -> Decided {
+    let choice = job.indexes;
+    let cannot = match &captured.keep {
         _ if rows_to_come == 0 => Some("no rows are to come".to_owned()),
         _ if !has_ledger => Some("there is no ledger to note in how it is put back".to_owned()),
-        (keep, _) => keep.clone(),
+        keep => keep.clone(),
     };
+    let kept = (choice == IndexesChoice::Keep).then(|| "--indexes keep".to_owned());
+    let of_all = kept.or_else(|| cannot.clone());
     let fate = |own: Option<String>, wanted: &dyn Fn() -> (bool, String)| match of_all.clone().or(own) {
         Some(reason) => (false, reason),
         None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
@@ -210,6 +206,13 @@ pub(crate) fn decide(
         .foreign_keys
         .iter()
         .map(|key| {
+            // A foreign key is checked by triggers: at once for all rows is the same.
+            if job.triggers == TriggersChoice::Disable && key.own {
+                return match cannot.clone().or(key.keep.clone()) {
+                    Some(reason) => (false, reason),
+                    None => (true, "--triggers disable".to_owned()),
+                };
+            }
             match fate(key.keep.clone(), &|| foreign_key_wanted_by_auto(captured, key, rows_to_come)) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),

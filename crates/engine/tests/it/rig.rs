@@ -113,6 +113,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         after: Some(Vec::new()),
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
+        triggers: howdah_engine::model::TriggersChoice::Keep,
         chunk_bytes: None,
         memory_bytes: 256 * MIB,
         jobs: Jobs::Fixed(2),

@@ -19,6 +19,8 @@ use tokio_postgres::types::{ToSql, Type};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoKind {
+    /// A trigger is enabled.
+    Trigger,
     /// An index.
     Index,
     /// A primary key, unique or exclusion constraint.
@@ -39,7 +41,8 @@ pub enum UndoKind {
 
 impl UndoKind {
     /// All of them, in the order in which they are put back.
-    pub const ALL: [UndoKind; 8] = [
+    pub const ALL: [UndoKind; 9] = [
+        UndoKind::Trigger,
         UndoKind::Index,
         UndoKind::Constraint,
         UndoKind::PartitionedIndex,
@@ -53,6 +56,7 @@ impl UndoKind {
     /// The word in the ledger.
     pub fn as_str(self) -> &'static str {
         match self {
+            UndoKind::Trigger => "trigger",
             UndoKind::Index => "index",
             UndoKind::Constraint => "constraint",
             UndoKind::PartitionedIndex => "partitioned index",
@@ -74,7 +78,7 @@ pub struct NewUndo {
     pub relation: Relation,
     /// The table's OID.
     pub table_oid: u32,
-    /// Name of the index or constraint, unquoted.
+    /// Name of the index, constraint or trigger, unquoted.
     pub name: String,
     /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to, quoted.
     pub definition: String,
@@ -110,6 +114,7 @@ impl fmt::Display for Undo {
 impl fmt::Display for NewUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
+            UndoKind::Trigger => "the trigger",
             UndoKind::Index | UndoKind::PartitionedIndex => "the index",
             UndoKind::Constraint | UndoKind::PartitionedConstraint => "the constraint",
             UndoKind::Attach => "the attachment of the index",

@@ -25,6 +25,8 @@ pub enum PutBack {
     WasThere,
     /// The table is gone.
     TableGone,
+    /// The trigger is gone.
+    TriggerGone,
     /// The table is not a partition of that other one any more.
     NoPartition,
     /// Another process has put it back meanwhile.
@@ -70,6 +72,7 @@ async fn in_transaction(
     let found = match find_table(session, change).await? {
         None => Some(PutBack::TableGone),
         Some(()) if change.kind == UndoKind::Attach => is_attached(session, change).await?,
+        Some(()) if change.kind == UndoKind::Trigger => is_enabled(session, change).await?,
         Some(()) => is_there(session, change).await?.then_some(PutBack::WasThere),
     };
     if let Some(found) = found {
@@ -124,6 +127,20 @@ fn on_all_partitions(sql: &str, name: &str) -> String {
     sql.to_owned()
 }
 
+/// Whether the trigger is disabled no more, which is somebody's wish, or gone.
+async fn is_enabled(session: &Session, change: &NewUndo) -> Result<Option<PutBack>> {
+    let sql = "SELECT tgenabled = 'D' FROM pg_catalog.pg_trigger WHERE tgrelid = $1 AND tgname = $2";
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    Ok(match rows.first().map(|row| row.get(0)) {
+        Some(true) => None,
+        Some(false) => Some(PutBack::WasThere),
+        None => Some(PutBack::TriggerGone),
+    })
+}
+
 /// Whether the index is part of its parent's, or has no business there any more.
 async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBack>> {
     let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits h \
@@ -176,7 +193,7 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
              WHERE conrelid = $2 AND conname = $1",
             false,
         ),
-        UndoKind::Attach | UndoKind::Marks => return Ok(false),
+        UndoKind::Trigger | UndoKind::Attach | UndoKind::Marks => return Ok(false),
     };
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
     session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;

@@ -25,7 +25,7 @@ fn count(database: &Database, sql: &str) -> u64 {
 }
 
 /// Waits until the query gives so much, or the load is over.
-pub(super) fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -> bool {
+pub(crate) fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while count(database, sql) < least {
         if !running.is_running() || Instant::now() > deadline {
@@ -38,7 +38,7 @@ pub(super) fn wait_for(database: &Database, running: &mut Running, sql: &str, le
 
 const ENTRIES: &str = "SELECT count(*) FROM howdah.undo";
 const UNDONE: &str = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NOT NULL";
-pub(super) const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
+pub(crate) const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
 
 /// Ends a load when the query gives so much; then either it is run again or restored, and all is as it was.
 fn kill_at(scene: (Database, Files, PathBuf), sql: &str, least: u64, again: bool) -> bool {
@@ -134,7 +134,7 @@ fn no_kill_loses_an_index_of_a_partition() {
 }
 
 /// A trigger after which COPY into `t` takes its time.
-pub(super) fn pause(seconds: f64) -> String {
+pub(crate) fn pause(seconds: f64) -> String {
     format!(
         "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
              'BEGIN PERFORM pg_sleep({seconds}); RETURN NULL; END'; \

@@ -7,6 +7,8 @@ mod partitioned;
 mod refused;
 mod rights;
 
+pub(super) use kills::{CHUNKS, pause, wait_for};
+
 use crate::scene::howdah;
 use howdah_testkit::{Database, HowdahCommand};
 use std::path::Path;
