@@ -317,6 +317,8 @@ async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Resul
             context,
             format!("{title} is not put back: the table is no partition of that index's table any more"),
         ),
+        // By a parent that was made with all its partitions, because there are new ones.
+        (PutBack::WasThere, UndoKind::Attach) => {}
         (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
         (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
     }

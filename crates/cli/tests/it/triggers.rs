@@ -279,7 +279,8 @@ fn triggers_of_partitions_come_back_with_those_of_their_parents() {
 fn triggers_whose_state_differs_between_partitions_are_not_made_even() {
     for major in MAJORS {
         let sql = SCHEMA.replacen("note text);", "note text) PARTITION BY RANGE (part);", 1)
-            + "; CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (256); ALTER TABLE low DISABLE TRIGGER after";
+            + "; CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (256); ALTER TABLE low DISABLE TRIGGER after; \
+               ALTER TABLE ONLY t DISABLE TRIGGER \"Before\"; ALTER TABLE low ENABLE TRIGGER \"Before\"";
         let (database, _files, source) = prepared(major, &sql, ROWS);
         let role = role(&database, "owner");
         database.sql(&format!("ALTER TABLE t OWNER TO {role}; ALTER TABLE low OWNER TO {role}"));

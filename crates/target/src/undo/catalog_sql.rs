@@ -3,15 +3,11 @@
 //! Each statement begins with [`TREE_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
 //! can be sent together. Columns that later versions have come out of `to_jsonb`, which knows those that are there.
 
-/// What every row that is inserted into the tables may fire. Constraints have triggers of the server's own; those that a
-/// partition has from its parent's trigger come and go with that.
+/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own.
 pub(super) const TRIGGERS_SQL: &str = "\
     SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1 = 1, t.tgtype & 2 = 2, \
            con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
-           EXISTS (SELECT FROM pg_catalog.pg_trigger p JOIN tree ON tree.oid = p.tgrelid WHERE p.oid = t.tgparentid), \
-           EXISTS (SELECT FROM pg_catalog.pg_trigger p JOIN tree ON tree.oid = p.tgrelid \
-                   WHERE p.tgname = t.tgname AND p.tgparentid <> 0 AND p.tgenabled <> t.tgenabled), \
-           pg_catalog.pg_get_triggerdef(t.oid), current_user::text \
+           t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text \
     FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4 = 4 \
     JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

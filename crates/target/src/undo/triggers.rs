@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -125,30 +125,35 @@ async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
 }
 
 fn found(rows: &[Row], may_replica: bool) -> Triggers {
+    let states: BTreeMap<u32, &str> = rows.iter().map(|row| (row.get(11), row.get(4))).collect();
+    let state_of_parent = |row: &Row| states.get(&row.get::<_, u32>(12)).copied();
+    let differs = |row: &&Row| state_of_parent(row).is_some_and(|state| state != row.get::<_, &str>(4));
+    let uneven: BTreeSet<&str> = rows.iter().filter(differs).map(|row| row.get(0)).collect();
     let (mut fired, mut always, mut replica) = (Vec::new(), Vec::new(), Vec::new());
     let mut checks = BTreeSet::new();
     for row in rows {
-        let (name, constraint): (String, Option<&str>) = (row.get(0), row.get(7));
-        match (constraint, row.get::<_, &str>(4)) {
+        let (name, constraint, state): (&str, Option<&str>, &str) = (row.get(0), row.get(7), row.get(4));
+        match (constraint, state) {
             (_, "D") => {}
             (Some(what), "O") => {
                 checks.insert(Check { foreign_key: what == "f", name: row.get(8) });
             }
             // Someone has seen to these.
             (Some(_), _) => {}
-            (None, _) if row.get(11) => {}
-            (None, "A") => always.push(name),
-            (None, "R") => replica.push(name),
-            (None, _) => fired.push(trigger(row, name)),
+            // It comes and goes with its parent.
+            (None, state) if state_of_parent(row) == Some(state) => {}
+            (None, "A") => always.push(name.to_owned()),
+            (None, "R") => replica.push(name.to_owned()),
+            (None, _) => fired.push(trigger(row, uneven.contains(name))),
         }
     }
     let role = rows.first().map(|row| row.get(14)).unwrap_or_default();
     Triggers { role, may_replica, fired, always, replica, checks: checks.into_iter().collect() }
 }
 
-fn trigger(row: &Row, name: String) -> Trigger {
+fn trigger(row: &Row, uneven: bool) -> Trigger {
     let relation = Relation { schema: row.get(2), name: row.get(3) };
-    let (owned, partitioned, uneven): (bool, bool, bool) = (row.get(9), row.get(10), row.get(12));
+    let (owned, partitioned): (bool, bool) = (row.get(9), row.get(10));
     let cannot = match () {
         () if !owned => Some(format!("{relation} belongs to another role")),
         () if partitioned && uneven => {
@@ -157,7 +162,7 @@ fn trigger(row: &Row, name: String) -> Trigger {
         () => None,
     };
     Trigger {
-        name,
+        name: row.get(0),
         row: row.get(5),
         before: row.get(6),
         cannot,

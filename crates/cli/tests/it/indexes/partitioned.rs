@@ -151,6 +151,7 @@ fn partitions_that_come_and_go_meanwhile_have_their_indexes_afterwards() {
             ) && told.contains("index farther_pkey of public.farther is not put back: the table is gone"),
             "{told}"
         );
+        assert!(!told.contains("is there already"), "{told}");
         let indexes = |table: &str| {
             database.value(&format!(
                 "SELECT string_agg(indexrelid::regclass::text || ' ' || indisvalid, ',' ORDER BY 1) FROM ( \
