@@ -93,7 +93,8 @@ pub(super) const INDEXES_SQL: &str = "\
     ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname";
 
 /// The foreign keys of these tables and those of others that refer to them, each once: what the server makes of one for
-/// the sake of partitions belongs to it.
+/// the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be NOT VALID; it comes
+/// back exactly if what the partitions have of it is what the server would make.
 pub(super) const FOREIGN_KEYS_SQL: &str = "\
     SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
            pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \
@@ -101,7 +102,16 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
            pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
            pg_catalog.has_table_privilege(con.confrelid, 'REFERENCES'), \
            pg_catalog.pg_has_role(r.relowner, 'USAGE'), \
-           c.relkind <> 'r' OR c.relispartition OR r.relkind <> 'r' OR r.relispartition, \
+           c.relispartition OR r.relkind <> 'r' OR r.relispartition OR (c.relkind <> 'r' AND NOT ( \
+               pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 180000 \
+               AND con.conrelid = (SELECT tree.oid FROM tree WHERE tree.level = 0) \
+               AND (SELECT pg_catalog.count(*) FROM tree) = (SELECT pg_catalog.count(*) + 1 \
+                    FROM tree JOIN pg_catalog.pg_constraint part ON part.conrelid = tree.oid \
+                    WHERE part.contype = 'f' AND part.conparentid <> 0 AND part.conname = con.conname \
+                      AND part.convalidated = con.convalidated \
+                      AND pg_catalog.obj_description(part.oid, 'pg_constraint') IS NULL \
+                      AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t \
+                                      WHERE t.tgconstraint = part.oid AND t.tgenabled <> 'O')))), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgconstraint = con.oid AND t.tgenabled <> 'O'), \
            coalesce((pg_catalog.to_jsonb(con) ->> 'conenforced')::pg_catalog.bool, true), \
            coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
