@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what an index costs the server for a row: kept while rows are copied, and built behind them.
+"""Measures what an index or a trigger costs the server for a row: kept while rows are copied, and built behind them.
 
 For each kind a table gets rows by a COPY inside the server, without the index and with it, into an empty table and on
 top of as many rows as are there already; then the index is built by CREATE INDEX in one process. Printed are CPU
-nanoseconds a row. The coefficients of crates/engine/src/plan/index_cost.rs are read off this table.
+nanoseconds a row. The coefficients of crates/engine/src/plan/index_cost.rs are read off this table. `triggers` as
+argument measures triggers and the foreign key alone.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def main() -> None:
     work = (ROOT / "target/bench").absolute()
     with Server(find_binaries(ROOT), work) as server:
         print("| index | rows | kept, empty table ns | kept, appended ns | built ns |\n| --- | --- | --- | --- | --- |")
-        for name, (sql_type, value, index, rows) in KINDS.items():
+        kinds = {} if "triggers" in sys.argv[1:] else KINDS
+        for name, (sql_type, value, index, rows) in kinds.items():
             unique = "UNIQUE " if "unique" in name else ""
             create = f"CREATE {unique}INDEX i ON t {index}"
             costs = [measure(server, sql_type, value, create, rows) for _ in range(REPEATS)]
@@ -59,6 +61,9 @@ def main() -> None:
         fk = [foreign_key(server) for _ in range(REPEATS)]
         kept, built = (statistics.median(each) for each in zip(*fk, strict=True))
         print(f"| foreign key, bigint | {ROWS:,} | {kept:.0f} | | {built:.0f} |", flush=True)
+        for when in ("BEFORE", "AFTER"):
+            kept = statistics.median(trigger(server, when) for _ in range(REPEATS))
+            print(f"| {when} trigger in PL/pgSQL that does nothing | {ROWS:,} | {kept:.0f} | | |", flush=True)
 
 
 def measure(server: Server, sql_type: str, value: str, create: str, rows: int) -> tuple[float, float, float]:
@@ -101,6 +106,19 @@ def foreign_key(server: Server) -> tuple[float, float]:
     server.query("TRUNCATE t")
     kept = cpu(server, f"COPY t FROM '{path}1'")
     return (kept - bare) * 1e9 / ROWS, built * 1e9 / ROWS
+
+
+def trigger(server: Server, when: str) -> float:
+    """Nanoseconds a row of a row trigger that does nothing."""
+    path = server.data / "rows"
+    server.query(
+        "DROP TABLE IF EXISTS t", "CREATE TABLE t (id bigint, v bigint, filler text)",
+        "CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        f"COPY (SELECT n, n, md5(n::text) FROM generate_series(1::bigint, {ROWS}) n) TO '{path}1'",
+    )  # fmt: skip
+    bare = cpu(server, f"COPY t FROM '{path}1'")
+    server.query("TRUNCATE t", f"CREATE TRIGGER x {when} INSERT ON t FOR EACH ROW EXECUTE FUNCTION nothing()")
+    return (cpu(server, f"COPY t FROM '{path}1'") - bare) * 1e9 / ROWS
 
 
 def cpu(server: Server, *statements: str) -> float:

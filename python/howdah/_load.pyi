@@ -41,6 +41,7 @@ def load(
     partitions: Literal["auto", "direct", "parent"] = "auto",
     create_partitions: Literal["day", "month"] | None = None,
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
+    triggers: Literal["keep", "disable"] = "keep",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -99,6 +100,8 @@ def load(
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
             the end.
+        triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
+            checked at the end.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

@@ -40,6 +40,7 @@ def plan(
     partitions: Literal["auto", "direct", "parent"] = "auto",
     create_partitions: Literal["day", "month"] | None = None,
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
+    triggers: Literal["keep", "disable"] = "keep",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -86,6 +87,8 @@ def plan(
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
             the end.
+        triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
+            checked at the end.
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.

@@ -12,7 +12,7 @@ def restore(
     ledger: str = "howdah",
     on_event: Callable[[Event], Any] | None = None,
 ) -> int:
-    """Put back indexes, keys and foreign keys that a load has dropped and, being killed, could not put back itself.
+    """Put back what a load has dropped or disabled and, being killed, could not put back itself.
 
     Loading again with the same arguments, or `howdah.resume`, does so too when it ends.
 

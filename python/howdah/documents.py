@@ -70,6 +70,8 @@ class Plan(TypedDict):
     """The largest first."""
     indexes: list[dict[str, Any]]
     """What becomes of the tables' indexes: for each table those that are `rebuilt` and those that are `kept`."""
+    triggers: list[dict[str, Any]]
+    """What becomes of the tables' triggers: for each table that has any the `way` in which they are kept from firing."""
 
 
 class JobRecord(TypedDict):

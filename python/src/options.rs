@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use howdah_cli::options::{
     AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
     OutputOptions, PartitionUnitName, PartitionsName, RunOptions, ShapingOptions, TargetOptions, ToastName,
+    TriggersName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -119,6 +120,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         partitions: keywords.take::<Word<PartitionsName>>("partitions")?.map(|word| word.0),
         create_partitions: keywords.take::<Word<PartitionUnitName>>("create_partitions")?.map(|word| word.0),
         indexes: keywords.take::<Word<IndexesName>>("indexes")?.map(|word| word.0),
+        triggers: keywords.take::<Word<TriggersName>>("triggers")?.map(|word| word.0),
         after: after(keywords)?,
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),

@@ -60,6 +60,7 @@ struct JobFile {
     create_partitions: Option<String>,
     after: Option<Vec<String>>,
     indexes: Option<String>,
+    triggers: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -177,6 +178,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let unit = file.create_partitions.map(|name| word("create-partitions", &name)).transpose()?;
     fill(&mut run.create_partitions, unit);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
+    fill(&mut run.triggers, file.triggers.map(|name| word("triggers", &name)).transpose()?);
     let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);

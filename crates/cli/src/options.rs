@@ -24,7 +24,7 @@ pub enum Command {
     Status(StatusOptions),
     /// Go on with a job where it stopped
     Resume(ResumeOptions),
-    /// Put back indexes, keys and foreign keys that a killed load has dropped
+    /// Put back indexes, keys and foreign keys that a killed load has dropped, and triggers that it has disabled
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),
@@ -236,6 +236,15 @@ pub enum IndexesName {
     Rebuild,
 }
 
+/// What becomes of triggers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TriggersName {
+    /// They fire
+    Keep,
+    /// They do not fire for these rows; foreign keys are checked at the end
+    Disable,
+}
+
 /// What is done when all rows are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AfterName {
@@ -288,6 +297,10 @@ pub struct RunOptions {
     /// [default: auto]
     #[arg(long, value_enum)]
     pub indexes: Option<IndexesName>,
+    /// Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being checked at the end
+    /// [default: keep]
+    #[arg(long, value_enum)]
+    pub triggers: Option<TriggersName>,
     /// What is done to the tables when all rows are in [default: analyze, for tables that have grown by a tenth]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub after: Option<Vec<AfterName>>,

@@ -2,12 +2,12 @@
 
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
-    PartitionsName, RunOptions, TargetOptions, ToastName,
+    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
 };
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
-    LedgerChoice, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression,
+    LedgerChoice, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression, TriggersChoice,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -70,6 +70,10 @@ impl Settings {
                 PartitionUnitName::Month => PartitionUnit::Month,
             }),
             indexes: indexes(&options.run, &options.target)?,
+            triggers: match options.run.triggers {
+                None | Some(TriggersName::Keep) => TriggersChoice::Keep,
+                Some(TriggersName::Disable) => TriggersChoice::Disable,
+            },
             chunk_bytes: options
                 .run
                 .chunk_size

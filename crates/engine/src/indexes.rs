@@ -11,10 +11,12 @@ use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::session::Session;
 use howdah_target::undo::drop::drop_chosen;
 use howdah_target::undo::put_back::{PutBack, put_back};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -22,6 +24,8 @@ use tokio::time::timeout;
 const AFTER_STOP: Duration = Duration::from_secs(2);
 /// Builds side by side where nothing else says how many sessions the server bears.
 const BUILDERS_DEFAULT: u32 = 2;
+/// Of more indexes than this, those of partitions, it is not told one by one that they are back.
+const TOLD_MAX: usize = 20;
 /// More gain nothing on one table: they read the same pages.
 const BUILDERS_MAX: u32 = 8;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
@@ -66,22 +70,11 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
     let (job, connection) = (&run.plan.job, &run.context.connection);
     let work = || async {
         let session = connection.open().await?;
-        let choose = |captured: &_| decide_indexes(captured, job.indexes, plan.rows_to_come, true).chosen();
+        let choose = |captured: &_| decide_indexes(captured, job, plan.rows_to_come, true).chosen();
         let dropping = drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, choose);
         connection.attend(&session, dropping).await
     };
-    run.context.stop.check()?;
-    run.dropped.store(true, Relaxed);
-    let mut patience = Patience::new(Duration::from_millis(job.retry_for_ms));
-    let dropped = loop {
-        match unless_stopped_for_long(&run.context.stop, work()).await {
-            Err(error) if directive(&error) != Directive::GiveUp => {
-                retry::wait(&run.context, &mut patience, error).await?;
-            }
-            dropped => break dropped,
-        }
-    };
-    match dropped {
+    match change(run, work).await {
         Ok(names) if names.is_empty() => {}
         Ok(names) => tell(
             &run.context,
@@ -93,6 +86,24 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Makes a change that is written into the journal, as often as it takes.
+///
+/// # Errors
+/// Those of the work; `Interrupted`.
+pub async fn change<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
+    run.context.stop.check()?;
+    run.dropped.store(true, Relaxed);
+    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+    loop {
+        match unless_stopped_for_long(&run.context.stop, work()).await {
+            Err(error) if directive(&error) != Directive::GiveUp => {
+                retry::wait(&run.context, &mut patience, error).await?;
+            }
+            changed => return changed,
+        }
+    }
 }
 
 /// Who leaves at once cannot know what has been dropped by then, and a lock is waited for a few seconds only.
@@ -192,7 +203,7 @@ fn names(entries: &[Undo]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Puts these entries back: indexes side by side, then the rest one by one.
+/// Puts these entries back: triggers at once, then indexes side by side, then the rest one by one.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
@@ -203,6 +214,8 @@ pub async fn put_back_entries(
     sessions: u32,
     retry_for: Duration,
 ) -> Result<()> {
+    let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
+        entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Trigger);
     let (indexes, rest): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
     let cpus = context.connection.server_cpus();
@@ -210,22 +223,34 @@ pub async fn put_back_entries(
     // As many beside each build as there are CPUs for it: the last and longest then has what the others leave. On two
     // CPUs, a long and two short builds took 5.3 s so and 6.3 s without workers (medians of three).
     let workers_max = cpus.map(|cpus| (cpus / builders).max(1));
+    let work =
+        &Work { ledger, workers_max, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
+    let start = Instant::now();
     let mut failed = Failed::default();
-    let building = stream::iter(&indexes).map(|entry| async move {
-        (entry, put_back_one(context, ledger, entry, workers_max, retry_for).await)
-    });
+    // Rows of others are to meet them as soon as may be.
+    for entry in &triggers {
+        let done = put_back_one(context, work, entry).await;
+        failed.note(context, entry, done);
+    }
+    let building =
+        stream::iter(&indexes).map(|entry| async move { (entry, put_back_one(context, work, entry).await) });
     let mut building = building.buffer_unordered(builders as usize);
     while let Some((entry, done)) = building.next().await {
         failed.note(context, entry, done);
     }
     drop(building);
+    if work.brief {
+        let (count, seconds) =
+            (indexes.len().saturating_sub(failed.names.len()), start.elapsed().as_secs_f64());
+        tell(context, format!("{count} indexes are built, in {seconds:.1} s"));
+    }
     let mut rest = rest;
     rest.sort_by_key(|entry| (entry.change.kind, entry.number));
     for entry in &rest {
         if failed.lacks(entry) {
             continue;
         }
-        let done = put_back_one(context, ledger, entry, workers_max, retry_for).await;
+        let done = put_back_one(context, work, entry).await;
         failed.note(context, entry, done);
     }
     failed.first.map_or(Ok(()), Err)
@@ -237,28 +262,63 @@ fn builders(indexes: usize, sessions: u32, server_cpus: Option<u32>) -> u32 {
     indexes.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX)
 }
 
-async fn put_back_one(
-    context: &Context,
-    ledger: &Ledger,
-    entry: &Undo,
+/// What all entries are put back with.
+struct Work<'a> {
+    ledger: &'a Ledger,
     workers_max: Option<u32>,
     retry_for: Duration,
-) -> Result<()> {
+    /// There are too many to tell of each that it is back.
+    brief: bool,
+    /// Sessions that wait for the next entry.
+    spare: Mutex<Vec<Session>>,
+}
+
+impl Work<'_> {
+    fn spare(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn put_back(&self, context: &Context, entry: &Undo) -> Result<PutBack> {
+        let spare = self.spare().pop();
+        let session = match spare.filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => context.connection.open().await?,
+        };
+        let working = put_back(&session, self.ledger, entry, self.workers_max);
+        let done = context.connection.attend(&session, working).await;
+        // One that has failed may have no connection any more.
+        if done.is_ok() {
+            self.spare().push(session);
+        }
+        done
+    }
+}
+
+async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Result<()> {
     let start = Instant::now();
-    let work = || async {
-        let session = context.connection.open().await?;
-        context.connection.attend(&session, put_back(&session, ledger, entry, workers_max)).await
-    };
-    let done = patiently(context, retry_for, work).await?;
+    let done = patiently(context, work.retry_for, || work.put_back(context, entry)).await?;
     let seconds = start.elapsed().as_secs_f64();
     let title = entry.to_string();
     match (done, entry.change.kind) {
+        (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
+        (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
+        (PutBack::TriggerGone, _) => tell(context, format!("{title} is not enabled again: it is gone")),
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
         (PutBack::Done, UndoKind::Validate) => {
             tell(context, format!("{title} is validated, in {seconds:.1} s"));
         }
-        (PutBack::Done, UndoKind::Constraint) => tell(context, format!("{title} is back")),
-        (PutBack::Done, UndoKind::Marks | UndoKind::ForeignKey) | (PutBack::ByAnother, _) => {}
+        (
+            PutBack::Done,
+            UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
+        ) => tell(context, format!("{title} is back")),
+        (PutBack::Done, UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
+        | (PutBack::ByAnother, _) => {}
+        (PutBack::NoPartition, _) => tell(
+            context,
+            format!("{title} is not put back: the table is no partition of that index's table any more"),
+        ),
+        // By a parent that was made with all its partitions, because there are new ones.
+        (PutBack::WasThere, UndoKind::Attach) => {}
         (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
         (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
     }
@@ -271,12 +331,15 @@ struct Failed {
     first: Option<Error>,
     /// Table and name.
     names: BTreeSet<(u32, String)>,
+    /// Their indexes, as attachments name them.
+    indexes: BTreeSet<String>,
 }
 
 impl Failed {
     fn note(&mut self, context: &Context, entry: &Undo, done: Result<()>) {
         let Err(error) = done else { return };
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
+        self.indexes.insert(entry.change.index());
         match &self.first {
             None => self.first = Some(with_hint(error, &entry.job_id)),
             Some(_) => tell(context, error.to_string()),
@@ -285,7 +348,9 @@ impl Failed {
 
     /// It needs something that could not be put back.
     fn lacks(&self, entry: &Undo) -> bool {
-        self.names.contains(&(entry.change.table_oid, entry.change.name.clone()))
+        let change = &entry.change;
+        self.names.contains(&(change.table_oid, change.name.clone()))
+            || (change.kind == UndoKind::Attach && self.indexes.contains(&change.definition))
     }
 }
 
@@ -299,6 +364,6 @@ fn with_hint(error: Error, job_id: &str) -> Error {
     }
 }
 
-fn tell(context: &Context, message: String) {
+pub(crate) fn tell(context: &Context, message: String) {
     context.listener.on_event(&Event::Notice { message });
 }

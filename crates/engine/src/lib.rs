@@ -29,6 +29,7 @@ mod sequences;
 pub mod sessions;
 pub mod stop;
 pub mod tally;
+pub mod triggers;
 pub mod values;
 pub mod watch;
 pub mod widen;

@@ -15,11 +15,11 @@ use crate::tally::Tally;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions, watch};
-use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Result};
+use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Relation, Result};
 use howdah_target::ledger::Ledger;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Receipts of one file by chunk number.
 pub type Receipts = BTreeMap<u64, Receipt>;
@@ -48,6 +48,8 @@ pub struct Run {
     pub partitioner: Partitioner,
     /// This run, or an earlier one of the job, has dropped something that is to be put back.
     pub dropped: AtomicBool,
+    /// Tables whose rows fire no triggers, by the role of the sessions.
+    pub silent: OnceLock<BTreeSet<Relation>>,
     /// The first failure, and what is still wanted after it.
     pub halt: Halt,
 }
@@ -73,9 +75,16 @@ impl Run {
             widener: Widener::new(open),
             partitioner,
             dropped: AtomicBool::new(false),
+            silent: OnceLock::new(),
             halt: Halt::default(),
             plan,
         }
+    }
+
+    /// The table's rows fire no triggers.
+    pub fn is_silent(&self, table_no: u32) -> bool {
+        let relation = &self.plan.tables[table_no as usize].table.relation;
+        self.silent.get().is_some_and(|silent| silent.contains(relation))
     }
 
     /// What is in of one file.

@@ -22,9 +22,11 @@ mod scan;
 mod sources;
 mod tables;
 mod toast;
+mod triggers;
 
 pub use columns::field_targets;
 pub(crate) use indexes::decide as decide_indexes;
+pub(crate) use triggers::way as way_of_triggers;
 
 use crate::Context;
 use crate::budget::Layout;
@@ -136,6 +138,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         tables: Vec::new(),
         files: Vec::new(),
         indexes: Vec::new(),
+        triggers: Vec::new(),
         job: job.clone(),
     };
     if let Some(earlier) = settled.earlier.take() {
@@ -156,6 +159,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     routing::choose(context, &session, &job, &plan.indexes, &mut plan.tables).await?;
     let dated = dated::read(context, &session, &job, &mut plan.tables).await?;
+    plan.triggers = triggers::choose(context, &session, &plan, &rows_to_come).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;

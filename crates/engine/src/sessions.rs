@@ -164,6 +164,7 @@ impl<'a> Worker<'a> {
             table: &run.plan.tables[file.table_no as usize],
             // What cannot be read again, or not be missed, must not be lost in a crash of the server.
             synchronous: !file.rereadable || run.ledger.is_none(),
+            silent: run.is_silent(file.table_no),
         };
         self.slot.begin(session.backend());
         let stored = tokio::select! {

@@ -141,6 +141,17 @@ pub enum IndexesChoice {
     Rebuild,
 }
 
+/// What becomes of triggers while rows are loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TriggersChoice {
+    /// They fire.
+    #[default]
+    Keep,
+    /// They do not fire for the rows of this load, and foreign keys are checked behind the last row.
+    Disable,
+}
+
 /// What may be done to the tables when all rows are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -211,6 +222,9 @@ pub struct Job {
     /// What becomes of the tables' indexes. Jobs in older ledgers lack it.
     #[serde(default)]
     pub indexes: IndexesChoice,
+    /// What becomes of the tables' triggers. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub triggers: TriggersChoice,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

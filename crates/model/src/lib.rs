@@ -25,9 +25,11 @@ pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
     After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, PartitionUnit,
-    PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told,
+    PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
 };
-pub use plan::{BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan};
+pub use plan::{
+    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan, TriggersPlan, TriggersWay,
+};
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};

@@ -147,6 +147,31 @@ pub struct IndexFate {
     pub reason: String,
 }
 
+/// What becomes of the triggers that rows of this load would fire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggersPlan {
+    /// The table.
+    pub relation: Relation,
+    /// How they are kept from firing, if they are.
+    pub way: TriggersWay,
+    /// What that means, or what they cost.
+    pub notes: Vec<String>,
+    /// They cost enough to say so when the load begins.
+    pub costly: bool,
+}
+
+/// How triggers are kept from firing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TriggersWay {
+    /// They fire, or there is none.
+    Keep,
+    /// By `session_replication_role` in the transactions of the load.
+    Replica,
+    /// By ALTER TABLE ... DISABLE TRIGGER, until the load ends.
+    Disable,
+}
+
 /// One file of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePlan {
@@ -208,4 +233,7 @@ pub struct Plan {
     /// What becomes of the tables' indexes, once for each table that has any. Plans in older ledgers lack it.
     #[serde(default)]
     pub indexes: Vec<IndexesPlan>,
+    /// What becomes of the tables' triggers, once for each table that has any. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub triggers: Vec<TriggersPlan>,
 }

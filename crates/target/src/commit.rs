@@ -8,16 +8,16 @@
 
 use crate::copy::into_leaf;
 use crate::copy::server_error::{copy_error, safe_message};
-use crate::copy::{stream, unchanged};
+use crate::copy::{silent, stream, unchanged};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
 use crate::sql::quote_literal;
 use bytes::Bytes;
-use futures_util::future::join4;
+use futures_util::future::join5;
 use howdah_model::route::Leaf;
-use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, TablePlan};
+use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, Relation, TablePlan};
 use std::collections::VecDeque;
 use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -36,6 +36,8 @@ pub struct ChunkTarget<'a> {
     pub table: &'a TablePlan,
     /// COMMIT waits for the disk: for sources that cannot be read again after a server crash.
     pub synchronous: bool,
+    /// Triggers do not fire: by `session_replication_role`, which the role must be allowed to set.
+    pub silent: bool,
 }
 
 /// What became of a chunk.
@@ -149,6 +151,15 @@ async fn run(
         roll_back(session).await;
         return Err(wrong_count(rows, chunk.origin.records).into());
     }
+    if target.silent {
+        let relation = &target.table.table.relation;
+        let checked = silent::checked(session.client(), relation).await;
+        let checked = checked.map_err(|error| session_error(&error, "looking for what was not checked"));
+        if !matches!(checked, Ok(true)) {
+            roll_back(session).await;
+            return Err(checked.err().unwrap_or_else(|| not_checked(relation)).into());
+        }
+    }
     if let Some(error) = &chunk.refused {
         roll_back(session).await;
         return Err(error.clone().into());
@@ -181,7 +192,7 @@ struct Opening {
 }
 
 /// One flight: all statements are handed to the connection before any answer is awaited, because
-/// `join4` polls its futures in order and each sends at its first poll. (COPY is prepared once a
+/// `join5` polls its futures in order and each sends at its first poll. (COPY is prepared once a
 /// session, which costs its first chunk one more round trip.)
 async fn begin_claim_and_start(
     session: &mut Session,
@@ -205,16 +216,18 @@ async fn begin_claim_and_start(
     let leaves: Vec<&Leaf> = parcels(target, chunk).filter_map(|(leaf, _)| leaf).collect();
     let relation = &target.table.table.relation;
     let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
+    // Behind the claim, whose table may have triggers of its own.
+    let silencing = async { if target.silent { silent::begin(client).await } else { Ok(()) } };
     let begin = begin_sql(target);
-    match join4(client.batch_execute(&begin), claiming, comparing, client.copy_in(&first)).await {
-        (Ok(()), Ok(claimed), Ok(unchanged), Ok(sink)) => {
+    match join5(client.batch_execute(&begin), claiming, silencing, comparing, client.copy_in(&first)).await {
+        (Ok(()), Ok(claimed), Ok(()), Ok(unchanged), Ok(sink)) => {
             Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
         }
-        (begun, claimed, compared, sink) => {
+        (begun, claimed, silenced, compared, sink) => {
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
             // that of the next request. Such a session cannot be used any more.
             session.abandon();
-            let first = begun.err().or(claimed.err()).or(compared.err()).or(sink.err());
+            let first = begun.err().or(claimed.err()).or(silenced.err()).or(compared.err()).or(sink.err());
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }
     }
@@ -353,6 +366,13 @@ fn changed() -> Error {
         ErrorKind::Internal,
         "the table's columns or partitions are not those that the rows were written for",
     )
+}
+
+fn not_checked(relation: &Relation) -> Error {
+    let message =
+        format!("{relation} has a foreign key or a deferrable key now, which these rows would not have met");
+    Error::new(ErrorKind::Table, message)
+        .with_hint("run the same command again: it goes on where it stopped, in another way")
 }
 
 fn unexplained() -> Error {

@@ -73,7 +73,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (ErrorKind::Columns, "The fields of the file and the columns of the table do not match", "no"),
     (
         ErrorKind::Table,
-        "There is no such table, it takes no rows, or its indexes cannot be dropped or put back",
+        "There is no such table, it takes no rows, or its indexes or triggers cannot be dropped, disabled or put back",
         "no",
     ),
     (

@@ -67,6 +67,7 @@ const NAMES: &[(&str, &str)] = &[
     ("create-partitions", "\"day\""),
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
+    ("triggers", "\"disable\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

@@ -85,6 +85,10 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
     if plan.tables.iter().position(first) == Some(no) {
         let of_table = plan.indexes.iter().filter(|indexes| indexes.relation == table.table.relation);
         of_table.for_each(|indexes| show_indexes(text, indexes));
+        let of_table = plan.triggers.iter().filter(|triggers| triggers.relation == table.table.relation);
+        for note in of_table.flat_map(|triggers| &triggers.notes) {
+            let _ = writeln!(text, "  {note}");
+        }
     }
     for (column, reading) in table.fields.iter().zip(&table.readings) {
         if let (Some(column), Some(reading)) = (column, reading) {

@@ -28,4 +28,5 @@ mod second_table;
 mod sequences;
 mod strike;
 mod toast;
+mod triggers;
 mod twice;

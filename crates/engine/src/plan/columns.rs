@@ -377,6 +377,7 @@ mod tests {
             create_partitions: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
+            triggers: howdah_model::TriggersChoice::Keep,
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

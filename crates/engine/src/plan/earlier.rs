@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, dated, faster, indexes, new_table, routing};
+use super::{History, Planned, dated, faster, indexes, new_table, routing, triggers};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -100,6 +100,7 @@ pub(super) async fn planned(
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
     let (context, session, job) = (heads.context, heads.session, &plan.job);
     plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
+    plan.triggers = triggers::choose(context, session, &plan, &rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     let dated = dated::read(context, session, job, &mut plan.tables).await?;
     let scratch = faster::scratch(&plan.tables);

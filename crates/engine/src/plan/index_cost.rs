@@ -1,4 +1,4 @@
-//! What it costs the server to keep an index while rows come, and to build it behind them.
+//! What it costs the server to keep an index while rows come, and to build it behind them; and what triggers cost.
 //!
 //! Measured by `bench/index_costs.py`: PostgreSQL 15, two cores of an AMD EPYC, 1 GB of `shared_buffers`, one session,
 //! medians of three; the table is in docs/decisions/2026-11-22-indexes.md. Nobody knows in which order the keys will
@@ -49,9 +49,23 @@ pub(super) fn may_be_worth_it(rows_to_come: f64) -> bool {
     })
 }
 
+/// Nanoseconds a row that a foreign key takes to check.
+const FOREIGN_KEY_NS: f64 = 3570.0;
+
 /// The same for a foreign key of a table that was empty.
 pub(super) fn of_foreign_key(rows_to_come: f64) -> Costs {
-    Costs { keep_s: rows_to_come * 3570.0 / 1e9, build_s: rows_to_come * 240.0 / 1e9 }
+    Costs { keep_s: rows_to_come * FOREIGN_KEY_NS / 1e9, build_s: rows_to_come * 240.0 / 1e9 }
+}
+
+/// CPU seconds of a foreign key that is checked row by row.
+pub(super) fn of_checks_s(rows_to_come: f64) -> f64 {
+    rows_to_come * FOREIGN_KEY_NS / 1e9
+}
+
+/// CPU seconds that it takes to call a trigger in PL/pgSQL for each row, whatever it does then.
+pub(super) fn of_trigger_s(before: bool, rows_to_come: f64) -> f64 {
+    let call_ns = if before { 840.0 } else { 550.0 };
+    rows_to_come * call_ns / 1e9
 }
 
 /// Building anew saves enough.

@@ -8,8 +8,8 @@ use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
-use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result};
-use howdah_target::ledger::{Ledger, Undo};
+use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice};
+use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
 use howdah_target::undo::drop::Chosen;
@@ -84,12 +84,15 @@ pub(super) async fn choose(
             rows_to_come: rows,
             rebuilt: Vec::new(),
             kept: Vec::new(),
-            notes: notes(&open, job_id, relation),
+            notes: Vec::new(),
         };
-        if job.indexes != IndexesChoice::Keep {
+        let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
+        if looks || !open.is_empty() {
             let captured = context.connection.attend(session, capture::look(session, relation)).await?;
-            if let Some(captured) = captured {
-                fates(&captured, job.indexes, rows, ledger.as_ref(), &mut plan);
+            let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
+            plan.notes = notes(&open, job_id, relation, oids);
+            if let Some(captured) = captured.filter(|_| looks) {
+                fates(&captured, job, rows, ledger.as_ref(), &mut plan);
             }
         }
         if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
@@ -111,19 +114,24 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
     has_key && wanted
 }
 
-/// What earlier loads have dropped of this table and not put back.
-fn notes(open: &[Undo], job_id: &str, relation: &Relation) -> Vec<String> {
+/// What earlier loads have dropped of this table or its partitions and not put back.
+fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<String> {
     let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for undo in open.iter().filter(|undo| undo.change.relation == *relation) {
+    let mut verb = "dropped";
+    let of_table = |undo: &&Undo| undo.change.relation == *relation || oids.contains(&undo.change.table_oid);
+    for undo in open.iter().filter(of_table) {
+        if undo.change.kind == UndoKind::Trigger {
+            verb = "dropped or disabled";
+        }
         by_job.entry(&undo.job_id).or_default().insert(&undo.change.name);
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         if job == job_id {
-            format!("an earlier run of this job has dropped {names}: put back when this one ends")
+            format!("an earlier run of this job has {verb} {names}: put back when this one ends")
         } else {
             format!(
-                "job {job} has dropped {names} of {relation} and not put that back yet: unless that job is still at \
+                "job {job} has {verb} {names} of {relation} and not put that back yet: unless that job is still at \
                  work, howdah restore {job} does"
             )
         }
@@ -131,17 +139,14 @@ fn notes(open: &[Undo], job_id: &str, relation: &Relation) -> Vec<String> {
     by_job.into_iter().map(note).collect()
 }
 
-fn fates(
-    captured: &Captured,
-    choice: IndexesChoice,
-    rows: u64,
-    ledger: Option<&Ledger>,
-    plan: &mut IndexesPlan,
-) {
-    let decided = decide(captured, choice, rows, ledger.is_some());
-    for (no, (index, (goes, reason))) in captured.indexes.iter().zip(&decided.indexes).enumerate() {
-        let (what, name) = (captured.indexes[no].what.to_string(), index.name.clone());
-        let fate = IndexFate { name, what, reason: reason.clone() };
+fn fates(captured: &Captured, job: &Job, rows: u64, ledger: Option<&Ledger>, plan: &mut IndexesPlan) {
+    let decided = decide(captured, job, rows, ledger.is_some());
+    for (index, (goes, reason)) in captured.indexes.iter().zip(&decided.indexes) {
+        let what = match index.of_partition {
+            true => format!("{} of {}", index.what, index.relation),
+            false => index.what.to_string(),
+        };
+        let fate = IndexFate { name: index.name.clone(), what, reason: reason.clone() };
         if *goes { plan.rebuilt.push(fate) } else { plan.kept.push(fate) }
     }
     for (key, (goes, reason)) in captured.foreign_keys.iter().zip(&decided.foreign_keys) {
@@ -174,18 +179,15 @@ impl Decided {
 }
 
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
-pub(crate) fn decide(
-    captured: &Captured,
-    choice: IndexesChoice,
-    rows_to_come: u64,
-    has_ledger: bool,
-) -> Decided {
-    let of_all = match (&captured.keep, choice) {
-        (_, IndexesChoice::Keep) => Some("--indexes keep".to_owned()),
+pub(crate) fn decide(captured: &Captured, job: &Job, rows_to_come: u64, has_ledger: bool) -> Decided {
+    let choice = job.indexes;
+    let cannot = match &captured.keep {
         _ if rows_to_come == 0 => Some("no rows are to come".to_owned()),
         _ if !has_ledger => Some("there is no ledger to note in how it is put back".to_owned()),
-        (keep, _) => keep.clone(),
+        keep => keep.clone(),
     };
+    let kept = (choice == IndexesChoice::Keep).then(|| "--indexes keep".to_owned());
+    let of_all = kept.or_else(|| cannot.clone());
     let fate = |own: Option<String>, wanted: &dyn Fn() -> (bool, String)| match of_all.clone().or(own) {
         Some(reason) => (false, reason),
         None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
@@ -197,12 +199,20 @@ pub(crate) fn decide(
         .map(|index| fate(index.keep.clone(), &|| wanted_by_auto(captured, index, rows_to_come)))
         .collect();
     let goes = |oid: Option<u32>| {
-        captured.indexes.iter().zip(&indexes).any(|(index, fate)| fate.0 && Some(index.oid) == oid)
+        let hung_on = |index: &Index| oid.is_some_and(|oid| index.oids.contains(&oid));
+        captured.indexes.iter().zip(&indexes).any(|(index, fate)| fate.0 && hung_on(index))
     };
     let foreign_keys = captured
         .foreign_keys
         .iter()
         .map(|key| {
+            // A foreign key is checked by triggers: at once for all rows is the same.
+            if job.triggers == TriggersChoice::Disable && key.own {
+                return match cannot.clone().or(key.keep.clone()) {
+                    Some(reason) => (false, reason),
+                    None => (true, "--triggers disable".to_owned()),
+                };
+            }
             match fate(key.keep.clone(), &|| foreign_key_wanted_by_auto(captured, key, rows_to_come)) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
@@ -219,7 +229,11 @@ const GROWTH_MIN: f64 = 10.0;
 /// What could contradict the rows is only dropped where all rows come from this load: whoever finds a duplicate then
 /// finds it among these.
 fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (bool, String) {
-    let hanging = captured.foreign_keys.iter().find(|key| !key.own && key.index_oid == Some(index.oid));
+    if index.of_partition {
+        return (false, "how many of the rows go into its partition is not known".to_owned());
+    }
+    let hangs = |key: &&ForeignKey| !key.own && key.index_oid.is_some_and(|oid| index.oids.contains(&oid));
+    let hanging = captured.foreign_keys.iter().find(hangs);
     if let Some(key) = hanging {
         return (false, format!("the foreign key {} of {} hangs on it", key.name, key.relation));
     }

@@ -115,6 +115,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         create_partitions: None,
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
+        triggers: howdah_engine::model::TriggersChoice::Keep,
         chunk_bytes: None,
         memory_bytes: 256 * MIB,
         jobs: Jobs::Fixed(2),

@@ -7,6 +7,7 @@
 use super::Ledger;
 use crate::error::session_error;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use serde::Serialize;
 use std::fmt;
@@ -18,10 +19,18 @@ use tokio_postgres::types::{ToSql, Type};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoKind {
+    /// A trigger is enabled.
+    Trigger,
     /// An index.
     Index,
     /// A primary key, unique or exclusion constraint.
     Constraint,
+    /// An index of a partitioned table, without those of its partitions.
+    PartitionedIndex,
+    /// The same with a constraint.
+    PartitionedConstraint,
+    /// The index of a partition becomes part of its parent's.
+    Attach,
     /// What is said of an index elsewhere: CLUSTER, replica identity, extensions.
     Marks,
     /// A foreign key, not validated.
@@ -32,14 +41,27 @@ pub enum UndoKind {
 
 impl UndoKind {
     /// All of them, in the order in which they are put back.
-    pub const ALL: [UndoKind; 5] =
-        [UndoKind::Index, UndoKind::Constraint, UndoKind::Marks, UndoKind::ForeignKey, UndoKind::Validate];
+    pub const ALL: [UndoKind; 9] = [
+        UndoKind::Trigger,
+        UndoKind::Index,
+        UndoKind::Constraint,
+        UndoKind::PartitionedIndex,
+        UndoKind::PartitionedConstraint,
+        UndoKind::Attach,
+        UndoKind::Marks,
+        UndoKind::ForeignKey,
+        UndoKind::Validate,
+    ];
 
     /// The word in the ledger.
     pub fn as_str(self) -> &'static str {
         match self {
+            UndoKind::Trigger => "trigger",
             UndoKind::Index => "index",
             UndoKind::Constraint => "constraint",
+            UndoKind::PartitionedIndex => "partitioned index",
+            UndoKind::PartitionedConstraint => "partitioned constraint",
+            UndoKind::Attach => "attach",
             UndoKind::Marks => "marks",
             UndoKind::ForeignKey => "foreign key",
             UndoKind::Validate => "validate",
@@ -56,9 +78,9 @@ pub struct NewUndo {
     pub relation: Relation,
     /// The table's OID.
     pub table_oid: u32,
-    /// Name of the index or constraint, unquoted.
+    /// Name of the index, constraint or trigger, unquoted.
     pub name: String,
-    /// As the server tells it under an empty `search_path`.
+    /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to, quoted.
     pub definition: String,
     /// Put it back when run in order in one transaction.
     pub statements: Vec<String>,
@@ -75,6 +97,13 @@ pub struct Undo {
     pub change: NewUndo,
 }
 
+impl NewUndo {
+    /// The index, with its schema, quoted: indexes live in the schema of their table.
+    pub fn index(&self) -> String {
+        quote_relation(&Relation { schema: self.relation.schema.clone(), name: self.name.clone() })
+    }
+}
+
 impl fmt::Display for Undo {
     /// `the index a of public.t`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,8 +114,10 @@ impl fmt::Display for Undo {
 impl fmt::Display for NewUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            UndoKind::Index => "the index",
-            UndoKind::Constraint => "the constraint",
+            UndoKind::Trigger => "the trigger",
+            UndoKind::Index | UndoKind::PartitionedIndex => "the index",
+            UndoKind::Constraint | UndoKind::PartitionedConstraint => "the constraint",
+            UndoKind::Attach => "the attachment of the index",
             UndoKind::Marks => "the marks of the index",
             UndoKind::ForeignKey | UndoKind::Validate => "the foreign key",
         };
@@ -166,6 +197,22 @@ impl Ledger {
         );
         let rows = session.client().query_typed(&sql, &[(&number, Type::INT8)]).await;
         rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "reading the ledger's journal"))
+    }
+
+    /// The partitioned table of this entry has partitions that it had not when its index was dropped.
+    pub(crate) async fn has_new_partitions(&self, session: &Session, entry: &Undo) -> Result<bool> {
+        let index = entry.change.index();
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = $1 \
+                            AND NOT EXISTS (SELECT FROM {}.undo u WHERE u.job_id = $2 AND u.kind = 'attach' \
+                                            AND u.table_oid = h.inhrelid AND u.definition = $3))",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&entry.change.table_oid, Type::OID), (&entry.job_id, Type::TEXT), (&index, Type::TEXT)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
     /// The statement that closes an entry.

@@ -1,7 +1,9 @@
 //! What a table has that a load may drop: indexes, keys and foreign keys, read from the catalog with all that it
-//! takes to put each back, and with the reason where it must not be dropped. Changes nothing.
+//! takes to put each back, and with the reason where it must not be dropped. Of a partitioned table, those of all its
+//! partitions too. Changes nothing.
 
-use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLE_SQL};
+use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL, TREE_SQL};
+use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
 use crate::ledger::NewUndo;
@@ -18,11 +20,13 @@ use tokio_postgres::types::{ToSql, Type};
 pub struct Captured {
     /// The table.
     pub relation: Relation,
-    /// Its OID.
-    pub oid: u32,
+    /// Its OID, and those of its partitions on every level.
+    pub oids: Vec<u32>,
+    /// It has partitions, or may have.
+    pub partitioned: bool,
     /// Why nothing of it may be dropped.
     pub keep: Option<String>,
-    /// It has no pages at all: no row, and none that was there.
+    /// It has no pages at all, nor has a partition: no row, and none that was there.
     pub empty: bool,
     /// About how many rows it has.
     pub rows: f64,
@@ -56,13 +60,18 @@ impl fmt::Display for What {
     }
 }
 
-/// One index, and its constraint where it has one.
+/// One index, and its constraint where it has one; that of a partitioned table with those of its partitions that are
+/// parts of it.
 #[derive(Debug, Clone)]
 pub struct Index {
-    /// Its OID.
-    pub oid: u32,
+    /// Its OID, and those of its parts.
+    pub oids: Vec<u32>,
     /// Its name, unquoted; that of the constraint is the same.
     pub name: String,
+    /// The table that it belongs to: the captured one or a partition.
+    pub relation: Relation,
+    /// It belongs to a partition alone.
+    pub of_partition: bool,
     /// What it is for.
     pub what: What,
     /// Its access method: `btree`, `gin` ...
@@ -86,7 +95,7 @@ pub struct ForeignKey {
     pub name: String,
     /// The table that it belongs to.
     pub relation: Relation,
-    /// It belongs to the captured table (and may refer to that, too).
+    /// It belongs to the captured table or a partition (and may refer to these, too).
     pub own: bool,
     /// The index of the captured table that it hangs on; `None` if it refers to another table.
     pub index_oid: Option<u32>,
@@ -124,30 +133,36 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     // Sent together, in this order.
+    let of_tree = |sql: &str| format!("{TREE_SQL} {sql}");
+    let (tables, indexes, foreign_keys) =
+        (of_tree(TABLES_SQL), of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
     let asked = future::try_join5(
         client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]),
         client.batch_execute("SET LOCAL search_path = ''"),
-        client.query_typed(TABLE_SQL, &names),
-        client.query_typed(INDEXES_SQL, &names),
-        client.query_typed(FOREIGN_KEYS_SQL, &names),
+        client.query_typed(&tables, &names),
+        client.query_typed(&indexes, &names),
+        client.query_typed(&foreign_keys, &names),
     );
     let (path, (), tables, indexes, foreign_keys) = asked.await.map_err(fail)?;
     let path = search_path(&path.first().map(|row| row.get::<_, Vec<String>>(0)).unwrap_or_default());
     let Some(table) = tables.first() else { return Ok(None) };
-    let oid: u32 = table.get(0);
-    let identity_needed: bool = table.get(9);
-    let place = entries::Place { relation: relation.clone(), table_oid: oid, search_path: path.clone() };
-    let foreign_keys: Vec<ForeignKey> = foreign_keys.iter().map(|row| foreign_key(row, oid, &path)).collect();
-    let indexes = indexes.iter().map(|row| index(row, &place, identity_needed, &foreign_keys)).collect();
-    let (pages, rows) = pages_and_rows(table);
+    let oids: Vec<u32> = tables.iter().map(|row| row.get(0)).collect();
+    let identity_needed = tables.iter().any(|row| row.get(9));
+    let foreign_keys: Vec<ForeignKey> =
+        foreign_keys.iter().map(|row| foreign_key(row, &oids, &path)).collect();
+    let members: Vec<Member> =
+        indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
+    let sizes = tables.iter().map(pages_and_rows);
+    let (pages, rows) = sizes.fold((0, 0.0), |(pages, rows), of| (pages + of.0, rows + of.1));
     Ok(Some(Captured {
         relation: relation.clone(),
-        oid,
-        keep: keep_table(table),
+        partitioned: table.get(14),
+        keep: keep_table(table).or_else(|| tables[1..].iter().find_map(keep_partition)),
         empty: pages == 0,
         rows,
-        indexes,
+        indexes: together(&members, oids[0]),
         foreign_keys,
+        oids,
     }))
 }
 
@@ -176,8 +191,8 @@ fn keep_table(row: &Row) -> Option<String> {
     let flag = |at: usize| row.get::<_, bool>(at);
     let reason = match () {
         () if flag(6) => "it is a table of the system",
-        () if flag(3) => "the table is partitioned or a partition",
-        () if !flag(4) => "it is no ordinary table",
+        () if flag(3) => "the table is a partition",
+        () if !flag(4) && !flag(14) => "it is no ordinary table",
         () if flag(5) => "the table inherits from another",
         () if !flag(7) => "the table belongs to another role",
         () if !flag(8) => "putting indexes back needs CREATE on the table's schema",
@@ -186,7 +201,22 @@ fn keep_table(row: &Row) -> Option<String> {
     Some(reason.to_owned())
 }
 
-fn index(row: &Row, place: &entries::Place, identity_needed: bool, foreign_keys: &[ForeignKey]) -> Index {
+/// The server leaves foreign tables out of a partitioned index when it makes it, but counts them when parts are
+/// attached: such an index would never become valid again.
+fn keep_partition(row: &Row) -> Option<String> {
+    let flag = |at: usize| row.get::<_, bool>(at);
+    let partition = Relation { schema: row.get(1), name: row.get(2) };
+    let reason = match () {
+        () if !flag(4) && !flag(14) => "is no ordinary table",
+        () if flag(15) => "is being detached",
+        () if !flag(7) => "belongs to another role",
+        () if !flag(8) => "is in a schema in which this role may not CREATE",
+        () => return None,
+    };
+    Some(format!("the partition {partition} {reason}"))
+}
+
+fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[ForeignKey]) -> Member {
     let text = |at: usize| row.get::<_, Option<String>>(at);
     let what = match text(12).as_deref() {
         Some("p") => What::PrimaryKey,
@@ -208,8 +238,12 @@ fn index(row: &Row, place: &entries::Place, identity_needed: bool, foreign_keys:
         extensions: row.get(20),
         clustered: row.get(6),
         replica_identity: row.get(7),
+        partitioned: row.get(28),
+        options: text(30),
     };
     let oid = row.get(0);
+    let relation = Relation { schema: row.get(26), name: row.get(27) };
+    let place = entries::Place { relation, table_oid: row.get(25), search_path: search_path.to_owned() };
     let (valid, is_identity, may_use_tablespace): (bool, bool, bool) = (row.get(4), row.get(5), row.get(10));
     let (temporal, of_extension): (bool, bool) = (row.get(17), row.get(22));
     let hangs = foreign_keys.iter().find(|key| key.index_oid == Some(oid) && key.keep.is_some());
@@ -227,21 +261,20 @@ fn index(row: &Row, place: &entries::Place, identity_needed: bool, foreign_keys:
             format!("the foreign key {} of {} hangs on it: {why}", key.name, key.relation)
         }),
     };
-    Index {
+    Member {
         oid,
-        name: found.name.clone(),
-        what,
+        parent: row.get(29),
         method: row.get(8),
         refuses: row.get::<_, bool>(3) || what == What::Exclusion,
         long_keys: row.get::<_, Option<bool>>(23).unwrap_or(false),
         computed: row.get(24),
         keep,
-        drop_sql: found.drop_sql(place),
-        entries: found.entries(place),
+        place,
+        found,
     }
 }
 
-fn foreign_key(row: &Row, captured_oid: u32, search_path: &str) -> ForeignKey {
+fn foreign_key(row: &Row, captured_oids: &[u32], search_path: &str) -> ForeignKey {
     let flag = |at: usize| row.get::<_, bool>(at);
     let (table_oid, referenced_oid): (u32, u32) = (row.get(1), row.get(4));
     let relation = Relation { schema: row.get(2), name: row.get(3) };
@@ -272,8 +305,8 @@ fn foreign_key(row: &Row, captured_oid: u32, search_path: &str) -> ForeignKey {
         ),
         entries: found.entries(&place),
         name: found.name,
-        own: table_oid == captured_oid,
-        index_oid: (referenced_oid == captured_oid).then(|| row.get(5)),
+        own: captured_oids.contains(&table_oid),
+        index_oid: captured_oids.contains(&referenced_oid).then(|| row.get(5)),
         relation,
         keep,
     }

@@ -1,11 +1,32 @@
 //! What is asked of the catalog, under an empty `search_path`, so that definitions name everything in full.
 //!
-//! Each statement takes schema and name of the table as `$1` and `$2`, so that all of them can be sent together.
-//! Columns that later versions have come out of `to_jsonb`, which knows those that are there.
+//! Each statement begins with [`TREE_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
+//! can be sent together. Columns that later versions have come out of `to_jsonb`, which knows those that are there.
 
-/// The table and what forbids touching its indexes at all.
-pub(super) const TABLE_SQL: &str = "\
-    SELECT c.oid, n.nspname, c.relname, c.relkind = 'p' OR c.relispartition, c.relkind = 'r', \
+/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own.
+pub(super) const TRIGGERS_SQL: &str = "\
+    SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1 = 1, t.tgtype & 2 = 2, \
+           con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
+           t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text \
+    FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4 = 4 \
+    JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    LEFT JOIN pg_catalog.pg_constraint con ON con.oid = t.tgconstraint AND con.contype <> 't' \
+    ORDER BY tree.level, n.nspname, c.relname, t.tgname";
+
+/// The table, and all its partitions on every level. Catalogs alone are read: `pg_partition_tree` would wait for locks.
+pub(crate) const TREE_SQL: &str = "\
+    WITH RECURSIVE tree (oid, level) AS ( \
+        SELECT t.oid, 0 FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+        WHERE tn.nspname = $1 AND t.relname = $2 \
+        UNION ALL \
+        SELECT h.inhrelid, tree.level + 1 FROM tree \
+        JOIN pg_catalog.pg_class p ON p.oid = tree.oid AND p.relkind = 'p' \
+        JOIN pg_catalog.pg_inherits h ON h.inhparent = p.oid)";
+
+/// The table and its partitions, and what forbids touching their indexes at all.
+pub(super) const TABLES_SQL: &str = "\
+    SELECT c.oid, n.nspname, c.relname, c.relispartition, c.relkind = 'r', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid), \
            c.oid < 16384 OR n.nspname IN ('pg_catalog', 'information_schema', 'pg_toast'), \
            pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
@@ -16,11 +37,13 @@ pub(super) const TABLE_SQL: &str = "\
                         WHERE s.slot_type = 'logical' AND s.database = pg_catalog.current_database()), \
            CASE WHEN c.relkind = 'r' THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
            c.reltuples::pg_catalog.float8, c.relpages::pg_catalog.int8, \
-           pg_catalog.current_setting('block_size')::pg_catalog.int8 \
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname = $1 AND c.relname = $2";
+           pg_catalog.current_setting('block_size')::pg_catalog.int8, c.relkind = 'p', \
+           EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid \
+                   AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending')::pg_catalog.bool) \
+    FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY tree.level, n.nspname, c.relname";
 
-/// The indexes of the table, with the constraint that each belongs to. What else depends on an index or
+/// The indexes of these tables, with the constraint that each belongs to. What else depends on an index or
 /// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
 pub(super) const INDEXES_SQL: &str = "\
     SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
@@ -54,19 +77,24 @@ pub(super) const INDEXES_SQL: &str = "\
                      AND d.deptype = 'e'), \
            (SELECT pg_catalog.bool_or(a.attlen < 0) FROM pg_catalog.pg_attribute a \
             WHERE a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts), \
-           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL \
-    FROM pg_catalog.pg_index i \
+           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, \
+           i.indrelid, n.nspname, c.relname, ic.relkind = 'I', \
+           (SELECT h.inhparent FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid), \
+           (SELECT pg_catalog.string_agg(pg_catalog.format('%I=%L', o.option_name, o.option_value), ', ') \
+            FROM pg_catalog.pg_options_to_table(ic.reloptions) o) \
+    FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_am am ON am.oid = ic.relam \
     LEFT JOIN pg_catalog.pg_tablespace ts ON ts.oid = ic.reltablespace \
     LEFT JOIN pg_catalog.pg_constraint con \
       ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
-    WHERE i.indrelid = (SELECT t.oid FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
-          WHERE tn.nspname = $1 AND t.relname = $2) \
-    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname";
+    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname";
 
-/// The foreign keys of the table and those of others that refer to it.
+/// The foreign keys of these tables and those of others that refer to them, each once: what the server makes of one for
+/// the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be NOT VALID; it comes
+/// back exactly if what the partitions have of it is what the server would make.
 pub(super) const FOREIGN_KEYS_SQL: &str = "\
     SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
            pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \
@@ -74,7 +102,16 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
            pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
            pg_catalog.has_table_privilege(con.confrelid, 'REFERENCES'), \
            pg_catalog.pg_has_role(r.relowner, 'USAGE'), \
-           con.conparentid <> 0 OR c.relkind <> 'r' OR c.relispartition OR r.relkind <> 'r' OR r.relispartition, \
+           c.relispartition OR r.relkind <> 'r' OR r.relispartition OR (c.relkind <> 'r' AND NOT ( \
+               pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 180000 \
+               AND con.conrelid = (SELECT tree.oid FROM tree WHERE tree.level = 0) \
+               AND (SELECT pg_catalog.count(*) FROM tree) = (SELECT pg_catalog.count(*) + 1 \
+                    FROM tree JOIN pg_catalog.pg_constraint part ON part.conrelid = tree.oid \
+                    WHERE part.contype = 'f' AND part.conparentid <> 0 AND part.conname = con.conname \
+                      AND part.convalidated = con.convalidated \
+                      AND pg_catalog.obj_description(part.oid, 'pg_constraint') IS NULL \
+                      AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t \
+                                      WHERE t.tgconstraint = part.oid AND t.tgenabled <> 'O')))), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgconstraint = con.oid AND t.tgenabled <> 'O'), \
            coalesce((pg_catalog.to_jsonb(con) ->> 'conenforced')::pg_catalog.bool, true), \
            coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
@@ -85,6 +122,6 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_class r ON r.oid = con.confrelid \
-    WHERE con.contype = 'f' AND (SELECT t.oid FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
-          WHERE tn.nspname = $1 AND t.relname = $2) IN (con.conrelid, con.confrelid) \
+    WHERE con.contype = 'f' AND con.conparentid = 0 \
+      AND EXISTS (SELECT FROM tree WHERE tree.oid IN (con.conrelid, con.confrelid)) \
     ORDER BY n.nspname, c.relname, con.conname";

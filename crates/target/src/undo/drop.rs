@@ -50,7 +50,14 @@ pub async fn drop_chosen(
     );
     let dropped = async {
         run(session, relation, &begin).await?;
-        let Some(captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
+        let Some(mut captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
+        if captured.partitioned && !choose(&captured).is_empty() {
+            // Partitions last, as the server itself locks them; then what stands under all these locks.
+            let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quote_relation(relation));
+            run(session, relation, &lock).await?;
+            let Some(locked) = capture(session, relation).await? else { return Ok(Vec::new()) };
+            captured = locked;
+        }
         let chosen = choose(&captured);
         if chosen.is_empty() {
             return Ok(Vec::new());
@@ -80,7 +87,8 @@ fn statements(captured: &Captured, chosen: &Chosen) -> (Vec<String>, Vec<String>
         statements.push(key.drop_sql.clone());
     }
     for index in chosen.indexes.iter().filter_map(|no| captured.indexes.get(*no)) {
-        names.push(format!("{} {}", index.what, index.name));
+        let of = if index.of_partition { format!(" of {}", index.relation) } else { String::new() };
+        names.push(format!("{} {}{of}", index.what, index.name));
         statements.push(index.drop_sql.clone());
     }
     (statements, names)
@@ -116,6 +124,12 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
         "the indexes of {relation} cannot be dropped: the server says: {}",
         safe_message(db, names.into_iter())
     );
+    if sqlstate == "53200" {
+        return Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(
+            "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction, \
+             or give --indexes keep",
+        );
+    }
     // What has to do with the statement or with rights is final; deadlocks, shutdowns and the like may pass.
     let is_final = ["0A", "2B", "22", "23", "42"].iter().any(|class| sqlstate.starts_with(class));
     if is_final {

@@ -2,6 +2,8 @@
 //!
 //! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers alone. What
 //! locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own that is quickly done.
+//! An index of a partitioned table is put back as pg_dump does it: those of the partitions like any others, their parent
+//! alone, and each attachment.
 //! A foreign key comes back as NOT VALID and is validated by another entry: if rows contradict it, it still guards
 //! the rows to come.
 
@@ -35,7 +37,7 @@ impl Place {
     }
 
     /// Indexes live in the schema of their table.
-    fn sibling(&self, name: &str) -> String {
+    pub(super) fn sibling(&self, name: &str) -> String {
         quote_relation(&Relation { schema: self.relation.schema.clone(), name: name.to_owned() })
     }
 
@@ -67,6 +69,10 @@ pub(super) struct FoundIndex {
     pub(super) extensions: Vec<String>,
     pub(super) clustered: bool,
     pub(super) replica_identity: bool,
+    /// That of a partitioned table: it has no rows of its own, and parts where there are partitions.
+    pub(super) partitioned: bool,
+    /// Its storage parameters, ready for WITH.
+    pub(super) options: Option<String>,
 }
 
 impl FoundIndex {
@@ -78,6 +84,52 @@ impl FoundIndex {
     }
 
     pub(super) fn entries(&self, place: &Place) -> Vec<NewUndo> {
+        let mut entries =
+            if self.partitioned { vec![self.without_partitions(place)] } else { self.built(place) };
+        let marks = self.marks(place);
+        if !marks.is_empty() {
+            entries.push(place.entry(UndoKind::Marks, &self.name, "", marks));
+        }
+        entries
+    }
+
+    /// `ON ONLY`, which is how the server tells the definition of such an index.
+    fn without_partitions(&self, place: &Place) -> NewUndo {
+        let (kind, definition, create) = match self.constraint.as_deref() {
+            None => (UndoKind::PartitionedIndex, self.definition.as_str(), self.definition.clone()),
+            Some(constraint) => {
+                let constraint_with = self.with_options(constraint);
+                let (table, name) = (place.table(), quote_ident(&self.name));
+                let add = format!("ALTER TABLE ONLY {table} ADD CONSTRAINT {name} {constraint_with}");
+                (UndoKind::PartitionedConstraint, constraint, add)
+            }
+        };
+        let mut statements = place.settings(&self.tablespace);
+        statements.push(create);
+        statements.extend(self.said_of_index(place));
+        statements.extend(self.said_of_constraint(place));
+        place.entry(kind, &self.name, definition, statements)
+    }
+
+    /// The server tells storage parameters of exclusion constraints alone.
+    fn with_options(&self, constraint: &str) -> String {
+        let Some(options) = self.options.as_deref().filter(|_| self.what != What::Exclusion) else {
+            return constraint.to_owned();
+        };
+        let when = [" DEFERRABLE INITIALLY DEFERRED", " DEFERRABLE"];
+        let when = when.into_iter().find(|when| constraint.ends_with(when)).unwrap_or_default();
+        let what = constraint.strip_suffix(when).unwrap_or(constraint);
+        format!("{what} WITH ({options}){when}")
+    }
+
+    /// The index becomes part of its parent's.
+    pub(super) fn attach(&self, place: &Place, parent: &str) -> NewUndo {
+        let index = place.sibling(&self.name);
+        let attach = format!("ALTER INDEX {parent} ATTACH PARTITION {index}");
+        place.entry(UndoKind::Attach, &self.name, parent, vec![attach])
+    }
+
+    fn built(&self, place: &Place) -> Vec<NewUndo> {
         let mut entries = Vec::new();
         let constraint = self.constraint.as_deref().unwrap_or_default();
         if self.what == What::Exclusion {
@@ -96,10 +148,6 @@ impl FoundIndex {
             let mut statements = vec![self.add_constraint(place, &self.using_index())];
             statements.extend(self.said_of_constraint(place));
             entries.push(place.entry(UndoKind::Constraint, &self.name, constraint, statements));
-        }
-        let marks = self.marks(place);
-        if !marks.is_empty() {
-            entries.push(place.entry(UndoKind::Marks, &self.name, "", marks));
         }
         entries
     }
@@ -210,6 +258,8 @@ mod tests {
             extensions: Vec::new(),
             clustered: true,
             replica_identity: false,
+            partitioned: false,
+            options: Some("fillfactor='70'".to_owned()),
         };
         let entries = found.entries(&place());
         let kinds: Vec<UndoKind> = entries.iter().map(|entry| entry.kind).collect();
@@ -223,6 +273,37 @@ mod tests {
         );
         assert_eq!(entries[2].statements, ["ALTER TABLE \"S\".\"a\"\"b\" CLUSTER ON \"Key\""]);
         assert_eq!(found.drop_sql(&place()), "ALTER TABLE \"S\".\"a\"\"b\" DROP CONSTRAINT \"Key\"");
+    }
+
+    #[test]
+    fn storage_parameters_stand_before_what_is_deferred() {
+        let found = |options: Option<&str>| FoundIndex {
+            name: "k".to_owned(),
+            definition: String::new(),
+            what: What::Unique,
+            tablespace: String::new(),
+            comment: None,
+            deferrable: true,
+            deferred: true,
+            constraint: Some("UNIQUE (a) INCLUDE (b) DEFERRABLE INITIALLY DEFERRED".to_owned()),
+            constraint_comment: None,
+            statistics: Vec::new(),
+            extensions: Vec::new(),
+            clustered: false,
+            replica_identity: false,
+            partitioned: true,
+            options: options.map(str::to_owned),
+        };
+        let add = |options| found(options).entries(&place())[0].statements[4].clone();
+        let start = "ALTER TABLE ONLY \"S\".\"a\"\"b\" ADD CONSTRAINT \"k\" UNIQUE (a) INCLUDE (b)";
+        assert_eq!(
+            add(Some("fillfactor='70'")),
+            format!("{start} WITH (fillfactor='70') DEFERRABLE INITIALLY DEFERRED")
+        );
+        assert_eq!(add(None), format!("{start} DEFERRABLE INITIALLY DEFERRED"));
+        let part = found(None).attach(&place(), "\"S\".\"p\"");
+        assert_eq!(part.statements, ["ALTER INDEX \"S\".\"p\" ATTACH PARTITION \"S\".\"k\""]);
+        assert_eq!((part.kind, part.definition.as_str()), (UndoKind::Attach, "\"S\".\"p\""));
     }
 
     #[test]

@@ -1,15 +1,20 @@
-//! Indexes, keys and foreign keys dropped for a load, and put back as they were.
+//! Indexes, keys and foreign keys dropped for a load, triggers disabled for it, and all put back as it was.
 //!
 //! In the order it happens: [`capture`] reads from the catalog what a table has, what it would take to put each back,
-//! and what must not be dropped; [`drop`] drops what the caller chooses and writes the journal in the same
-//! transaction; [`put_back`] does what one entry of the journal says. The server's own `pg_get_indexdef` and
+//! and what must not be dropped, the indexes of partitions together with those that they are parts of (`partitions.rs`);
+//! [`drop`] drops what the caller chooses and writes the journal in the same
+//! transaction; [`put_back`] does what one entry of the journal says. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
 //! `pg_get_constraintdef` are the source of all definitions.
 
 pub mod capture;
 mod catalog_sql;
 pub mod drop;
 mod entries;
+mod partitions;
 pub mod put_back;
+pub mod triggers;
+
+pub(crate) use catalog_sql::TREE_SQL;
 
 /// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
 /// them. They must be set before a statement is sent that holds such a text, not in the same message.

@@ -9,7 +9,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Undo, UndoKind};
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -25,6 +25,10 @@ pub enum PutBack {
     WasThere,
     /// The table is gone.
     TableGone,
+    /// The trigger is gone.
+    TriggerGone,
+    /// The table is not a partition of that other one any more.
+    NoPartition,
     /// Another process has put it back meanwhile.
     ByAnother,
 }
@@ -67,24 +71,94 @@ async fn in_transaction(
     let undone = ledger.undone_sql(entry.number);
     let found = match find_table(session, change).await? {
         None => Some(PutBack::TableGone),
+        Some(()) if change.kind == UndoKind::Attach => is_attached(session, change).await?,
+        Some(()) if change.kind == UndoKind::Trigger => is_enabled(session, change).await?,
         Some(()) => is_there(session, change).await?.then_some(PutBack::WasThere),
     };
     if let Some(found) = found {
         run(&format!("{undone}; COMMIT")).await?;
         return Ok(found);
     }
-    let mut statements = vec![format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}")];
+    let lock_within = format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}");
+    let mut put_back = change.statements.clone();
+    if is_partitioned(change.kind) {
+        // Nobody adds a partition from here on.
+        let lock = format!(
+            "{lock_within}; LOCK TABLE ONLY {} IN SHARE UPDATE EXCLUSIVE MODE",
+            quote_relation(&change.relation)
+        );
+        run(&lock).await?;
+        if ledger.has_new_partitions(session, entry).await? {
+            put_back = put_back.iter().map(|sql| on_all_partitions(sql, &change.name)).collect();
+        }
+    }
+    let mut statements = vec![lock_within];
     if let Some(workers) = workers_max {
         statements.push(format!(
             "SELECT pg_catalog.set_config(name, least(setting::pg_catalog.int4, {workers})::text, true) \
              FROM pg_catalog.pg_settings WHERE name = 'max_parallel_maintenance_workers'"
         ));
     }
-    statements.extend(change.statements.iter().cloned());
+    statements.extend(put_back);
     statements.extend([undone, "COMMIT".to_owned()]);
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(&statements.join(";\n")).await?;
     Ok(PutBack::Done)
+}
+
+fn is_partitioned(kind: UndoKind) -> bool {
+    matches!(kind, UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint)
+}
+
+/// Without ONLY, the server takes for each partition the index that fits, of which those that were dropped are back by
+/// now, and builds one where there is none: for partitions that have come since.
+fn on_all_partitions(sql: &str, name: &str) -> String {
+    if let Some(rest) = sql.strip_prefix("ALTER TABLE ONLY ") {
+        return format!("ALTER TABLE {rest}");
+    }
+    // The server quotes names where they need it.
+    for spelled in [name.to_owned(), quote_ident(name)] {
+        for create in ["CREATE INDEX", "CREATE UNIQUE INDEX"] {
+            if let Some(rest) = sql.strip_prefix(&format!("{create} {spelled} ON ONLY ")) {
+                return format!("{create} {spelled} ON {rest}");
+            }
+        }
+    }
+    sql.to_owned()
+}
+
+/// Whether the trigger is disabled no more, which is somebody's wish, or gone.
+async fn is_enabled(session: &Session, change: &NewUndo) -> Result<Option<PutBack>> {
+    let sql = "SELECT tgenabled = 'D' FROM pg_catalog.pg_trigger WHERE tgrelid = $1 AND tgname = $2";
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    Ok(match rows.first().map(|row| row.get(0)) {
+        Some(true) => None,
+        Some(false) => Some(PutBack::WasThere),
+        None => Some(PutBack::TriggerGone),
+    })
+}
+
+/// Whether the index is part of its parent's, or has no business there any more.
+async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBack>> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits h \
+                              WHERE h.inhrelid = pg_catalog.to_regclass($1) AND h.inhparent = i.indexrelid), \
+                      EXISTS (SELECT FROM pg_catalog.pg_inherits h \
+                              WHERE h.inhrelid = $2 AND h.inhparent = i.indrelid) \
+               FROM pg_catalog.pg_index i WHERE i.indexrelid = pg_catalog.to_regclass($3)";
+    let index = change.index();
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.definition, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    // Without a parent the server will say so.
+    Ok(rows.first().and_then(|row| match (row.get(0), row.get(1)) {
+        (true, _) => Some(PutBack::WasThere),
+        (false, true) => None,
+        (false, false) => Some(PutBack::NoPartition),
+    }))
 }
 
 /// The very table that was changed; `None` if it is gone, and another one of its name is another one.
@@ -105,23 +179,25 @@ async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<()>> {
 /// It is there, as it was.
 async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
     let (sql, by_name): (&str, bool) = match change.kind {
-        UndoKind::Index => (
+        UndoKind::Index | UndoKind::PartitionedIndex => (
             "SELECT pg_catalog.pg_get_indexdef(i.indexrelid), i.indisvalid \
              FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid \
              WHERE c.oid = pg_catalog.to_regclass($1)",
             true,
         ),
-        UndoKind::Constraint | UndoKind::ForeignKey | UndoKind::Validate => (
+        UndoKind::Constraint
+        | UndoKind::PartitionedConstraint
+        | UndoKind::ForeignKey
+        | UndoKind::Validate => (
             "SELECT pg_catalog.pg_get_constraintdef(oid), convalidated FROM pg_catalog.pg_constraint \
              WHERE conrelid = $2 AND conname = $1",
             false,
         ),
-        UndoKind::Marks => return Ok(false),
+        UndoKind::Trigger | UndoKind::Attach | UndoKind::Marks => return Ok(false),
     };
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
     session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
-    let sibling = Relation { schema: change.relation.schema.clone(), name: change.name.clone() };
-    let name = if by_name { quote_relation(&sibling) } else { change.name.clone() };
+    let name = if by_name { change.index() } else { change.name.clone() };
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&change.table_oid, Type::OID)];
     let parameters = &parameters[..if by_name { 1 } else { 2 }];
     let rows = session.client().query_typed(sql, parameters).await.map_err(fail)?;
@@ -133,6 +209,8 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
     match (change.kind, valid == Some(true)) {
         (UndoKind::Validate, valid) if same => Ok(valid),
         (UndoKind::ForeignKey, _) if same => Ok(true),
+        // It becomes valid with its last part.
+        (kind, _) if same && is_partitioned(kind) => Ok(true),
         (_, true) if same => Ok(true),
         _ => Err(in_the_way(change, same)),
     }
@@ -180,4 +258,29 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
         _ => return server_error(db, &format!("{title} cannot be put back: the server says: {told}")),
     };
     Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_extended_to_the_partitions_whatever_its_name() {
+        for (name, sql, all) in [
+            ("a", "CREATE INDEX a ON ONLY s.t USING btree (b)", "CREATE INDEX a ON s.t USING btree (b)"),
+            (
+                "i ON ONLY j",
+                "CREATE UNIQUE INDEX \"i ON ONLY j\" ON ONLY s.t USING btree (b)",
+                "CREATE UNIQUE INDEX \"i ON ONLY j\" ON s.t USING btree (b)",
+            ),
+            (
+                "k",
+                "ALTER TABLE ONLY s.t ADD CONSTRAINT \"k\" PRIMARY KEY (a)",
+                "ALTER TABLE s.t ADD CONSTRAINT \"k\" PRIMARY KEY (a)",
+            ),
+            ("a", "COMMENT ON INDEX s.a IS 'x ON ONLY y'", "COMMENT ON INDEX s.a IS 'x ON ONLY y'"),
+        ] {
+            assert_eq!(on_all_partitions(sql, name), all);
+        }
+    }
 }

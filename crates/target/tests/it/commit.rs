@@ -31,13 +31,25 @@ async fn stage(server: &Server, table_sql: &str) -> Stage {
 impl Stage {
     async fn store_by(&self, session: &mut Session, chunk: &CopyChunk) -> Result<Outcome, ChunkError> {
         let table = &self.plan.tables[0];
-        let target = ChunkTarget { ledger: Some(&self.ledger), job_id: "job", table, synchronous: false };
+        let target = ChunkTarget {
+            ledger: Some(&self.ledger),
+            job_id: "job",
+            table,
+            synchronous: false,
+            silent: false,
+        };
         commit_chunk(session, &target, chunk, &CopyProgress::default()).await
     }
 
     async fn store(&mut self, chunk: &CopyChunk) -> Result<Outcome, ChunkError> {
         let table = &self.plan.tables[0];
-        let target = ChunkTarget { ledger: Some(&self.ledger), job_id: "job", table, synchronous: false };
+        let target = ChunkTarget {
+            ledger: Some(&self.ledger),
+            job_id: "job",
+            table,
+            synchronous: false,
+            silent: false,
+        };
         commit_chunk(&mut self.session, &target, chunk, &CopyProgress::default()).await
     }
 }
@@ -243,7 +255,7 @@ on_every_version!(a_terminated_backend_is_a_lost_connection_and_nothing_is_in, s
     let chunk = chunk(0, 2_000_000, rows);
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false };
+    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, silent: false };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let kill = async {
         while progress.phase() != Phase::Copy || progress.bytes() == 0 {
@@ -266,7 +278,8 @@ async fn a_dropped_future_leaves_a_closed_session_and_no_rows() {
     let chunk = chunk(0, 2_000_000, "1,x\n".repeat(2_000_000));
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false };
+    let target =
+        ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, silent: false };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let started = async {
         while progress.bytes() == 0 {
@@ -285,7 +298,13 @@ async fn a_dropped_future_leaves_a_closed_session_and_no_rows() {
 async fn without_a_ledger_a_chunk_is_stored_each_time() {
     let stage = stage(shared(15), TABLE).await;
     let mut session = connect(&stage.to).await;
-    let target = ChunkTarget { ledger: None, job_id: "job", table: &stage.plan.tables[0], synchronous: true };
+    let target = ChunkTarget {
+        ledger: None,
+        job_id: "job",
+        table: &stage.plan.tables[0],
+        synchronous: true,
+        silent: false,
+    };
     for _ in 0..2 {
         let outcome =
             commit_chunk(&mut session, &target, &chunk(0, 1, "1,x\n"), &CopyProgress::default()).await;

@@ -54,6 +54,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         create_partitions: None,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
+        triggers: howdah_model::TriggersChoice::Keep,
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -88,6 +89,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         tables: vec![table],
         files: vec![file],
         indexes: Vec::new(),
+        triggers: Vec::new(),
     }
 }
 

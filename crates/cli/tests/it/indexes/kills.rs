@@ -25,7 +25,7 @@ fn count(database: &Database, sql: &str) -> u64 {
 }
 
 /// Waits until the query gives so much, or the load is over.
-fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -> bool {
+pub(crate) fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while count(database, sql) < least {
         if !running.is_running() || Instant::now() > deadline {
@@ -38,12 +38,13 @@ fn wait_for(database: &Database, running: &mut Running, sql: &str, least: u64) -
 
 const ENTRIES: &str = "SELECT count(*) FROM howdah.undo";
 const UNDONE: &str = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NOT NULL";
-const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
+pub(crate) const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
 
 /// Ends a load when the query gives so much; then either it is run again or restored, and all is as it was.
-fn kill_at(major: u32, sql: &str, least: u64, again: bool) -> bool {
+fn kill_at(scene: (Database, Files, PathBuf), sql: &str, least: u64, again: bool) -> bool {
+    let (database, _files, source) = scene;
+    let major = database.value("SHOW server_version");
     let what = format!("PostgreSQL {major}: {sql} = {least}, again: {again}");
-    let (database, _files, source) = prepared(major);
     let before = schema(&database);
     let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
@@ -77,11 +78,11 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
                 scope.spawn(move || {
                     let mut hits = 0;
                     for again in [false, true] {
-                        hits += u32::from(kill_at(major, ENTRIES, 1, again));
-                        hits += u32::from(kill_at(major, CHUNKS, 6, again));
+                        hits += u32::from(kill_at(prepared(major), ENTRIES, 1, again));
+                        hits += u32::from(kill_at(prepared(major), CHUNKS, 6, again));
                         // One after the other comes back: three indexes, a constraint, a foreign key, its validation.
                         for undone in 1..=6 {
-                            hits += u32::from(kill_at(major, UNDONE, undone, again));
+                            hits += u32::from(kill_at(prepared(major), UNDONE, undone, again));
                         }
                     }
                     hits
@@ -93,8 +94,47 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
     assert!(hits >= 24, "{hits} of 48 kills hit a load that was still at work");
 }
 
+/// Partitions instead: six indexes, three constraints of partitions, one and two indexes of parents, and nine
+/// attachments.
+fn partitioned(major: u32) -> (Database, Files, PathBuf) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(16, 1, ROWS));
+    let database = Server::shared(major).database();
+    database.sql(
+        "CREATE TABLE t (id bigint, part integer, amount numeric, note text, PRIMARY KEY (part, id)) \
+             PARTITION BY RANGE (part); \
+         CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100); \
+         CREATE TABLE high PARTITION OF t FOR VALUES FROM (100) TO (256) PARTITION BY HASH (id); \
+         CREATE TABLE high0 PARTITION OF high FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+         CREATE TABLE high1 PARTITION OF high FOR VALUES WITH (MODULUS 2, REMAINDER 1); \
+         CREATE INDEX t_note ON t (note)",
+    );
+    (database, files, source)
+}
+
+#[test]
+fn no_kill_loses_an_index_of_a_partition() {
+    let steps: Vec<(&str, u64)> = [(ENTRIES, 1), (CHUNKS, 6)]
+        .into_iter()
+        .chain((1..=20).step_by(2).map(|least| (UNDONE, least)))
+        .collect();
+    let mut hits = 0;
+    std::thread::scope(|scope| {
+        let campaign = |major: u32| {
+            let struck = |(no, (sql, least)): (usize, &(&str, u64))| {
+                u32::from(kill_at(partitioned(major), sql, *least, (no + major as usize).is_multiple_of(2)))
+            };
+            steps.iter().enumerate().map(struck).sum::<u32>()
+        };
+        let campaigns: Vec<_> =
+            MAJORS.into_iter().map(|major| scope.spawn(move || campaign(major))).collect();
+        hits = campaigns.into_iter().map(|campaign| campaign.join().unwrap()).sum();
+    });
+    assert!(hits >= 18, "{hits} of 36 kills hit a load that was still at work");
+}
+
 /// A trigger after which COPY into `t` takes its time.
-fn pause(seconds: f64) -> String {
+pub(crate) fn pause(seconds: f64) -> String {
     format!(
         "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
              'BEGIN PERFORM pg_sleep({seconds}); RETURN NULL; END'; \

@@ -3,8 +3,11 @@
 mod auto;
 mod identical;
 mod kills;
+mod partitioned;
 mod refused;
 mod rights;
+
+pub(super) use kills::{CHUNKS, pause, wait_for};
 
 use crate::scene::howdah;
 use howdah_testkit::{Database, HowdahCommand};

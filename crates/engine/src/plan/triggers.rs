@@ -1,0 +1,164 @@
+//! What becomes of triggers while rows come: they fire, or it is settled how they are kept from it.
+//!
+//! No constraint goes unchecked by this: foreign keys are dropped and validated behind the rows like indexes are, and where
+//! one stays, its triggers go on checking it.
+
+use super::index_cost::{of_checks_s, of_trigger_s};
+use super::indexes::RowsToCome;
+use super::ledger_of;
+use crate::Context;
+use howdah_model::{
+    Error, ErrorKind, Plan, Relation, RelationKind, Result, TriggersChoice, TriggersPlan, TriggersWay,
+};
+use howdah_target::session::Session;
+use howdah_target::undo::triggers::{self, Check, Triggers};
+use std::borrow::Borrow;
+use std::collections::BTreeSet;
+
+/// From so much CPU on, a load says at its beginning what triggers cost.
+const COSTLY_S: f64 = 1.0;
+/// From this version on, parameters can be granted.
+const GRANT_SET_VERSION: u32 = 150_000;
+
+/// Settles it for each table; what becomes of the indexes is settled.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    plan: &Plan,
+    rows_to_come: &RowsToCome,
+) -> Result<Vec<TriggersPlan>> {
+    let mut plans = Vec::new();
+    let mut seen = BTreeSet::new();
+    for table in &plan.tables {
+        let relation = &table.table.relation;
+        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+        if !stored || table.create.is_some() || !seen.insert(relation) {
+            continue;
+        }
+        let rows = rows_to_come.get(relation).copied().unwrap_or(0);
+        let disable = plan.job.triggers == TriggersChoice::Disable;
+        let found = context.connection.attend(session, triggers::look(session, relation, disable)).await?;
+        if found.is_empty() || rows == 0 {
+            continue;
+        }
+        let rebuilt: BTreeSet<&str> = plan
+            .indexes
+            .iter()
+            .filter(|of_table| of_table.relation == *relation)
+            .flat_map(|of_table| of_table.rebuilt.iter().map(|fate| fate.name.as_str()))
+            .collect();
+        let stay: Vec<Check> =
+            found.checks.iter().filter(|check| !rebuilt.contains(check.name.as_str())).cloned().collect();
+        let has_ledger = ledger_of(&plan.job).is_some();
+        plans.push(match plan.job.triggers {
+            TriggersChoice::Keep => kept(relation, &found, &stay, rows as f64),
+            TriggersChoice::Disable => {
+                let way = way(relation, &found, &stay, has_ledger, session.server_version())?;
+                silenced(relation, &found, &stay, way)
+            }
+        });
+    }
+    Ok(plans)
+}
+
+fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> TriggersPlan {
+    let mut costs_s = 0.0;
+    let mut notes = Vec::new();
+    for trigger in found.fired.iter().filter(|trigger| trigger.row) {
+        let cost_s = of_trigger_s(trigger.before, rows);
+        costs_s += cost_s;
+        notes.push(format!(
+            "the trigger {} fires for each row: about {cost_s:.1} s of CPU to call it, and what it does; \
+             --triggers disable keeps it from firing",
+            trigger.name
+        ));
+    }
+    for check in stay.iter().filter(|check| check.foreign_key) {
+        let cost_s = of_checks_s(rows);
+        costs_s += cost_s;
+        notes.push(format!(
+            "the foreign key {} is checked for each row: about {cost_s:.1} s of CPU; --triggers disable checks all \
+             rows at once behind the last",
+            check.name
+        ));
+    }
+    TriggersPlan { relation: relation.clone(), way: TriggersWay::Keep, notes, costly: costs_s >= COSTLY_S }
+}
+
+fn silenced(relation: &Relation, found: &Triggers, stay: &[Check], way: TriggersWay) -> TriggersPlan {
+    let mut notes = Vec::new();
+    let fired: Vec<&str> = found.fired.iter().map(|trigger| trigger.name.as_str()).collect();
+    match way {
+        TriggersWay::Keep => {}
+        TriggersWay::Replica => notes.push(format!(
+            "{} for the rows of this load (session_replication_role = replica)",
+            of_triggers(&fired, "does not fire", "do not fire")
+        )),
+        TriggersWay::Disable => notes.push(format!(
+            "{} while the load runs, for the rows of other sessions too",
+            of_triggers(&fired, "is disabled", "are disabled")
+        )),
+    }
+    let foreign_keys = stay.iter().filter(|check| check.foreign_key);
+    notes.extend(
+        foreign_keys.map(|check| format!("the foreign key {} is checked for each row: it stays", check.name)),
+    );
+    if !found.always.is_empty() {
+        notes.push(format!("{} nevertheless: ENABLE ALWAYS", of_triggers(&found.always, "fires", "fire")));
+    }
+    if way == TriggersWay::Replica && !found.replica.is_empty() {
+        notes
+            .push(format!("{} for these rows: ENABLE REPLICA", of_triggers(&found.replica, "fires", "fire")));
+    }
+    TriggersPlan { relation: relation.clone(), way, notes, costly: true }
+}
+
+/// `the trigger a fires`, `the triggers a, b fire`.
+fn of_triggers<S: Borrow<str>>(names: &[S], one: &str, several: &str) -> String {
+    match names {
+        [name] => format!("the trigger {} {one}", name.borrow()),
+        names => format!("the triggers {} {several}", names.join(", ")),
+    }
+}
+
+/// How the triggers are kept from firing, if these constraints stay. Asked twice: for the plan, and again when all is
+/// dropped that is dropped.
+pub(crate) fn way(
+    relation: &Relation,
+    found: &Triggers,
+    stay: &[Check],
+    has_ledger: bool,
+    server_version: u32,
+) -> Result<TriggersWay> {
+    if found.fired.is_empty() {
+        return Ok(TriggersWay::Keep);
+    }
+    // It would skip the triggers that check constraints just as well.
+    if found.may_replica && stay.is_empty() {
+        return Ok(TriggersWay::Replica);
+    }
+    let cannot = found.fired.iter().find_map(|trigger| trigger.cannot.clone());
+    let cannot = cannot.or_else(|| {
+        (!has_ledger).then(|| "there is no ledger to note in that they are to be enabled again".to_owned())
+    });
+    let Some(cannot) = cannot else { return Ok(TriggersWay::Disable) };
+    let names: Vec<&str> = found.fired.iter().map(|trigger| trigger.name.as_str()).collect();
+    let triggers = of_triggers(&names, "cannot be disabled", "cannot be disabled");
+    let why_not_replica = match stay.first() {
+        Some(check) if found.may_replica => {
+            let what = if check.foreign_key { "the foreign key" } else { "the deferrable key" };
+            format!("without triggers nobody would check {what} {}", check.name)
+        }
+        _ => "the role may not set session_replication_role".to_owned(),
+    };
+    let grant = match (found.may_replica, server_version >= GRANT_SET_VERSION) {
+        (false, true) => format!(
+            "let a superuser run GRANT SET ON PARAMETER session_replication_role TO \"{}\", or let the owner of the table \
+             load, or give --triggers keep",
+            found.role.replace('"', "\"\"")
+        ),
+        _ => "let the owner of the table or a superuser load, or give --triggers keep".to_owned(),
+    };
+    let message = format!("{triggers} on {relation}: {cannot}, and {why_not_replica}");
+    Err(Error::new(ErrorKind::Table, message).with_hint(grant))
+}

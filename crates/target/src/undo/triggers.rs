@@ -1,0 +1,237 @@
+//! Triggers that rows of a load would fire, and how they are kept from it: by the role of the load's own sessions, or by
+//! disabling them, which is written into the journal in the same transaction.
+
+use super::SPELLING_SQL;
+use super::catalog_sql::{TREE_SQL, TRIGGERS_SQL};
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, NewUndo, UndoKind};
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+/// How long the lock may be waited for: writers wait behind it.
+const LOCK_WITHIN_MS: u32 = 3000;
+
+/// What a row that is inserted into a table, or into one of its partitions, fires.
+#[derive(Debug, Clone)]
+pub struct Triggers {
+    /// The role that has looked.
+    pub role: String,
+    /// This role may set `session_replication_role`.
+    pub may_replica: bool,
+    /// Triggers that fire as usual.
+    pub fired: Vec<Trigger>,
+    /// Names of those that fire whatever the role of the session is.
+    pub always: Vec<String>,
+    /// Names of those that fire for replicas alone.
+    pub replica: Vec<String>,
+    /// Constraints that triggers of the server check: foreign keys, and keys that are deferrable.
+    pub checks: Vec<Check>,
+}
+
+/// A trigger that somebody has made.
+#[derive(Debug, Clone)]
+pub struct Trigger {
+    /// Its name, unquoted.
+    pub name: String,
+    /// The table that it belongs to.
+    pub relation: Relation,
+    /// It fires for each row.
+    pub row: bool,
+    /// It fires before the row is stored.
+    pub before: bool,
+    /// Why this role cannot disable it and enable it again.
+    pub cannot: Option<String>,
+    partitioned: bool,
+    table_oid: u32,
+    definition: String,
+}
+
+/// A constraint that is checked by triggers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Check {
+    /// It is a foreign key.
+    pub foreign_key: bool,
+    /// Its name, unquoted.
+    pub name: String,
+}
+
+impl Triggers {
+    /// Nothing fires.
+    pub fn is_empty(&self) -> bool {
+        let Triggers { fired, always, replica, checks, .. } = self;
+        fired.is_empty() && always.is_empty() && replica.is_empty() && checks.is_empty()
+    }
+}
+
+impl Trigger {
+    /// Parents take the triggers that their partitions have from them along.
+    fn table(&self) -> String {
+        format!("{}{}", if self.partitioned { "" } else { "ONLY " }, quote_relation(&self.relation))
+    }
+
+    fn disable_sql(&self) -> String {
+        format!("ALTER TABLE {} DISABLE TRIGGER {}", self.table(), quote_ident(&self.name))
+    }
+
+    fn undo(&self) -> NewUndo {
+        NewUndo {
+            kind: UndoKind::Trigger,
+            relation: self.relation.clone(),
+            table_oid: self.table_oid,
+            name: self.name.clone(),
+            definition: self.definition.clone(),
+            statements: vec![format!(
+                "ALTER TABLE {} ENABLE TRIGGER {}",
+                self.table(),
+                quote_ident(&self.name)
+            )],
+        }
+    }
+}
+
+/// Reads what fires, and tries what this role may, if asked to: what it may not stands in the server's log.
+///
+/// # Errors
+/// Those of the session.
+pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> Result<Triggers> {
+    let fail = |error| session_error(&error, "reading the table's triggers");
+    let client = session.client();
+    client.batch_execute(&format!("BEGIN READ ONLY; {SPELLING_SQL}")).await.map_err(fail)?;
+    let rows = read(session, relation).await?;
+    // Who may is for the server to say: extensions of managed servers have a say in it.
+    let tried = match try_replica {
+        true => client.batch_execute("SET LOCAL session_replication_role TO replica").await.map(|()| true),
+        false => Ok(false),
+    };
+    let may_replica = match tried {
+        Err(error) if error.as_db_error().is_some() => false,
+        tried => tried.map_err(fail)?,
+    };
+    client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    Ok(found(&rows, may_replica))
+}
+
+async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let rows = session.client().query_typed(&format!("{TREE_SQL} {TRIGGERS_SQL}"), &names).await;
+    rows.map_err(|error| session_error(&error, "reading the table's triggers"))
+}
+
+fn found(rows: &[Row], may_replica: bool) -> Triggers {
+    let states: BTreeMap<u32, &str> = rows.iter().map(|row| (row.get(11), row.get(4))).collect();
+    let state_of_parent = |row: &Row| states.get(&row.get::<_, u32>(12)).copied();
+    let differs = |row: &&Row| state_of_parent(row).is_some_and(|state| state != row.get::<_, &str>(4));
+    let uneven: BTreeSet<&str> = rows.iter().filter(differs).map(|row| row.get(0)).collect();
+    let (mut fired, mut always, mut replica) = (Vec::new(), Vec::new(), Vec::new());
+    let mut checks = BTreeSet::new();
+    for row in rows {
+        let (name, constraint, state): (&str, Option<&str>, &str) = (row.get(0), row.get(7), row.get(4));
+        match (constraint, state) {
+            (_, "D") => {}
+            (Some(what), "O") => {
+                checks.insert(Check { foreign_key: what == "f", name: row.get(8) });
+            }
+            // Someone has seen to these.
+            (Some(_), _) => {}
+            // It comes and goes with its parent.
+            (None, state) if state_of_parent(row) == Some(state) => {}
+            (None, "A") => always.push(name.to_owned()),
+            (None, "R") => replica.push(name.to_owned()),
+            (None, _) => fired.push(trigger(row, uneven.contains(name))),
+        }
+    }
+    let role = rows.first().map(|row| row.get(14)).unwrap_or_default();
+    Triggers { role, may_replica, fired, always, replica, checks: checks.into_iter().collect() }
+}
+
+fn trigger(row: &Row, uneven: bool) -> Trigger {
+    let relation = Relation { schema: row.get(2), name: row.get(3) };
+    let (owned, partitioned): (bool, bool) = (row.get(9), row.get(10));
+    let cannot = match () {
+        () if !owned => Some(format!("{relation} belongs to another role")),
+        () if partitioned && uneven => {
+            Some(format!("its state differs between {relation} and its partitions"))
+        }
+        () => None,
+    };
+    Trigger {
+        name: row.get(0),
+        row: row.get(5),
+        before: row.get(6),
+        cannot,
+        partitioned,
+        table_oid: row.get(1),
+        definition: row.get(13),
+        relation,
+    }
+}
+
+/// Disables the triggers that fire as usual, as the table has them under the lock. Returns their names.
+///
+/// # Errors
+/// Table with SQLSTATE 55P03 when the table is not free within some seconds, and for what the server refuses;
+/// those of ledger and session.
+pub async fn disable(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    relation: &Relation,
+) -> Result<Vec<String>> {
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
+         SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
+        quote_relation(relation)
+    );
+    let disabled = async {
+        run(session, relation, &begin).await?;
+        let Triggers { fired, .. } = found(&read(session, relation).await?, false);
+        for trigger in &fired {
+            ledger.note_change(session, job_id, &trigger.undo()).await?;
+            run(session, relation, &trigger.disable_sql()).await?;
+        }
+        run(session, relation, "COMMIT").await?;
+        Ok(fired.into_iter().map(|trigger| trigger.name).collect())
+    }
+    .await;
+    if disabled.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    disabled
+}
+
+async fn run(session: &Session, relation: &Relation, sql: &str) -> Result<()> {
+    session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation))
+}
+
+fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "disabling triggers") };
+    let sqlstate = db.code().code();
+    let title = format!("the triggers of {relation} cannot be disabled");
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let told = safe_message(db, names.into_iter());
+    match sqlstate {
+        "55P03" => {
+            let seconds = LOCK_WITHIN_MS / 1000;
+            let message = format!(
+                "{title}: other sessions write into the table, and it was not free within {seconds} s"
+            );
+            Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(
+                "end the transactions that hold it (pg_locks tells which), or give --triggers keep",
+            )
+        }
+        _ if ["0A", "2B", "42"].iter().any(|class| sqlstate.starts_with(class)) => {
+            Error::new(ErrorKind::Table, format!("{title}: the server says: {told}"))
+                .with_sqlstate(sqlstate)
+                .with_hint("--triggers keep lets them fire")
+        }
+        _ => server_error(db, &format!("{title}: the server says: {told}")),
+    }
+}
