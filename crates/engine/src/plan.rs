@@ -152,7 +152,9 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
-    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
+    let has_parts = placed.iter().any(|(_, head)| head.opened.may_have_parts);
+    let layout =
+        Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch, has_parts)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {

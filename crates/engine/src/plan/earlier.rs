@@ -18,6 +18,7 @@ use howdah_model::{
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
+use howdah_transcode::decompress::may_have_parts;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
@@ -98,7 +99,9 @@ pub(super) async fn planned(
         planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
     let scratch = faster::scratch(&plan.tables);
-    let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
+    let has_parts = plan.files.iter().any(|file| may_have_parts(file.codec));
+    let layout =
+        Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch, has_parts)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);

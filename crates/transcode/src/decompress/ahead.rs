@@ -5,7 +5,7 @@
 //! what a plain decoder does. From the first part on that cannot be cut or decoded, the file is decoded in order,
 //! which also tells what is wrong with it: plain bytes and errors are those of [`super::decoder`].
 
-use super::parts::{Cut, Cutter, InOrder, Part, SPARE_BYTES_MAX};
+use super::parts::{Cut, Cutter, InOrder, Part, SPARE_BYTES_MAX, is_bgzf};
 use super::{decoder, decoder_behind, explain, explained};
 use howdah_model::{Codec, Result};
 use std::collections::VecDeque;
@@ -26,6 +26,14 @@ pub trait Helpers: Send + Sync {
 /// Files of this codec may consist of parts that can be decoded side by side.
 pub fn may_have_parts(codec: Codec) -> bool {
     Cutter::new(codec, 0).is_some()
+}
+
+/// The file that begins with `head` may do so. Of gzip only BGZF has parts, which its first bytes tell.
+pub fn begins_with_part(codec: Codec, head: &[u8]) -> bool {
+    match codec {
+        Codec::Gzip => is_bgzf(head),
+        _ => may_have_parts(codec),
+    }
 }
 
 /// The plain bytes of a whole compressed stream, as [`decoder`] reads them, decoded with the help of others where

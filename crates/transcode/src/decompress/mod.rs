@@ -15,7 +15,7 @@ mod sniff;
 mod xz;
 mod zstd;
 
-pub use ahead::{AHEAD_BYTES_MIN, Helpers, Piece, ahead, may_have_parts};
+pub use ahead::{AHEAD_BYTES_MIN, Helpers, Piece, ahead, begins_with_part, may_have_parts};
 pub use sniff::{SNIFF_BYTES, sniff};
 
 use howdah_model::{Codec, Error, ErrorKind, Result};

@@ -1,7 +1,9 @@
 //! Decoding with the help of other threads: the same bytes and the same errors as decoding in order.
 
 use howdah_model::{Codec, Error, ErrorKind, Result};
-use howdah_transcode::decompress::{AHEAD_BYTES_MIN, Helpers, Piece, ahead, decoder, error};
+use howdah_transcode::decompress::{
+    AHEAD_BYTES_MIN, Helpers, Piece, ahead, begins_with_part, decoder, error,
+};
 use std::io::{BufReader, Cursor, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -195,6 +197,15 @@ fn members_and_frames_of_any_size_are_the_same_with_help_and_without() {
     }
     assert!(compare(Codec::Gzip, &members, "random members").unwrap() == plain);
     assert!(compare(Codec::Zstd, &frames, "random frames").unwrap() == plain);
+}
+
+#[test]
+fn bgzf_is_told_from_other_gzip_by_its_head() {
+    assert!(begins_with_part(Codec::Gzip, &member(b"1\n")[..18]));
+    for other in [gzip(b"1\n"), member(b"1\n")[..17].to_vec(), Vec::new()] {
+        assert!(!begins_with_part(Codec::Gzip, &other));
+    }
+    assert!(begins_with_part(Codec::Bzip2, &bzip2(b"1\n", 1)) && !begins_with_part(Codec::Xz, b""));
 }
 
 #[test]

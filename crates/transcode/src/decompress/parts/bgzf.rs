@@ -15,6 +15,13 @@ const TRAILER_BYTES: usize = 8;
 /// What a member may hold, by the specification.
 const PLAIN_BYTES_MAX: u64 = 1 << 16;
 
+/// A member of BGZF begins here.
+pub(in super::super) fn is_member(head: &[u8]) -> bool {
+    let Some((header, behind)) = head.split_at_checked(HEADER_BYTES) else { return false };
+    let extra = behind.get(..extra_bytes(header));
+    header.starts_with(&HEADER) && extra.is_some_and(|extra| member_bytes(extra).is_some())
+}
+
 /// Takes one member and tells how much it says to hold; `None` if it is not one of BGZF.
 pub(super) fn take_member<R: BufRead>(taken: &mut Taken<'_, R>) -> io::Result<Option<usize>> {
     let Some(header) = taken.take(HEADER_BYTES)? else { return Ok(None) };

@@ -9,6 +9,7 @@ mod bgzf;
 mod bzip2_blocks;
 mod zstd_frames;
 
+pub(super) use bgzf::is_member as is_bgzf;
 pub(super) use bzip2_blocks::{Block, InOrder};
 
 use bzip2_blocks::Blocks;
