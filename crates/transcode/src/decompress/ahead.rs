@@ -51,17 +51,9 @@ pub fn ahead<'a, R: BufRead + Send + 'a>(
     // Two parts fit, one to be handed on and one to be decoded meanwhile, and the units that begin them.
     let unit_bytes_max = bytes_max / 2 - AHEAD_BYTES_MIN.min(bytes_max) / 4;
     match Cutter::new(codec, unit_bytes_max) {
-        Some(cutter) if helpers.count() > 0 && bytes_max >= AHEAD_BYTES_MIN => Ok(Box::new(Ahead {
-            codec,
-            part_bytes_max: cutter.part_bytes_max(),
-            helpers,
-            bytes_max,
-            spares: Arc::default(),
-            pieces: VecDeque::new(),
-            plain: Cursor::default(),
-            from: From::Parts(cutter, stored),
-            at_start: true,
-        })),
+        Some(cutter) if helpers.count() > 0 && bytes_max >= AHEAD_BYTES_MIN.max(cutter.part_bytes_max()) => {
+            Ok(Box::new(Ahead::new(codec, cutter, stored, helpers, bytes_max)))
+        }
         _ => decoder(codec, stored),
     }
 }
@@ -175,11 +167,30 @@ enum From<'a, R> {
 }
 
 impl<'a, R: BufRead + Send + 'a> Ahead<'a, R> {
+    fn new(codec: Codec, cutter: Cutter, stored: R, helpers: Arc<dyn Helpers>, bytes_max: usize) -> Self {
+        Ahead {
+            codec,
+            part_bytes_max: cutter.part_bytes_max(),
+            helpers,
+            bytes_max,
+            spares: Arc::default(),
+            pieces: VecDeque::new(),
+            plain: Cursor::default(),
+            from: From::Parts(cutter, stored),
+            at_start: true,
+        }
+    }
+
+    /// What the parts in memory take.
+    fn held_bytes(&self) -> usize {
+        let pieces = self.pieces.iter().map(|piece| piece.part.bytes()).sum::<usize>();
+        self.plain.get_ref().len() + pieces
+    }
+
     /// Cuts as many parts as there is room and work for.
     fn cut(&mut self) {
         let pieces_max = 2 * self.helpers.count() + 2;
-        let mut bytes: usize =
-            self.plain.get_ref().len() + self.pieces.iter().map(|piece| piece.part.bytes()).sum::<usize>();
+        let mut bytes = self.held_bytes();
         while self.pieces.len() < pieces_max
             && (self.pieces.is_empty() || bytes + self.part_bytes_max <= self.bytes_max)
         {
@@ -293,4 +304,38 @@ impl BufRead for Failed {
     }
 
     fn consume(&mut self, _: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Helpers for Nobody {
+        fn count(&self) -> usize {
+            100
+        }
+
+        fn offer(&self, _: Arc<Piece>) {}
+    }
+
+    #[test]
+    fn parts_in_memory_take_no_more_than_they_may() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let frame = |_| {
+            let plain: Vec<u8> = (0..random.usize(..1_000_000)).map(|_| random.u8(b'a'..b'e')).collect();
+            zstd::encode_all(plain.as_slice(), 1).unwrap()
+        };
+        let stored: Vec<u8> = (0..40).flat_map(frame).collect();
+        for bytes_max in [AHEAD_BYTES_MIN, 2 * AHEAD_BYTES_MIN] {
+            let cutter = Cutter::new(Codec::Zstd, bytes_max / 4).unwrap();
+            let mut ahead = Ahead::new(Codec::Zstd, cutter, stored.as_slice(), Arc::new(Nobody), bytes_max);
+            let (mut out, mut most_bytes) = (vec![0; 100_000], 0);
+            while ahead.read(&mut out).unwrap() > 0 {
+                most_bytes = most_bytes.max(ahead.held_bytes());
+            }
+            assert!((bytes_max / 4..=bytes_max).contains(&most_bytes), "{most_bytes} of {bytes_max}");
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! Decoding with the help of other threads: the same bytes and the same errors as decoding in order.
 
 use howdah_model::{Codec, Error, ErrorKind, Result};
-use howdah_transcode::decompress::{
-    AHEAD_BYTES_MIN, Helpers, Piece, ahead, begins_with_part, decoder, error,
-};
+use howdah_transcode::decompress::{Helpers, Piece, ahead, begins_with_part, decoder, error};
 use std::io::{BufReader, Cursor, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+
+/// Two blocks of bzip2 fit, and no frame of 6 MB.
+const BYTES_MAX: usize = 16 << 20;
 
 /// Never come, as in a process whose other cores are busy.
 struct Nobody;
@@ -96,7 +97,7 @@ fn compare(codec: Codec, stored: &[u8], what: &str) -> Result<Vec<u8>> {
     ];
     for (way, helpers) in ways {
         let source = BufReader::with_capacity(4099, stored);
-        let (helped, error) = read(ahead(codec, source, helpers, AHEAD_BYTES_MIN).unwrap());
+        let (helped, error) = read(ahead(codec, source, helpers, BYTES_MAX).unwrap());
         let same = helped == plain || is_bytes_lost(codec, &helped, &plain, &refusal);
         assert!(same, "{what}, {way}: {} bytes, in order {}", helped.len(), plain.len());
         let told = |error: &Option<Error>| {
@@ -218,8 +219,7 @@ fn others_decode_the_parts() {
     ];
     for (codec, stored) in files {
         let helpers = Arc::new(AtOnce::default());
-        let reader =
-            ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, AHEAD_BYTES_MIN);
+        let reader = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX);
         assert!(read(reader.unwrap()).0 == plain);
         assert!(helpers.0.load(Relaxed) >= 4, "{codec:?}");
     }
@@ -232,7 +232,7 @@ fn a_file_that_does_not_tell_its_parts_is_decoded_in_order() {
     let many = [gzip(&plain), gzip(b""), gzip(&plain)].concat();
     let one = frame(&plain.repeat(3), true, true);
     for (codec, stored) in [(Codec::Gzip, many), (Codec::Zstd, one)] {
-        let told = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, AHEAD_BYTES_MIN);
+        let told = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX);
         assert!(read(told.unwrap()).0 == in_order(codec, &stored).0);
     }
     assert_eq!(helpers.0.load(Relaxed), 0);
@@ -362,8 +362,7 @@ fn an_error_of_the_source_comes_behind_the_parts_before_it() {
     ];
     for (codec, stored) in files {
         let source = BufReader::new(Cursor::new(&stored[..stored.len() / 2]).chain(Broken));
-        let (before, error) =
-            read(ahead(codec, source, Arc::new(Threads::start(1)), AHEAD_BYTES_MIN).unwrap());
+        let (before, error) = read(ahead(codec, source, Arc::new(Threads::start(1)), BYTES_MAX).unwrap());
         assert!(before.len() > 500_000 && plain.starts_with(&before), "{codec:?}");
         assert_eq!(error.unwrap().kind(), ErrorKind::SourceTransient, "{codec:?}");
     }
