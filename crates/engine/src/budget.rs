@@ -11,6 +11,7 @@
 
 use bytes::Bytes;
 use howdah_model::{Error, ErrorKind, Jobs, Result};
+use howdah_transcode::decompress::AHEAD_BYTES_MIN;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,6 +22,13 @@ const MIB: u64 = 1 << 20;
 const PROCESS_BYTES: u64 = 40 * MIB;
 /// Write buffer of one session: one piece of a chunk, framed, and once more under TLS.
 const SESSION_BYTES: u64 = MIB;
+/// The share of what is left for parts of compressed files that are decoded ahead, where there are such files: two
+/// frames of 8 MiB, as `pzstd` writes them, fit the default budget.
+const AHEAD_SHARE: u64 = 8;
+/// The share of what is left then for long records.
+const RESERVE_SHARE: u64 = 4;
+/// With fewer buffers no load can go on.
+const BUFFERS_MIN: u64 = 3;
 /// The share of a chunk buffer beyond the chunk size, for the record that crosses the border. Longer
 /// records draw on the reserve, one at a time.
 const SLACK_SHARE: u64 = 8;
@@ -63,12 +71,14 @@ pub struct Layout {
     pub chunk_buffers: u32,
     /// The most sessions that can be kept busy from this pool.
     pub sessions_max: u32,
+    /// Parts of compressed files that are decoded ahead, stored and plain.
+    pub ahead_bytes: u64,
 }
 
 impl Layout {
     /// Cuts `memory_bytes` for this many jobs. `chunk_bytes` is taken as given when the user or an earlier
     /// run of the job has fixed it; otherwise chunks are small enough to share `shared_bytes` out evenly, which
-    /// is how much there is to load where the server is near.
+    /// is how much there is to load where the server is near. `has_parts`: there may be files to decode ahead.
     ///
     /// # Errors
     /// `Usage` when the budget cannot hold three chunk buffers of the fixed size.
@@ -78,6 +88,7 @@ impl Layout {
         chunk_bytes: Option<u64>,
         shared_bytes: Option<u64>,
         scratch: Scratch,
+        has_parts: bool,
     ) -> Result<Layout> {
         if memory_bytes < MEMORY_BYTES_MIN {
             return Err(Error::new(
@@ -92,7 +103,9 @@ impl Layout {
             Jobs::Auto => 4,
         };
         let left = memory_bytes.saturating_sub(PROCESS_BYTES + sessions_wanted * SESSION_BYTES).max(16 * MIB);
-        let record_bytes_max = left / 4;
+        let ahead_bytes = if has_parts { ahead_bytes(left, chunk_bytes) } else { 0 };
+        let left = left - ahead_bytes;
+        let record_bytes_max = left / RESERVE_SHARE;
         let pool_bytes = left - record_bytes_max;
         let cut = |chunk_buffers: u64| {
             let chunk_bytes = chunk_bytes.unwrap_or_else(|| {
@@ -105,7 +118,7 @@ impl Layout {
             |(_, buffers, chunk_buffers): &(u64, u64, u64)| buffers / chunk_buffers > sessions_wanted;
         let useful = (needed + 1..=useful).rev().map(cut).find(feeds_all);
         let (chunk_bytes, buffers, chunk_buffers) = useful.unwrap_or_else(|| cut(needed));
-        if buffers < 3 {
+        if buffers < BUFFERS_MIN {
             return Err(Error::new(
                 ErrorKind::Usage,
                 format!("chunks of {chunk_bytes} bytes do not fit a memory budget of {memory_bytes} bytes"),
@@ -122,8 +135,19 @@ impl Layout {
             buffers: u32::try_from(buffers).unwrap_or(u32::MAX),
             chunk_buffers: u32::try_from(chunk_buffers).unwrap_or(u32::MAX),
             sessions_max: u32::try_from(sessions_max).unwrap_or(u32::MAX),
+            ahead_bytes,
         })
     }
+}
+
+/// What may be decoded ahead: nothing where it would be too little, or where it would take a buffer that a load with
+/// chunks of a fixed size cannot do without.
+fn ahead_bytes(left: u64, chunk_bytes: Option<u64>) -> u64 {
+    let ahead_bytes = left / AHEAD_SHARE;
+    let pool_bytes = (left - ahead_bytes) / RESERVE_SHARE * (RESERVE_SHARE - 1);
+    let leaves_room =
+        chunk_bytes.is_none_or(|chunk_bytes| pool_bytes / buffer_bytes(chunk_bytes) >= BUFFERS_MIN);
+    if leaves_room && ahead_bytes >= AHEAD_BYTES_MIN as u64 { ahead_bytes } else { 0 }
 }
 
 impl Layout {
@@ -320,20 +344,20 @@ mod tests {
 
     #[test]
     fn the_default_budget_has_sixteen_mebibyte_chunks_for_few_sessions_and_smaller_ones_for_many() {
-        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None, Scratch::default()).unwrap();
+        let few = Layout::new(256 * MIB, Jobs::Fixed(2), None, None, Scratch::default(), false).unwrap();
         assert_eq!(few.chunk_bytes, 16 * MIB);
-        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None, Scratch::default()).unwrap();
+        let many = Layout::new(256 * MIB, Jobs::Fixed(32), None, None, Scratch::default(), false).unwrap();
         assert!(many.chunk_bytes < 16 * MIB);
         assert!(many.buffers >= 32);
         let shared =
-            Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB), Scratch::default()).unwrap();
+            Layout::new(256 * MIB, Jobs::Fixed(2), None, Some(170 * MIB), Scratch::default(), false).unwrap();
         assert_eq!(shared.chunk_bytes, 2 * MIB);
     }
 
     #[test]
     fn a_second_buffer_is_taken_where_sessions_do_not_starve_for_it() {
         let layout = |memory_mib: u64, sessions, chunk_bytes, scratch| {
-            Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), chunk_bytes, None, scratch).unwrap()
+            Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), chunk_bytes, None, scratch, false).unwrap()
         };
         let two = layout(256, 2, None, USEFUL);
         assert_eq!((two.chunk_buffers, two.chunk_bytes), (2, 8 * MIB));
@@ -348,9 +372,24 @@ mod tests {
         assert_eq!(layout(256, 2, Some(16 * MIB), Scratch { needed: 0, useful: 3 }).chunk_buffers, 2);
     }
 
+    #[test]
+    fn parts_are_decoded_ahead_only_where_there_is_room_for_it() {
+        let layout = |memory_mib: u64, chunk_bytes, has_parts| {
+            let two = Jobs::Fixed(2);
+            Layout::new(memory_mib * MIB, two, chunk_bytes, None, Scratch::default(), has_parts).unwrap()
+        };
+        assert_eq!(layout(256, None, false).ahead_bytes, 0);
+        // Two frames of 8 MiB and what they are stored in.
+        assert!(layout(256, None, true).ahead_bytes >= 2 * 12 * MIB);
+        assert_eq!(layout(64, None, true), layout(64, None, false));
+        // An earlier run has fixed the size, and three buffers are all that fits.
+        assert!(layout(128, Some(16 * MIB), false).buffers >= 3);
+        assert_eq!(layout(128, Some(18 * MIB), true), layout(128, Some(18 * MIB), false));
+    }
+
     #[tokio::test]
     async fn a_buffer_that_was_rewritten_stays_in_the_pool() {
-        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, NEEDED).unwrap();
+        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, NEEDED, false).unwrap();
         let budget = Budget::new(&layout);
         let mut buffers = budget.buffers(2).await;
         buffers.data.rewrite(|out| out.extend_from_slice(b"1\n"));
@@ -365,10 +404,10 @@ mod tests {
         for memory_mib in [64, 128, 256, 1024, 8192] {
             for (sessions, scratch) in [(1, Scratch::default()), (2, USEFUL), (8, NEEDED), (16, USEFUL)] {
                 let layout =
-                    Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None, None, scratch).unwrap();
+                    Layout::new(memory_mib * MIB, Jobs::Fixed(sessions), None, None, scratch, true).unwrap();
                 let pool = u64::from(layout.buffers) * buffer_bytes(layout.chunk_bytes);
                 assert!(
-                    pool + layout.record_bytes_max <= memory_mib * MIB,
+                    pool + layout.record_bytes_max + layout.ahead_bytes <= memory_mib * MIB,
                     "{memory_mib} {sessions} {layout:?}"
                 );
             }
@@ -377,7 +416,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_record_beyond_the_reserve_is_refused_and_a_long_one_gives_its_memory_back() {
-        let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::default()).unwrap();
+        let layout =
+            Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), None, Scratch::default(), false).unwrap();
         let budget = Budget::new(&layout);
         let mut buffer = budget.buffers(1).await.data;
         let refused = loop {

@@ -2,7 +2,7 @@
 //!
 //! Files that can be read at any offset are cut in ranges and their ranges split side by side
 //! ([`range`]); compressed files and pipes are split in order as they are decompressed, one thread a file
-//! ([`stream`]). Both cut by the same rule: chunk `k` holds the records that start in
+//! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: chunk `k` holds the records that start in
 //! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
 
 mod emit;
@@ -13,6 +13,7 @@ mod range;
 mod stored;
 mod stream;
 mod turnstile;
+mod unpackers;
 
 pub(crate) use mender::mending_shape;
 pub use stored::{Opened, wait_to_retry};
@@ -22,6 +23,7 @@ use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
 use howdah_model::plan::Care;
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
+use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +31,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
+use unpackers::Unpackers;
 
 /// A piece of work for one thread.
 enum Piece {
@@ -71,6 +74,9 @@ struct Feeder {
     pieces: Arc<Pieces>,
     queue: Sender<CopyChunk>,
     handle: Handle,
+    unpackers: Arc<Unpackers>,
+    /// What one compressed file may hold of parts that are decoded ahead.
+    ahead_bytes: usize,
 }
 
 /// Starts the threads. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
@@ -89,13 +95,17 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
         });
     }
     let pieces = Arc::new(Pieces(Mutex::new(supplies)));
-    (0..feeders(run))
+    let feeders = feeders(run);
+    let (unpackers, ahead_bytes) = unpackers(run, feeders)?;
+    (0..feeders)
         .map(|no| {
             let feeder = Feeder {
                 run: Arc::clone(run),
                 pieces: Arc::clone(&pieces),
                 queue: queue.clone(),
                 handle: Handle::current(),
+                unpackers: Arc::clone(&unpackers),
+                ahead_bytes,
             };
             std::thread::Builder::new()
                 .name(format!("feeder-{no}"))
@@ -110,6 +120,17 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
 fn feeders(run: &Run) -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     cores.clamp(2, (run.layout.chunks() as usize / 2).max(2))
+}
+
+/// Threads that decode ahead of the feeders, one for each core but that of a feeder, and what each compressed file may
+/// hold: so many are read side by side as there are feeders.
+fn unpackers(run: &Arc<Run>, feeders: usize) -> Result<(Arc<Unpackers>, usize)> {
+    let files = run.plan.files.iter().filter(|file| !file.ranged && may_have_parts(file.codec)).count();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let ahead_bytes = usize::try_from(run.layout.ahead_bytes).unwrap_or(usize::MAX);
+    let share_bytes = ahead_bytes / files.clamp(1, feeders);
+    let helps = files > 0 && share_bytes >= AHEAD_BYTES_MIN;
+    Ok((Unpackers::start(run, if helps { cores - 1 } else { 0 })?, share_bytes))
 }
 
 /// Threads are given this long to end after the queue is closed; all that do not sit in a read of a pipe do

@@ -11,7 +11,7 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
 use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Stage};
 use howdah_target::finish::barrier;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
     let mut opened = Vec::new();
     for file in &run.plan.files {
         let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
-        opened.push(Opened { object, head: VecDeque::new(), stream: None });
+        opened.push(Opened::new(object));
     }
     run.set_receipts(receipts);
     run.tally.restart_rows();

@@ -155,14 +155,12 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         .collect();
     plan.tables = tables;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
-    plan.indexes =
-        indexes::choose(context, &session, &job, &plan.job_id, &plan.tables, &rows_to_come).await?;
-    routing::choose(context, &session, &job, &plan.indexes, &mut plan.tables).await?;
-    let dated = dated::read(context, &session, &job, &mut plan.tables).await?;
-    plan.triggers = triggers::choose(context, &session, &plan, &rows_to_come).await?;
+    let dated = around_rows(context, &session, &mut plan, &rows_to_come).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
-    let layout = Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch)?;
+    let has_parts = placed.iter().any(|(_, head)| head.opened.may_have_parts);
+    let layout =
+        Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch, has_parts)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     Ok(Planned {
@@ -174,6 +172,20 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         history: settled.history,
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
     })
+}
+
+/// What becomes of indexes and triggers, and how rows reach partitions: asked anew by every run of a job.
+async fn around_rows(
+    context: &Context,
+    session: &Session,
+    plan: &mut Plan,
+    rows_to_come: &indexes::RowsToCome,
+) -> Result<Vec<dated::Dated>> {
+    let job = &plan.job;
+    plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, rows_to_come).await?;
+    plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
+    routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    dated::read(context, session, job, &mut plan.tables).await
 }
 
 /// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of

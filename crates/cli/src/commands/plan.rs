@@ -236,8 +236,12 @@ fn memory(planned: &Planned) -> String {
         Jobs::Auto => format!("as many sessions as help, at most {}", layout.sessions_max),
         Jobs::Fixed(sessions) => format!("{sessions} sessions"),
     };
+    let ahead = match layout.ahead_bytes {
+        0 => String::new(),
+        bytes => format!(", {} for parts of compressed files", show_bytes(bytes)),
+    };
     format!(
-        "{sessions}; memory {}: {} chunk buffers for chunks of {}, records up to {}",
+        "{sessions}; memory {}: {} chunk buffers for chunks of {}, records up to {}{ahead}",
         show_bytes(planned.plan.job.memory_bytes),
         layout.buffers,
         show_bytes(layout.chunk_bytes),

@@ -28,6 +28,8 @@ pub struct Opened {
     pub head: VecDeque<Bytes>,
     /// The stream that goes on after them; `None` opens a new one when needed.
     pub stream: Option<BlockStream>,
+    /// The first bytes say that parts of the file might be decoded ahead.
+    pub may_have_parts: bool,
 }
 
 /// Reads the blocks of one object in order, opening it again at the same byte after transient failures.
@@ -68,6 +70,11 @@ impl Blocks {
 }
 
 impl Opened {
+    /// Nothing has been read.
+    pub fn new(object: Object) -> Opened {
+        Opened { object, head: VecDeque::new(), stream: None, may_have_parts: false }
+    }
+
     /// The next block after the head, from `offset` when the stream has to be opened.
     pub async fn next_block(&mut self, offset: u64) -> Result<Option<Bytes>> {
         if self.stream.is_none() {

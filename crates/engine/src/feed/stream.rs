@@ -15,7 +15,7 @@ use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::mend::{Counts, Field, Shape, Span};
 use howdah_transcode::split::{State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -105,7 +105,7 @@ impl<'a> Splitter<'a> {
         let care = run.plan.tables[file.table_no as usize].care;
         let stored = Stored::new(run, file_no, opened, &feeder.handle);
         let waited_ns = stored.waited_ns();
-        let decoder = plain_of(run, file_no, stored)?;
+        let decoder = plain_of(feeder, file_no, stored)?;
         let mut splitter = Splitter {
             feeder,
             emitter: Emitter::new(run, file_no)?,
@@ -390,24 +390,27 @@ impl<'a> Splitter<'a> {
 
 /// The bytes to split: those of the file, decompressed and in an encoding that the server reads, or the COPY text
 /// that its records are rewritten to.
-fn plain_of(run: &Run, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Send>> {
+fn plain_of(feeder: &Feeder, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Send>> {
+    let run = &feeder.run;
     let file = &run.plan.files[file_no as usize];
     let table = &run.plan.tables[file.table_no as usize];
-    let plain = plain_utf8(file, table.recode.as_deref(), stored, 0)?;
+    let helpers = Arc::clone(&feeder.unpackers);
+    let plain = decompress::ahead(file.codec, stored, helpers, feeder.ahead_bytes)?;
+    let plain = plain_utf8(file, table.recode.as_deref(), plain, 0)?;
     match rewriting_shape(&run.plan, file_no) {
         Some(shape) => mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len())),
         None => Ok(plain),
     }
 }
 
-/// The data of a file in an encoding that the server reads, or in UTF-8; `stored` begins at byte `from` of the file.
+/// The data of a file in an encoding that the server reads, or in UTF-8; `plain` begins at byte `from` of the plain
+/// bytes.
 pub(crate) fn plain_utf8(
     file: &FilePlan,
     recode: Option<&str>,
-    stored: impl BufRead + Send + 'static,
+    mut plain: Box<dyn Read + Send>,
     from: u64,
 ) -> Result<Box<dyn Read + Send>> {
-    let mut plain = decompress::decoder(file.codec, stored)?;
     if let Some(end_byte) = file.data_end_byte {
         plain = Box::new(plain.take(end_byte.saturating_sub(from)));
     }

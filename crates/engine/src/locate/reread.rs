@@ -9,8 +9,8 @@ use crate::feed::{Opened, mending_shape, plain_utf8, rewriting_shape};
 use crate::pipeline::Run;
 use bytes::{Buf, Bytes};
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Origin, Result};
+use howdah_transcode::decompress;
 use howdah_transcode::mend::{self, Shape, Span};
-use std::collections::VecDeque;
 use std::io::{self, BufReader, Read};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -38,7 +38,7 @@ pub(super) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
     let from = if file.ranged { origin.start_byte } else { 0 };
     let stored = Stored {
         context: run.context.clone(),
-        opened: Opened { object, head: VecDeque::new(), stream: None },
+        opened: Opened::new(object),
         offset: from,
         block: Bytes::new(),
         handle: Handle::current(),
@@ -74,7 +74,8 @@ impl Wanted {
         stored: Stored,
         from: u64,
     ) -> Result<Option<(u64, u64)>> {
-        let mut plain = plain_utf8(file, recode, BufReader::new(stored), from)?;
+        let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
+        let mut plain = plain_utf8(file, recode, plain, from)?;
         match self {
             Wanted::Line { shape, number } => mend::locate(&shape, plain, number),
             Wanted::Row { shape, span, row } => {

@@ -8,7 +8,7 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, dated, faster, indexes, new_table, routing, triggers};
+use super::{History, Planned, around_rows, faster, indexes, new_table};
 use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
@@ -18,6 +18,7 @@ use howdah_model::{
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
+use howdah_transcode::decompress::may_have_parts;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
@@ -98,13 +99,11 @@ pub(super) async fn planned(
         planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
-    let (context, session, job) = (heads.context, heads.session, &plan.job);
-    plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, &rows_to_come).await?;
-    plan.triggers = triggers::choose(context, session, &plan, &rows_to_come).await?;
-    routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
-    let dated = dated::read(context, session, job, &mut plan.tables).await?;
+    let dated = around_rows(heads.context, heads.session, &mut plan, &rows_to_come).await?;
     let scratch = faster::scratch(&plan.tables);
-    let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch)?;
+    let has_parts = plan.files.iter().any(|file| may_have_parts(file.codec));
+    let layout =
+        Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch, has_parts)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let begun = matches!(settled.history, History::Begun(_));

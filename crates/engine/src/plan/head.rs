@@ -15,7 +15,6 @@ use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::split::Rules;
 use howdah_transcode::{decompress, encode, header};
-use std::collections::VecDeque;
 use std::io::{Cursor, Read};
 use std::time::Duration;
 
@@ -258,7 +257,7 @@ pub(super) struct HeadReader {
 
 impl HeadReader {
     pub(super) fn new(object: Object) -> HeadReader {
-        HeadReader { opened: Opened { object, head: VecDeque::new(), stream: None }, offset: 0, ended: false }
+        HeadReader { opened: Opened::new(object), offset: 0, ended: false }
     }
 
     /// Reads until `wanted` bytes are there; `true` when the object has no more.
@@ -294,7 +293,11 @@ impl HeadReader {
 
     /// Only a pipe keeps what was read.
     pub(super) fn into_opened(self) -> Opened {
+        let head = self.opened.head.iter().flatten().copied().take(decompress::SNIFF_BYTES);
+        let head: Vec<u8> = head.collect();
         let mut opened = self.opened;
+        opened.may_have_parts =
+            decompress::sniff(&head).is_ok_and(|codec| decompress::begins_with_part(codec, &head));
         if opened.object.rereadable() {
             opened.head.clear();
             opened.stream = None;

@@ -1,8 +1,8 @@
 //! Compressed files, and files that are no tables at all.
 
-use crate::compress::{any, gzip, gzip_members};
-use crate::rig::{Place, job};
-use howdah_engine::model::{Codec, ErrorKind, Format, Header};
+use crate::compress::{any, bgzf, gzip, gzip_members, zstd_frames};
+use crate::rig::{MIB, Place, job};
+use howdah_engine::model::{Codec, ErrorKind, Format, Header, LedgerChoice};
 
 const CODECS: [Codec; 6] = [Codec::None, Codec::Gzip, Codec::Zstd, Codec::Bzip2, Codec::Xz, Codec::Lz4];
 
@@ -20,7 +20,12 @@ fn every_codec_is_told_by_content_and_read_to_the_end() {
     let (text, records) = text();
     place.database.copy_in("COPY o FROM STDIN WITH (FORMAT csv)", text.clone()).unwrap();
     let packed = CODECS.map(|codec| (format!("{codec:?}"), any(codec, text.as_bytes())));
-    for (name, bytes) in packed.into_iter().chain([("members".to_owned(), gzip_members(text.as_bytes()))]) {
+    let parts = [
+        ("members".to_owned(), gzip_members(text.as_bytes())),
+        ("bgzf".to_owned(), bgzf(text.as_bytes())),
+        ("frames".to_owned(), zstd_frames(text.as_bytes())),
+    ];
+    for (name, bytes) in packed.into_iter().chain(parts) {
         // The name says nothing.
         let file = place.file(&format!("{name}.dat"), bytes);
         let mut job = job(&[&file], "t", Format::csv());
@@ -52,6 +57,67 @@ fn a_truncated_file_is_an_error_and_loses_nothing_before_the_cut() {
             assert!(stored > records / 2, "{stored}");
         }
         place.database.sql("TRUNCATE t");
+    }
+}
+
+/// Enough for many parts, side by side and in order.
+fn long_text() -> String {
+    text().0.repeat(8)
+}
+
+#[test]
+fn a_file_with_parts_is_cut_into_the_same_chunks() {
+    let place = Place::new(18);
+    place.database.sql("CREATE TABLE t (a int, b text)");
+    let text = long_text();
+    let chunks = |name: &str, bytes: Vec<u8>, memory_bytes| {
+        let file = place.file(name, bytes);
+        let mut job = job(&[&file], "t", Format::csv());
+        (job.chunk_bytes, job.memory_bytes) = (Some(MIB), memory_bytes);
+        job.ledger = LedgerChoice::Schema("howdah".to_owned());
+        assert_eq!(place.loader.load(job).rows(), 480_000, "{name}");
+        let table = place.database.digest("t");
+        place.database.sql("TRUNCATE t");
+        let chunks = place.select(
+            "SELECT chunk_no, start_byte, end_byte, rows FROM howdah.chunk \
+             WHERE job_id = (SELECT job_id FROM howdah.job ORDER BY started_at DESC LIMIT 1) ORDER BY 1",
+        );
+        (table, chunks)
+    };
+    let one = chunks("one.gz", gzip(text.as_bytes()), 256 * MIB);
+    assert!(one.1.len() > 10);
+    // With the least memory, nothing is decoded ahead.
+    for memory_mib in [256, 64] {
+        let memory_bytes = memory_mib * MIB;
+        assert!(chunks(&format!("{memory_mib}.gz"), bgzf(text.as_bytes()), memory_bytes) == one);
+        assert!(chunks(&format!("{memory_mib}.zst"), zstd_frames(text.as_bytes()), memory_bytes) == one);
+    }
+}
+
+#[test]
+fn a_damaged_part_is_an_error_and_loses_nothing_before_it() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, b text)");
+    let text = text().0;
+    let damaged = |mut bytes: Vec<u8>| {
+        let at = bytes.len() / 2;
+        bytes[at] ^= 1;
+        bytes
+    };
+    for (name, bytes) in [("bgzf", bgzf(text.as_bytes())), ("frames", zstd_frames(text.as_bytes()))] {
+        let cut = bytes[..bytes.len() / 2].to_vec();
+        for (what, bytes) in [("cut", cut), ("damaged", damaged(bytes))] {
+            let file = place.file(&format!("{name}-{what}"), bytes);
+            let mut job = job(&[&file], "t", Format::csv());
+            job.chunk_bytes = Some(100_000);
+            let error = place.loader.load(job).refusal(ErrorKind::Decompress);
+            assert_eq!(error.place().file.as_deref(), Some(file.as_str()), "{name} {what}");
+            let row = place.database.rows("SELECT count(*), coalesce(max(a) + 1, 0) FROM t").swap_remove(0);
+            assert_eq!(row[0], row[1], "{name} {what}");
+            let stored: u64 = row[0].as_ref().unwrap().parse().unwrap();
+            assert!((15_000..60_000).contains(&stored), "{name} {what}: {stored}");
+            place.database.sql("TRUNCATE t");
+        }
     }
 }
 

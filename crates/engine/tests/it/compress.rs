@@ -16,6 +16,33 @@ pub(crate) fn gzip_members(bytes: &[u8]) -> Vec<u8> {
     [gzip(one), gzip(b""), gzip(two)].concat()
 }
 
+/// Members that tell their lengths, as `bgzip` writes them, and the empty one that it ends with.
+pub(crate) fn bgzf(bytes: &[u8]) -> Vec<u8> {
+    let member = |bytes: &[u8]| {
+        let whole = gzip(bytes);
+        let length = u16::try_from(whole.len() + 8 - 1).unwrap();
+        let (header, rest) = whole.split_at(10);
+        let mut member = header.to_vec();
+        member[3] = 4;
+        member.extend([6, 0, b'B', b'C', 2, 0]);
+        member.extend(length.to_le_bytes());
+        member.extend(rest);
+        member
+    };
+    bytes.chunks(65_280).chain([&[][..]]).flat_map(member).collect()
+}
+
+/// Many frames with checksums, as `pzstd` writes them.
+pub(crate) fn zstd_frames(bytes: &[u8]) -> Vec<u8> {
+    let frame = |bytes: &[u8]| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.include_checksum(true).unwrap();
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    bytes.chunks(300_000).flat_map(frame).collect()
+}
+
 pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }

@@ -9,31 +9,44 @@ use std::io::{self, BufRead, Read};
 
 /// All members, one after the other. Plain bytes go straight into the caller's buffer.
 pub(super) struct Members<R> {
-    /// `None` only while one member's decoder is exchanged for the next one's.
-    member: Option<GzDecoder<R>>,
-    at_end: bool,
+    at: At<R>,
+}
+
+/// Where in the file the next plain byte comes from.
+enum At<R> {
+    Member(Box<GzDecoder<R>>),
+    /// Behind a member.
+    Between(R),
+    End,
 }
 
 impl<R: BufRead> Members<R> {
     pub(super) fn new(stored: R) -> Members<R> {
-        Members { member: Some(GzDecoder::new(stored)), at_end: false }
+        Members { at: At::Member(Box::new(GzDecoder::new(stored))) }
     }
 
-    /// Goes to the next member, if there is one.
-    fn advance(&mut self) -> io::Result<()> {
-        let Some(member) = self.member.take() else { return Ok(()) };
-        let mut stored = member.into_inner();
-        match stored.fill_buf()?.first() {
-            None => self.at_end = true,
-            Some(0) => {
-                self.at_end = true;
-                skip_padding(&mut stored)?;
-            }
-            Some(0x1F) => {}
-            Some(_) => return Err(trailing_garbage()),
+    /// What follows a member: others, padding or nothing.
+    pub(super) fn behind(stored: R) -> Members<R> {
+        Members { at: At::Between(stored) }
+    }
+}
+
+/// The next member, if there is one.
+fn next_member<R: BufRead>(mut stored: R) -> io::Result<At<R>> {
+    match first_byte(&mut stored)? {
+        None => Ok(At::End),
+        Some(0) => skip_padding(&mut stored).map(|()| At::End),
+        Some(0x1F) => Ok(At::Member(Box::new(GzDecoder::new(stored)))),
+        Some(_) => Err(trailing_garbage()),
+    }
+}
+
+fn first_byte(stored: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        match stored.fill_buf() {
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map(|bytes| bytes.first().copied()),
         }
-        self.member = Some(GzDecoder::new(stored));
-        Ok(())
     }
 }
 
@@ -42,14 +55,19 @@ impl<R: BufRead> Read for Members<R> {
         if out.is_empty() {
             return Ok(0);
         }
-        while !self.at_end {
-            let Some(member) = &mut self.member else { break };
-            match member.read(out)? {
-                0 => self.advance()?,
-                read => return Ok(read),
-            }
+        loop {
+            self.at = match std::mem::replace(&mut self.at, At::End) {
+                At::End => return Ok(0),
+                At::Between(stored) => next_member(stored)?,
+                At::Member(mut member) => match member.read(out) {
+                    Ok(0) => At::Between(member.into_inner()),
+                    result => {
+                        self.at = At::Member(member);
+                        return result;
+                    }
+                },
+            };
         }
-        Ok(0)
     }
 }
 

@@ -3,13 +3,19 @@
 //! The first bytes of a file tell how it is compressed ([`sniff`], names play no part), and a [`decoder`]
 //! yields all it holds: every member, frame or stream. Damage and an early end are errors, never a short
 //! result. Memory is bounded by the codec's window, whatever the file claims.
+//!
+//! Where a file consists of members or frames that say how long they are, [`ahead`] yields the same, and lets
+//! other threads decode what comes next.
 
+mod ahead;
 mod gzip;
 mod lz4;
+mod parts;
 mod sniff;
 mod xz;
 mod zstd;
 
+pub use ahead::{AHEAD_BYTES_MIN, Helpers, Piece, ahead, begins_with_part, may_have_parts};
 pub use sniff::{SNIFF_BYTES, sniff};
 
 use howdah_model::{Codec, Error, ErrorKind, Result};
@@ -33,6 +39,14 @@ pub fn decoder<'a, R: BufRead + Send + 'a>(codec: Codec, stored: R) -> Result<Bo
         Codec::Xz => explained(codec, xz::streams(stored).map_err(set_up)?),
         Codec::Lz4 => explained(codec, lz4::Frames::new(stored)),
     })
+}
+
+/// The plain bytes of what follows a whole member or frame of a compressed stream.
+fn decoder_behind<'a, R: BufRead + Send + 'a>(codec: Codec, stored: R) -> Result<Box<dyn Read + Send + 'a>> {
+    match codec {
+        Codec::Gzip => Ok(explained(codec, gzip::Members::behind(stored))),
+        _ => decoder(codec, stored),
+    }
 }
 
 /// What went wrong while reading from a [`decoder`].

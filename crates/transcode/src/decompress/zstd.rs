@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 use zstd::stream::read::Decoder;
 
 /// 128 MiB: what `zstd -d` itself takes without being told, and what `zstd --long` and `--ultra -22` need.
-const WINDOW_LOG_MAX: u32 = 27;
+pub(super) const WINDOW_LOG_MAX: u32 = 27;
 
 pub(super) fn frames<R: BufRead>(stored: R) -> io::Result<impl Read + use<R>> {
     let mut decoder = Decoder::with_buffer(stored)?;

@@ -1,6 +1,7 @@
 //! What the crate promises, tried on many inputs.
 #![allow(clippy::unwrap_used)]
 
+mod ahead;
 mod binary;
 mod careful;
 mod corpus;

@@ -1,0 +1,422 @@
+//! Decoding with the help of other threads: the same bytes and the same errors as decoding in order.
+
+use howdah_model::{Codec, Error, ErrorKind, Result};
+use howdah_transcode::decompress::{Helpers, Piece, ahead, begins_with_part, decoder, error};
+use std::io::{BufReader, Cursor, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// Two blocks of bzip2 fit, and no frame of 6 MB.
+const BYTES_MAX: usize = 16 << 20;
+
+/// Never come, as in a process whose other cores are busy.
+struct Nobody;
+
+impl Helpers for Nobody {
+    fn count(&self) -> usize {
+        3
+    }
+
+    fn offer(&self, _: Arc<Piece>) {}
+}
+
+/// Decode before the reader goes on, and count.
+#[derive(Default)]
+struct AtOnce(AtomicUsize);
+
+impl Helpers for AtOnce {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn offer(&self, piece: Arc<Piece>) {
+        self.0.fetch_add(usize::from(piece.decode()), Relaxed);
+    }
+}
+
+struct Threads(Mutex<Sender<Arc<Piece>>>);
+
+impl Threads {
+    fn start(count: usize) -> Threads {
+        let (offer, offered) = channel::<Arc<Piece>>();
+        let offered: Arc<Mutex<Receiver<Arc<Piece>>>> = Arc::new(Mutex::new(offered));
+        for _ in 0..count {
+            let offered = Arc::clone(&offered);
+            std::thread::spawn(move || {
+                loop {
+                    let Ok(piece) = offered.lock().unwrap().recv() else { return };
+                    piece.decode();
+                }
+            });
+        }
+        Threads(Mutex::new(offer))
+    }
+}
+
+impl Helpers for Threads {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn offer(&self, piece: Arc<Piece>) {
+        self.0.lock().unwrap().send(piece).unwrap();
+    }
+}
+
+/// What was read before the end, or before the error.
+fn read(mut decoder: Box<dyn Read + Send + '_>) -> (Vec<u8>, Option<Error>) {
+    let mut plain = Vec::new();
+    let mut piece = vec![0; 10_007];
+    loop {
+        match decoder.read(&mut piece) {
+            Ok(0) => return (plain, None),
+            Ok(count) => plain.extend_from_slice(&piece[..count]),
+            Err(cause) => return (plain, Some(error(cause))),
+        }
+    }
+}
+
+fn in_order(codec: Codec, stored: &[u8]) -> (Vec<u8>, Option<Error>) {
+    read(decoder(codec, stored).unwrap())
+}
+
+/// Before an error the library for bzip2 keeps back what it has decoded last: how much, hangs on its buffers.
+fn is_bytes_lost(codec: Codec, one: &[u8], other: &[u8], refusal: &Option<Error>) -> bool {
+    let is_prefix = one.starts_with(other) || other.starts_with(one);
+    codec == Codec::Bzip2 && refusal.is_some() && is_prefix
+}
+
+/// Decodes in every way, through buffers that cut headers, and compares.
+fn compare(codec: Codec, stored: &[u8], what: &str) -> Result<Vec<u8>> {
+    let (plain, refusal) = in_order(codec, stored);
+    let ways: [(&str, Arc<dyn Helpers>); 3] = [
+        ("nobody", Arc::new(Nobody)),
+        ("at once", Arc::new(AtOnce::default())),
+        ("threads", Arc::new(Threads::start(2))),
+    ];
+    for (way, helpers) in ways {
+        let source = BufReader::with_capacity(4099, stored);
+        let (helped, error) = read(ahead(codec, source, helpers, BYTES_MAX).unwrap());
+        let same = helped == plain || is_bytes_lost(codec, &helped, &plain, &refusal);
+        assert!(same, "{what}, {way}: {} bytes, in order {}", helped.len(), plain.len());
+        let told = |error: &Option<Error>| {
+            // Of a block of bzip2 that does not decode, it is not known whether it was cut short.
+            let text = |error: &Error| if codec == Codec::Bzip2 { String::new() } else { error.to_string() };
+            error.as_ref().map(|error| (error.kind(), text(error)))
+        };
+        assert_eq!(told(&error), told(&refusal), "{what}, {way}");
+    }
+    refusal.map_or(Ok(plain), Err)
+}
+
+/// Text that compresses, and some that does not.
+fn plain(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut plain = Vec::with_capacity(bytes + 32);
+    while plain.len() < bytes {
+        if random.u8(..) < 16 {
+            plain.extend(std::iter::repeat_with(|| random.u8(..)).take(32));
+        } else {
+            plain.extend_from_slice(format!("{}\tname\n", random.u32(..100_000)).as_bytes());
+        }
+    }
+    plain.truncate(bytes);
+    plain
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(1));
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One member of BGZF.
+fn member(plain: &[u8]) -> Vec<u8> {
+    let whole = gzip(plain);
+    let (header, deflated) = whole.split_at(10);
+    let length = u16::try_from(whole.len() + 8 - 1).unwrap();
+    let mut member = header.to_vec();
+    member[3] = 4;
+    member.extend([6, 0, b'B', b'C', 2, 0]);
+    member.extend(length.to_le_bytes());
+    member.extend(deflated);
+    member
+}
+
+/// Members of at most 65,280 bytes, as bgzip writes them, and the empty one at the end.
+fn bgzf(plain: &[u8]) -> Vec<u8> {
+    plain.chunks(65_280).chain([&[][..]]).flat_map(member).collect()
+}
+
+fn frame(plain: &[u8], checksum: bool, tells_length: bool) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(checksum).unwrap();
+    if tells_length {
+        encoder.set_pledged_src_size(Some(plain.len() as u64)).unwrap();
+    }
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn frames(plain: &[u8], frame_bytes: usize) -> Vec<u8> {
+    plain
+        .chunks(frame_bytes)
+        .enumerate()
+        .flat_map(|(no, plain)| frame(plain, no % 2 == 0, no % 3 == 0))
+        .collect()
+}
+
+fn bzip2(plain: &[u8], level: u32) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::new(level));
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+const SKIPPABLE: [u8; 17] = [0x5A, 0x2A, 0x4D, 0x18, 9, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+#[test]
+fn members_and_frames_of_any_size_are_the_same_with_help_and_without() {
+    let plain = plain(9_000_000, 1);
+    assert!(compare(Codec::Gzip, &bgzf(&plain), "bgzf").unwrap() == plain);
+    for frame_bytes in [700_usize, 70_000, 2_000_000, 9_000_000] {
+        let stored = frames(&plain[..(frame_bytes * 500).min(plain.len())], frame_bytes);
+        compare(Codec::Zstd, &stored, &format!("frames of {frame_bytes}")).unwrap();
+    }
+    let mut random = fastrand::Rng::with_seed(2);
+    let (mut members, mut frames, mut left) = (Vec::new(), Vec::new(), plain.as_slice());
+    while !left.is_empty() {
+        let (now, later) = left.split_at(random.usize(..65_000).min(left.len()));
+        members.extend(member(now));
+        frames.extend(frame(now, random.bool(), random.bool()));
+        if random.u8(..) < 8 {
+            members.extend(member(b""));
+            frames.extend(SKIPPABLE);
+            frames.extend(frame(b"", random.bool(), random.bool()));
+        }
+        left = later;
+    }
+    assert!(compare(Codec::Gzip, &members, "random members").unwrap() == plain);
+    assert!(compare(Codec::Zstd, &frames, "random frames").unwrap() == plain);
+}
+
+#[test]
+fn bgzf_is_told_from_other_gzip_by_its_head() {
+    assert!(begins_with_part(Codec::Gzip, &member(b"1\n")[..18]));
+    for other in [gzip(b"1\n"), member(b"1\n")[..17].to_vec(), Vec::new()] {
+        assert!(!begins_with_part(Codec::Gzip, &other));
+    }
+    assert!(begins_with_part(Codec::Bzip2, &bzip2(b"1\n", 1)) && !begins_with_part(Codec::Xz, b""));
+}
+
+#[test]
+fn others_decode_the_parts() {
+    let plain = plain(5_000_000, 3);
+    let files = [
+        (Codec::Gzip, bgzf(&plain)),
+        (Codec::Zstd, frames(&plain, 300_000)),
+        (Codec::Bzip2, bzip2(&plain, 1)),
+    ];
+    for (codec, stored) in files {
+        let helpers = Arc::new(AtOnce::default());
+        let reader = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX);
+        assert!(read(reader.unwrap()).0 == plain);
+        assert!(helpers.0.load(Relaxed) >= 4, "{codec:?}");
+    }
+}
+
+#[test]
+fn a_file_that_does_not_tell_its_parts_is_decoded_in_order() {
+    let plain = plain(3_000_000, 4);
+    let helpers = Arc::new(AtOnce::default());
+    let many = [gzip(&plain), gzip(b""), gzip(&plain)].concat();
+    let one = frame(&plain.repeat(3), true, true);
+    for (codec, stored) in [(Codec::Gzip, many), (Codec::Zstd, one)] {
+        let told = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX);
+        assert!(read(told.unwrap()).0 == in_order(codec, &stored).0);
+    }
+    assert_eq!(helpers.0.load(Relaxed), 0);
+}
+
+#[test]
+fn bgzf_and_plain_gzip_and_padding_may_follow_one_another() {
+    let plain = plain(1_500_000, 5);
+    let (cut, whole) = (bgzf(&plain), gzip(&plain));
+    for (what, stored) in [
+        ("plain behind", [cut.as_slice(), &whole].concat()),
+        ("plain before", [whole.as_slice(), &cut].concat()),
+        ("plain between", [cut.as_slice(), &whole, &cut].concat()),
+        ("padding", [cut.as_slice(), &[0; 5000]].concat()),
+    ] {
+        compare(Codec::Gzip, &stored, what).unwrap();
+    }
+    let stored = [&SKIPPABLE[..], &frames(&plain, 90_000), &SKIPPABLE, &SKIPPABLE].concat();
+    assert!(compare(Codec::Zstd, &stored, "skippable").unwrap() == plain);
+}
+
+#[test]
+fn a_cut_file_and_one_with_garbage_behind_end_in_the_error_of_decoding_in_order() {
+    let plain = plain(300_000, 6);
+    let files = [
+        (Codec::Gzip, bgzf(&plain)),
+        (Codec::Zstd, frames(&plain, 60_000)),
+        (Codec::Bzip2, bzip2(&plain, 1)),
+    ];
+    for (codec, stored) in files {
+        for cut in (1..40).chain((40..stored.len()).step_by(4001)).chain(stored.len() - 40..stored.len()) {
+            // A file that is cut between two members is whole.
+            let _ = compare(codec, &stored[..cut], &format!("{codec:?} cut at {cut}"));
+        }
+        compare(codec, &stored[..stored.len() - 1], "one byte short").unwrap_err();
+        for garbage in [&b"garbage, certainly"[..], b"g", b"\x1F", b"\x1F\x8Bx", b"\0\0\0x", b"BZh1"] {
+            let stored = [stored.as_slice(), garbage].concat();
+            let error = compare(codec, &stored, "garbage").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Decompress);
+        }
+    }
+}
+
+#[test]
+fn damage_anywhere_is_told_as_by_decoding_in_order() {
+    let plain = plain(2_000_000, 7);
+    let mut random = fastrand::Rng::with_seed(8);
+    let files = [
+        (Codec::Gzip, bgzf(&plain)),
+        (Codec::Zstd, frames(&plain, 60_000)),
+        (Codec::Bzip2, bzip2(&plain[..500_000], 1)),
+    ];
+    for (codec, stored) in files {
+        let mut refused = 0;
+        for no in 0..90 {
+            let mut damaged = stored.clone();
+            let at = if no < 30 { no } else { random.usize(..stored.len()) };
+            damaged[at] ^= 1 << random.u8(..8);
+            refused += usize::from(compare(codec, &damaged, &format!("{codec:?} damaged at {at}")).is_err());
+        }
+        assert!(refused > 40, "{codec:?}: {refused}");
+    }
+}
+
+#[test]
+fn a_member_that_lies_about_its_length_is_judged_by_its_data() {
+    let honest = member(b"1\t2\n");
+    let next = bgzf(&plain(200_000, 9));
+    let mut longer = member(&plain(1000, 10));
+    longer.extend([0; 50]);
+    let length = u16::try_from(longer.len() - 1).unwrap();
+    longer[16..18].copy_from_slice(&length.to_le_bytes());
+    let mut shorter = member(&plain(1000, 11));
+    let length = u16::try_from(shorter.len() - 60).unwrap();
+    shorter[16..18].copy_from_slice(&length.to_le_bytes());
+    // Empty, so that the zeros behind it look like the length of nothing.
+    let mut empty = member(b"");
+    empty.extend([0; 8]);
+    let length = u16::try_from(empty.len() - 1).unwrap();
+    empty[16..18].copy_from_slice(&length.to_le_bytes());
+    let mut two = member(b"hidden");
+    two.extend(gzip(b"member"));
+    let length = u16::try_from(two.len() - 1).unwrap();
+    two[16..18].copy_from_slice(&length.to_le_bytes());
+    for (what, lying) in [("longer", longer), ("shorter", shorter), ("empty", empty), ("two", two)] {
+        let stored = [honest.as_slice(), &lying, &next].concat();
+        let judged = compare(Codec::Gzip, &stored, what);
+        assert_eq!(judged.is_ok(), what == "shorter" || what == "two", "{what}");
+    }
+}
+
+#[test]
+fn a_frame_that_claims_gigabytes_takes_no_memory_for_them() {
+    let plain = plain(3_000_000, 12);
+    let claims = |bytes: u64| {
+        let mut stored = frames(&plain, 500_000);
+        // A single segment that tells its length in eight bytes, and then one block of repeated bytes.
+        stored.extend([0x28, 0xB5, 0x2F, 0xFD, 0b1110_0000]);
+        stored.extend(bytes.to_le_bytes());
+        stored.extend([3 | 200 << 3, 0, 0, b'a']);
+        stored
+    };
+    compare(Codec::Zstd, &claims(4 << 30), "4 GB").unwrap_err();
+    compare(Codec::Zstd, &claims(1 << 40), "1 TB").unwrap_err();
+    // A bomb: three bytes become 128 KiB, again and again.
+    let mut bomb = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 0x38];
+    for _ in 0..400 {
+        bomb.extend([2, 0, 0x10, b'a']);
+    }
+    bomb.extend([1, 0, 0]);
+    assert_eq!(compare(Codec::Zstd, &bomb, "bomb").unwrap().len(), 400 << 17);
+}
+
+#[test]
+fn an_error_of_the_source_comes_behind_the_parts_before_it() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other(Error::new(ErrorKind::SourceTransient, "reset")))
+        }
+    }
+    let plain = plain(4_000_000, 13);
+    let files = [
+        (Codec::Gzip, bgzf(&plain)),
+        (Codec::Zstd, frames(&plain, 60_000)),
+        (Codec::Bzip2, bzip2(&plain, 2)),
+    ];
+    for (codec, stored) in files {
+        let source = BufReader::new(Cursor::new(&stored[..stored.len() / 2]).chain(Broken));
+        let (before, error) = read(ahead(codec, source, Arc::new(Threads::start(1)), BYTES_MAX).unwrap());
+        assert!(before.len() > 500_000 && plain.starts_with(&before), "{codec:?}");
+        assert_eq!(error.unwrap().kind(), ErrorKind::SourceTransient, "{codec:?}");
+    }
+}
+
+#[test]
+fn blocks_of_bzip2_of_any_size_and_any_number_of_streams_are_the_same() {
+    let plain = plain(1_500_000, 14);
+    for level in [1, 3, 9] {
+        assert!(compare(Codec::Bzip2, &bzip2(&plain, level), &format!("level {level}")).unwrap() == plain);
+    }
+    let mut random = fastrand::Rng::with_seed(15);
+    let (mut streams, mut left) = (Vec::new(), plain.as_slice());
+    while !left.is_empty() {
+        let (now, later) = left.split_at(random.usize(..400_000).min(left.len()));
+        streams.extend(bzip2(now, random.u32(1..=2)));
+        left = later;
+    }
+    assert!(compare(Codec::Bzip2, &streams, "streams").unwrap() == plain);
+    streams.extend(bzip2(b"", 9));
+    streams.extend(bzip2(&plain[..1000], 9));
+    assert_eq!(compare(Codec::Bzip2, &streams, "an empty stream").unwrap().len(), plain.len() + 1000);
+}
+
+/// A block's header says which bytes occur in it, one bit for each. So a text can be such that it looks like the
+/// next block's beginning, or like the stream's end.
+#[test]
+fn a_block_that_seems_to_hold_the_next_one_is_still_one_block() {
+    for magic in [[0x3141_u16, 0x5926, 0x5359], [0x1772, 0x4538, 0x5090]] {
+        let bytes: Vec<u8> = (0..48)
+            .filter(|bit| magic[bit / 16] >> (15 - bit % 16) & 1 == 1)
+            .map(|bit| 0x40 + bit as u8)
+            .collect();
+        let mut random = fastrand::Rng::with_seed(16);
+        let plain: Vec<u8> = (0..450_000).map(|_| bytes[random.usize(..bytes.len())]).collect();
+        let stored = bzip2(&plain, 1);
+        assert!(compare(Codec::Bzip2, &stored, "seeming").unwrap() == plain);
+        let honest = [bzip2(b"1\n", 9), stored, bzip2(b"2\n", 9)].concat();
+        assert_eq!(compare(Codec::Bzip2, &honest, "between others").unwrap().len(), plain.len() + 4);
+    }
+}
+
+#[test]
+fn a_block_that_becomes_many_megabytes_is_decoded_in_order() {
+    let plain = [plain(200_000, 17), vec![b' '; 30_000_000], plain(200_000, 18)].concat();
+    assert!(compare(Codec::Bzip2, &bzip2(&plain, 1), "runs").unwrap() == plain);
+}
+
+#[test]
+fn a_bzip2_stream_whose_checksum_is_another_one_is_an_error() {
+    let plain = plain(300_000, 19);
+    let mut stored = bzip2(&plain, 1);
+    let at = stored.len() - 3;
+    stored[at] ^= 1;
+    let stored = [stored, bzip2(&plain, 1)].concat();
+    assert_eq!(compare(Codec::Bzip2, &stored, "checksum").unwrap_err().kind(), ErrorKind::Decompress);
+}
