@@ -129,11 +129,13 @@ impl Tables {
                 "{sql_type}: {:?} gives {as_csv:?} as csv, {as_text:?} as text and {as_binary:?} as binary",
                 values[0]
             ),
-            _ => {
-                let (one, other) = values.split_at(values.len() / 2);
+            (as_csv, ..) => {
                 database.sql("TRUNCATE as_csv, as_text, as_binary");
-                self.compare(one);
-                self.compare(other);
+                let context = as_csv.err().and_then(|error| error.as_db_error()?.where_().map(str::to_owned));
+                let (before, rest) = values.split_at(suspect(values, &context.unwrap_or_default()));
+                let (refused, behind) = rest.split_at(1);
+                let parts = [before, refused, behind].into_iter().filter(|part| !part.is_empty());
+                parts.for_each(|part| self.compare(part));
             }
         }
         database.sql("TRUNCATE as_csv, as_text, as_binary");
@@ -154,6 +156,19 @@ impl Tables {
             );
         }
     }
+}
+
+/// The value that the server named by its line or, failing that, one in the middle.
+fn suspect(values: &[&str], context: &str) -> usize {
+    let digits = context.split_once("line ").map_or("", |(_, rest)| rest);
+    let digits = digits.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let line = digits.parse().unwrap_or(0);
+    let mut lines = 0;
+    let reached = values.iter().position(|value| {
+        lines += 1 + value.matches('\n').count();
+        lines >= line
+    });
+    reached.filter(|_| line > 0).unwrap_or(values.len() / 2)
 }
 
 /// All rows of these records; `None` where one is not certain.
