@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub mod bench;
 pub mod generate;
 pub mod load;
 pub mod pg;

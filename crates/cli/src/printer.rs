@@ -16,6 +16,7 @@ impl Printer {
     pub fn new(command: &Command) -> Printer {
         let (quiet, json) = match command {
             Command::Load(options) | Command::Plan(options) => (options.output.quiet, options.output.json),
+            Command::Bench(options) => (options.load.output.quiet, options.load.output.json),
             Command::Resume(options) => (options.output.quiet, options.output.json),
             Command::Restore(options) => (options.output.quiet, options.output.json),
             Command::Status(options) => (false, options.json),
