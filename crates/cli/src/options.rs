@@ -292,7 +292,7 @@ pub struct RunOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output options")]
 pub struct OutputOptions {
-    /// Print errors only
+    /// Print errors and warnings only
     #[arg(short, long)]
     pub quiet: bool,
     /// Print one JSON document on stdout at the end

@@ -35,7 +35,7 @@ impl Printer {
         !self.quiet && std::io::stderr().is_terminal()
     }
 
-    /// Only errors are wanted.
+    /// Only errors and warnings are wanted.
     pub fn quiet(self) -> bool {
         self.quiet
     }
@@ -54,6 +54,11 @@ impl Printer {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{text}");
         }
+    }
+
+    /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is merely told.
+    pub fn warn(self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "warning: {text}");
     }
 
     /// An error and its hint, to stderr.
