@@ -22,6 +22,7 @@ mod tables;
 mod toast;
 
 pub use columns::field_targets;
+pub(crate) use faster::chunk_format;
 pub(crate) use indexes::decide as decide_indexes;
 
 use crate::Context;
