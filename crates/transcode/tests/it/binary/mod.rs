@@ -160,7 +160,8 @@ impl Tables {
 
 /// The value that the server named by its line or, failing that, one in the middle.
 fn suspect(values: &[&str], context: &str) -> usize {
-    let digits = context.split_once("line ").map_or("", |(_, rest)| rest);
+    // What reads json has lines of its own before that.
+    let digits = context.split_once("COPY as_csv, line ").map_or("", |(_, rest)| rest);
     let digits = digits.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
     let line = digits.parse().unwrap_or(0);
     let mut lines = 0;
