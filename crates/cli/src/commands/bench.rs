@@ -56,7 +56,8 @@ struct Report<'a> {
     howdah_figures: Option<Figures>,
     /// Wall time of howdah by that of one COPY, round by round.
     ratio: Option<Spread>,
-    limit: String,
+    /// What held howdah back in the last round; none if that was too short to be sampled.
+    limit: Option<String>,
 }
 
 /// The middle and the ends.
@@ -124,7 +125,7 @@ impl<'a> Report<'a> {
             copy_figures: figures(&measured.copy),
             howdah_figures: figures(&measured.howdah),
             ratio: Spread::of(pairs.map(|(ours, theirs)| ours.wall_seconds / theirs.wall_seconds.max(1e-9))),
-            limit: account::limit(&measured.summary),
+            limit: (!measured.summary.waits.is_empty()).then(|| account::limit(&measured.summary)),
         }
     }
 
@@ -162,7 +163,8 @@ impl<'a> Report<'a> {
         if let Some(reason) = copy_refused {
             let _ = writeln!(text, "COPY      cannot load this file, so howdah is measured alone: {reason}");
         }
-        let _ = write!(text, "limit     {}", self.limit);
+        let limit = self.limit.as_deref().unwrap_or("the load was too short to see what held it back");
+        let _ = write!(text, "limit     {limit}");
         text
     }
 }
