@@ -103,7 +103,7 @@ fn binary<'h>(
     }
     let mut fields = table.fields.iter();
     all.columns.retain(|_| fields.next().is_some_and(Option::is_some));
-    let costs = cost::of_record(&types, &all);
+    let costs = cost::of_record(&types, &type_oids, &all);
     let (text_ns, binary_ns) = (costs.text_ns.round() as u64, costs.binary_ns.round() as u64);
     if !asked && !cost::is_worth_it(&costs) {
         return Err(Some(format!(
