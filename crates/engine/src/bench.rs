@@ -65,6 +65,10 @@ pub struct Measured {
 /// Usage, for several files or one that cannot be read twice; Server with the GRANT that helps, where the role may not
 /// make a schema; those of planning and loading.
 pub async fn bench(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
+    run(context, job, rounds).await.map_err(without_resume)
+}
+
+async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
     check(&job)?;
     let session = context.stop.guard(context.connection.open()).await?;
     let shape = shape(context, &session, &job).await?;
@@ -73,7 +77,7 @@ pub async fn bench(context: &Context, job: Job, rounds: u32) -> Result<Measured>
     let say = |message| context.listener.on_event(&Event::Notice { message });
     say(format!("measuring in schema {schema}, made for this and dropped at the end"));
     let bench = Bench { context, silent: silent(context), job, shape, schema: &schema };
-    let measured = bench.measure(rounds).await.map_err(without_resume);
+    let measured = bench.measure(rounds).await;
     match (measured, bench.drop_schema().await) {
         (measured, Ok(())) => {
             say(format!("schema {schema} is dropped"));
@@ -81,7 +85,8 @@ pub async fn bench(context: &Context, job: Job, rounds: u32) -> Result<Measured>
         }
         (Ok(_), Err(left)) => Err(left),
         (Err(error), Err(left)) => {
-            say(format!("{left}; {}", left.hint().unwrap_or_default()));
+            let message = format!("{left}; {}", left.hint().unwrap_or_default());
+            context.listener.on_event(&Event::Warning { message });
             Err(error)
         }
     }
@@ -102,7 +107,9 @@ fn unreadable() -> Error {
 /// The table whose shape is used: one that is there. None with `--create`, and where no table is named.
 async fn shape(context: &Context, session: &Session, job: &Job) -> Result<Option<Relation>> {
     let named = job.sources.first().and_then(|source| source.table.as_ref()).or(job.table.as_ref());
-    let Some(named) = named.filter(|_| job.shaping.create != Some(true)) else { return Ok(None) };
+    let Some(named) = named.filter(|_| job.shaping.create != Some(true)) else {
+        return if job.shaping.told.is_some() { Ok(None) } else { Err(no_types()) };
+    };
     let table = context.connection.attend(session, catalog::read_table(session, named)).await;
     let hint = "leave out --table to have a table made from the data";
     let table = table.map_err(|error| match error.hint() {
@@ -110,6 +117,13 @@ async fn shape(context: &Context, session: &Session, job: &Job) -> Result<Option
         _ => error,
     })?;
     Ok(Some(table.relation))
+}
+
+/// Only the data says what columns a table would need, and options keep it from being looked at.
+fn no_types() -> Error {
+    let message = "with --format or --copy-options no table is made from the data, and --table names none";
+    Error::new(ErrorKind::Usage, message)
+        .with_hint("name a table that is there with --table, or leave out --format and --copy-options")
 }
 
 /// A job that was stopped can be gone on with; a measurement cannot.

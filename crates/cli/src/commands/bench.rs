@@ -41,8 +41,10 @@ struct Remarks(Printer);
 
 impl Listener for Remarks {
     fn on_event(&self, event: &Event) {
-        if let Event::Notice { message } = event {
-            self.0.say(message);
+        match event {
+            Event::Notice { message } => self.0.say(message),
+            Event::Warning { message } => self.0.warn(message),
+            _ => {}
         }
     }
 }

@@ -102,7 +102,7 @@ fn an_error_is_told_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_pipe_and_a_second_file_are_refused() {
+fn a_pipe_a_second_file_and_a_table_out_of_nothing_are_refused() {
     let database = Server::shared(15).database();
     database.sql(TABLE);
     let piped = bench(&database).args(["--table", "t", "--format", "csv", "-"]).stdin("1,2\n").run(PATIENCE);
@@ -113,6 +113,9 @@ fn a_pipe_and_a_second_file_are_refused() {
     }
     let two = bench(&database).args(["--table", "t"]).arg(files.path()).run(PATIENCE).expect_code(2);
     assert!(two.stderr.contains("of one file and one table, got 2"), "{}", two.stderr);
+    let source = files.path().join("a.csv");
+    let unseen = bench(&database).args(["--format", "csv"]).arg(&source).run(PATIENCE).expect_code(2);
+    assert!(unseen.stderr.contains("--table names none"), "{}", unseen.stderr);
     assert_untouched(&database);
 }
 
