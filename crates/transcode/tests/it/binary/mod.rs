@@ -20,8 +20,8 @@ use howdah_model::{BinaryType, Format};
 use howdah_testkit::{Database, MAJORS, Server, asked};
 use howdah_transcode::encode::{BinaryEncoder, Unquoter};
 
-/// Loaded at once.
-const BATCH: usize = 5_000;
+/// Loaded at once. More make fewer sessions, and rows of hundreds of digits take a hundred megabytes then.
+const BATCH: usize = 20_000;
 /// No value is written so, and a quoted one that is empty can be said in text.
 const NULL: &str = "<null>";
 
