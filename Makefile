@@ -2,12 +2,13 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle kills mess late demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle values kills mess late demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules"
 	@echo "make test    servers, then all tests (Rust, then Python)"
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
+	@echo "make values  HOWDAH_BINARY_VALUES (1000000) random values of each type, written by howdah, read by the server"
 	@echo "make kills   at least HOWDAH_KILLS (300) loads ended by faults and run again; HOWDAH_KILLS_SEED repeats a run"
 	@echo "make mess    HOWDAH_MESS_FILES (20000) clean tables made messy, from HOWDAH_MESS_SEED (0) on; 98 % must come back"
 	@echo "make late    at least HOWDAH_LATE_TABLES (1000) tables made from a sample, with late surprises"
@@ -42,6 +43,12 @@ oracle:
 	$(CARGO) xtask servers
 	HOWDAH_ORACLE_FILES=$(or $(ORACLE_FILES),100000) HOWDAH_ORACLE_SEED=$(or $(ORACLE_SEED),0) \
 		$(CARGO) test -p howdah-engine --test it oracle -- --nocapture --test-threads=3
+
+# Nightly. Values as csv, text and binary, on every server: about two hours on two busy cores (make test's ten thousand
+# of each: 50 s on idle ones). HOWDAH_BINARY_SEED (0) tries others. A failure shows the value.
+values:
+	$(CARGO) xtask servers
+	HOWDAH_BINARY_VALUES=$${HOWDAH_BINARY_VALUES:-1000000} $(CARGO) test -p howdah-transcode --test it binary
 
 # At least so many loads ended by faults, each run again until done.
 kills:

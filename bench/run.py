@@ -2,7 +2,8 @@
 """Measures howdah against the usual ways into PostgreSQL and prints the table of the README.
 
 Starts a server of its own, runs each workload in paired rounds, writes raw runs, medians and the machine to
-bench/results/, and prints the table, worst row first. `--markdown FILE` prints that table of an earlier result.
+bench/results/, prints the table, worst row first, and draws the chart of the README. `--markdown FILE` prints that
+table of an earlier result; `--chart FILE...` draws the chart of some, each workload from the first that has it.
 `--a-against-a` measures every opponent against itself: how far those ratios are from 1 is the noise of the machine.
 """
 
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness import machine, report
+from harness import chart, machine, report
 from harness.context import Context
 from harness.data import Data
 from harness.server import SETTINGS, Server, find_binaries
@@ -38,6 +39,7 @@ WORKLOADS = (
     "startup",
     "rivals",
 )
+CHART = ROOT / "docs/images/bench.svg"
 SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql", "sensor_log.sql", "sensor_log_daily.sql", "documents.sql")
 
 
@@ -51,6 +53,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--work-dir", type=Path, default=ROOT / "target/bench", help="data, server and rivals")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results", help="where results are written")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="print the table of this result and stop")
+    parser.add_argument("--chart", type=Path, nargs="+", metavar="FILE", help="draw the chart of these and stop")
     return parser.parse_args()
 
 
@@ -100,11 +103,20 @@ def save(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
+def draw(documents: list[dict[str, Any]]) -> None:
+    """Writes the chart of the README."""
+    CHART.write_text(chart.draw(chart.rows(documents)))
+    print(f"written to {CHART}", file=sys.stderr)
+
+
 def main() -> None:
-    """Measures and prints, or only prints."""
+    """Measures and prints, or only prints or draws."""
     chosen = options()
     if chosen.markdown:
         print(report.markdown(json.loads(chosen.markdown.read_text())))
+        return
+    if chosen.chart:
+        draw([json.loads(path.read_text()) for path in chosen.chart])
         return
     # psql of the tests, where the system has none.
     os.environ["PATH"] += f":{ROOT / 'target/servers/psql/bin'}"
@@ -112,6 +124,8 @@ def main() -> None:
     path = save(document, chosen.results)
     print(report.markdown(document))
     print(f"written to {path}", file=sys.stderr)
+    if not (chosen.only or chosen.quick or chosen.a_against_a):
+        draw([document])
 
 
 if __name__ == "__main__":

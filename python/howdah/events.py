@@ -77,6 +77,13 @@ class Notice(TypedDict):
     message: str
 
 
+class Warned(TypedDict):
+    """Something that the user should know before relying on the load, though it goes on; also in `Summary.warnings`."""
+
+    type: Literal["warning"]
+    message: str
+
+
 class Done(TypedDict):
     """The end, good or bad."""
 
@@ -85,5 +92,5 @@ class Done(TypedDict):
     """As `Summary.to_dict` returns it."""
 
 
-Event = Union[Planned, Read, Stored, FileDone, Sessions, Retry, Notice, Done]
+Event = Union[Planned, Read, Stored, FileDone, Sessions, Retry, Notice, Warned, Done]
 """One thing that happened. Later releases may add types: pass over those you do not know."""

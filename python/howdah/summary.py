@@ -64,6 +64,9 @@ class Summary:
     left_out: list[dict[str, Any]]
     """`file`, `record`, `byte` and `reason` of the first 100 records of each file that were left out, where this run
     has read them."""
+    warnings: list[str]
+    """Sentences about what is not as may be expected though the load went on: a second table in a file, which is not
+    loaded, rows that were loaded before, a sequence that stays behind."""
     read: list[dict[str, Any]]
     """`table`, `column`, `reading` and number of `values` that were spelled in another way than PostgreSQL's."""
     bytes_read: int

@@ -77,7 +77,8 @@ impl Listener for Mailbox {
 
 impl State {
     fn has_room(&self, event: &Event) -> bool {
-        !matches!(event, Event::Retry { .. } | Event::Notice { .. }) || self.events.len() < REMARKS_MAX
+        let is_remark = matches!(event, Event::Retry { .. } | Event::Notice { .. } | Event::Warning { .. });
+        !is_remark || self.events.len() < REMARKS_MAX
     }
 }
 

@@ -129,7 +129,7 @@ fn retries(count: u64) -> String {
 
 /// What held the load back, told from the wait events of the sessions that copied
 /// (<https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE>).
-fn limit(summary: &Summary) -> String {
+pub(crate) fn limit(summary: &Summary) -> String {
     let mut causes: Vec<(&str, f64)> = Vec::new();
     for (wait, share) in &summary.waits {
         let cause = cause(wait);

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub mod bench;
 pub mod generate;
 pub mod load;
 pub mod pg;
@@ -17,6 +18,6 @@ use std::path::PathBuf;
 /// The server, after saying what the user should know about it.
 async fn connect(to: Option<String>, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
     let connection = settings::connection(to, site_packages).await?;
-    connection.warnings().iter().for_each(|warning| printer.say(&format!("warning: {warning}")));
+    connection.warnings().iter().for_each(|warning| printer.warn(warning));
     Ok(connection)
 }

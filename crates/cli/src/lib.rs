@@ -122,6 +122,7 @@ async fn dispatch(
     match command {
         Command::Load(options) => commands::load::load(*options, printer, stop, site_packages).await,
         Command::Plan(options) => commands::plan::plan(*options, printer, stop, site_packages).await,
+        Command::Bench(options) => commands::bench::bench(*options, printer, stop, site_packages).await,
         Command::Status(options) => commands::status::status(&options, printer, stop, site_packages).await,
         Command::Resume(options) => commands::resume::resume(&options, printer, stop, site_packages).await,
         Command::Restore(options) => commands::restore::restore(&options, printer, stop, site_packages).await,

@@ -20,6 +20,8 @@ pub enum Command {
     Load(Box<LoadOptions>),
     /// Show everything that load would do, and why, touching nothing
     Plan(Box<LoadOptions>),
+    /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
+    Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
     Status(StatusOptions),
     /// Go on with a job where it stopped
@@ -68,6 +70,17 @@ pub struct LoadOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputOptions,
+}
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// How often the file is loaded in each way, after one load that is not counted [default: 5]
+    #[arg(long, value_name = "N", default_value_t = 5, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub load: LoadOptions,
 }
 
 /// Where to.
@@ -319,7 +332,7 @@ pub struct RunOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output options")]
 pub struct OutputOptions {
-    /// Print errors only
+    /// Print errors and warnings only
     #[arg(short, long)]
     pub quiet: bool,
     /// Print one JSON document on stdout at the end

@@ -16,6 +16,7 @@ impl Printer {
     pub fn new(command: &Command) -> Printer {
         let (quiet, json) = match command {
             Command::Load(options) | Command::Plan(options) => (options.output.quiet, options.output.json),
+            Command::Bench(options) => (options.load.output.quiet, options.load.output.json),
             Command::Resume(options) => (options.output.quiet, options.output.json),
             Command::Restore(options) => (options.output.quiet, options.output.json),
             Command::Status(options) => (false, options.json),
@@ -34,7 +35,7 @@ impl Printer {
         !self.quiet && std::io::stderr().is_terminal()
     }
 
-    /// Only errors are wanted.
+    /// Only errors and warnings are wanted.
     pub fn quiet(self) -> bool {
         self.quiet
     }
@@ -53,6 +54,11 @@ impl Printer {
         if !self.quiet {
             let _ = writeln!(std::io::stderr(), "{text}");
         }
+    }
+
+    /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is merely told.
+    pub fn warn(self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "warning: {text}");
     }
 
     /// An error and its hint, to stderr.

@@ -46,7 +46,7 @@ struct File {
 }
 
 impl Progress {
-    /// Draws bars if somebody watches, else writes lines; nothing at all with `--quiet`.
+    /// Draws bars if somebody watches, else writes lines; nothing but warnings with `--quiet`.
     pub fn new(printer: Printer) -> Progress {
         let screen = printer.draws().then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
         let now = Instant::now();
@@ -68,6 +68,9 @@ impl Progress {
 impl Listener for Progress {
     fn on_event(&self, event: &Event) {
         if self.printer.quiet() {
+            if let Event::Warning { message } = event {
+                self.printer.warn(message);
+            }
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,6 +93,7 @@ impl Listener for Progress {
                 self.line(&state, &line);
             }
             Event::Notice { message } => self.line(&state, message),
+            Event::Warning { message } => self.line(&state, &format!("warning: {message}")),
             Event::Done { .. } => state.end(),
             _ => {}
         }

@@ -6,7 +6,7 @@
 use crate::Context;
 use crate::pipeline::Run;
 use futures_util::{StreamExt, stream};
-use howdah_model::{After, Event, RelationKind, Result, Stage};
+use howdah_model::{After, RelationKind, Result, Stage};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
@@ -29,13 +29,13 @@ pub(crate) async fn run(run: &Run) {
     let tables = loaded(run).into_iter().filter(|table| table.rows > 0);
     let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
         let done = context.stop.guard(upkeep_of(context, asked, &table)).await;
-        tell_failure(context, &format!("{} of {}", verb(asked), table.relation), done);
+        tell_failure(run, &format!("{} of {}", verb(asked), table.relation), done);
     });
     each.await;
     if asked.is_some_and(|steps| steps.contains(&After::Checkpoint)) {
         let done =
             context.stop.guard(on_session(context, async |session| upkeep::checkpoint(session).await)).await;
-        tell_failure(context, "CHECKPOINT", done);
+        tell_failure(run, "CHECKPOINT", done);
     }
     run.tally.spend(Stage::Finish, start.elapsed());
 }
@@ -86,9 +86,8 @@ async fn on_session(context: &Context, work: impl AsyncFnOnce(&Session) -> Resul
     context.connection.attend(&session, work(&session)).await
 }
 
-fn tell_failure(context: &Context, what: &str, done: Result<()>) {
+fn tell_failure(run: &Run, what: &str, done: Result<()>) {
     if let Err(error) = done {
-        let message = format!("{what} was not done: {}; all rows are in", error.message());
-        context.listener.on_event(&Event::Notice { message });
+        run.warn(format!("{what} was not done: {}; all rows are in", error.message()));
     }
 }

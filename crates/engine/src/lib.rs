@@ -6,11 +6,12 @@
 //! 2. [`load()`] executes a plan as a stream of exactly-once chunks ([`pipeline`] is that flow on one screen);
 //! 3. [`finish`] makes the result durable, loads again what a server crash took, and closes the ledger.
 //!
-//! Around them: [`budget`] owns every buffer and queue, [`retry`] decides from an error's kind whether to
+//! [`bench()`] measures the three against one plain COPY. Around them: [`budget`] owns every buffer and queue, [`retry`] decides from an error's kind whether to
 //! try again, [`stop`] carries a Ctrl-C to whoever waits.
 
 mod after;
 mod attend;
+pub mod bench;
 pub mod budget;
 pub mod connection;
 pub mod feed;
@@ -34,6 +35,7 @@ pub mod values;
 pub mod watch;
 pub mod widen;
 
+pub use bench::bench;
 pub use connection::Connection;
 pub use howdah_model as model;
 pub use howdah_source::Sources;

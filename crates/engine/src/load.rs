@@ -56,12 +56,11 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     };
     let Begun { session, receipts, before, dropped } = begun;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
-    if let Some(before) = before {
-        context.listener.on_event(&Event::Notice { message: loaded_before(&before) });
-    }
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
+    before.iter().for_each(|before| run.warn(loaded_before(before)));
+    warn_of_other_tables(&run);
     run.dropped.store(dropped, Relaxed);
     let ended = load_and_finish(&run, opened).await;
     let outcome = account(&run, session, ended).await;
@@ -140,6 +139,15 @@ fn loaded_before(before: &LoadedBefore) -> String {
     format!("the ledger says that {location}{others} was loaded into {table} before, by job {job_id} at {at}")
 }
 
+/// What follows the first table of a file is not loaded unless it was asked for.
+fn warn_of_other_tables(run: &Run) {
+    if !run.plan.job.shaping.all_tables {
+        for file in run.plan.files.iter().filter(|file| file.other_table) {
+            run.warn(format!("{} holds several tables: the first one is loaded", file.location));
+        }
+    }
+}
+
 /// Tables that were planned and are not there are made; those that are there are changed as planned, each once,
 /// however many kinds of files go there.
 async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
@@ -200,7 +208,7 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
         let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        run.context.listener.on_event(&Event::Notice { message: format!("{left}{hint}") });
+        run.warn(format!("{left}{hint}"));
     }
     // Until here it held the job.
     drop(session);

@@ -87,6 +87,13 @@ impl Run {
         self.silent.get().is_some_and(|silent| silent.contains(relation))
     }
 
+    /// Tells what is not as may be expected, now and in the summary.
+    pub fn warn(&self, message: String) {
+        if self.tally.warn(&message) {
+            self.context.listener.on_event(&Event::Warning { message });
+        }
+    }
+
     /// What is in of one file.
     pub fn receipts(&self, file_no: u32) -> Receipts {
         let receipts = self.receipts.read().unwrap_or_else(PoisonError::into_inner);

@@ -25,6 +25,7 @@ mod toast;
 mod triggers;
 
 pub use columns::field_targets;
+pub(crate) use faster::chunk_format;
 pub(crate) use indexes::decide as decide_indexes;
 pub(crate) use triggers::way as way_of_triggers;
 
@@ -229,6 +230,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
             _ => head.data_start_byte,
         },
         data_end_byte: head.data_end_byte,
+        other_table: head.found.as_ref().is_some_and(|found| found.finding.second_table.is_some()),
         found: head.found.as_ref().map(|found| found.finding.describe()),
         typed: head.found.as_ref().map(|found| found.finding.typed.clone()).unwrap_or_default(),
         evidence: head.found.as_ref().map(|found| found.finding.evidence.clone()).unwrap_or_default(),

@@ -42,14 +42,17 @@ async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<(
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";
-            tell(run, stays(&sequence, table, why));
+            run.warn(stays(&sequence, table, why));
             continue;
         }
         match connection.attend(&session, sequence.advance(&session, table)).await {
             Ok(None) => {}
-            Ok(Some(moved)) => tell(run, told(&sequence, &moved)),
+            Ok(Some(moved)) => {
+                let message = told(&sequence, &moved);
+                run.context.listener.on_event(&Event::Notice { message });
+            }
             Err(error) if error.kind() == ErrorKind::Server => {
-                tell(run, stays(&sequence, table, error.message()));
+                run.warn(stays(&sequence, table, error.message()));
             }
             Err(error) => return Err(error),
         }
@@ -68,8 +71,4 @@ fn told(sequence: &Sequence, moved: &Moved) -> String {
 fn stays(sequence: &Sequence, table: &Relation, why: &str) -> String {
     let (Sequence { relation, .. }, by_hand) = (sequence, sequences::by_hand(sequence, table));
     format!("sequence {relation} may stay behind the rows that were loaded ({why}): {by_hand}; moves it")
-}
-
-fn tell(run: &Run, message: String) {
-    run.context.listener.on_event(&Event::Notice { message });
 }

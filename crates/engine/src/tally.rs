@@ -101,6 +101,7 @@ pub struct Tally {
     pub sessions: AtomicU32,
     sessions_max: AtomicU32,
     waits: Mutex<HashMap<String, u64>>,
+    warnings: Mutex<Vec<String>>,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
 }
@@ -117,6 +118,7 @@ impl Tally {
             sessions: AtomicU32::new(0),
             sessions_max: AtomicU32::new(0),
             waits: Mutex::new(HashMap::new()),
+            warnings: Mutex::default(),
             again: AtomicBool::new(false),
         }
     }
@@ -162,6 +164,16 @@ impl Tally {
         for (wait, sessions) in seen {
             *waits.entry(wait.clone()).or_default() += u64::from(*sessions);
         }
+    }
+
+    /// The user is to know this; false if it is known already.
+    pub fn warn(&self, message: &str) -> bool {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !warnings.iter().any(|known| known == message);
+        if is_new {
+            warnings.push(message.to_owned());
+        }
+        is_new
     }
 
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
@@ -236,6 +248,7 @@ impl Tally {
             comments: self.mends().map(|counts| counts.comments()).sum(),
             mended: self.mended(),
             left_out: self.left_out(plan),
+            warnings: self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             read: self.read_values(plan),
             bytes_read: files.iter().map(|file| file.bytes_read).sum(),
             wall_seconds: self.started.elapsed().as_secs_f64(),

@@ -82,6 +82,11 @@ pub enum Event {
         /// The sentence.
         message: String,
     },
+    /// Something that the user should know before relying on the load, though it goes on.
+    Warning {
+        /// The sentence.
+        message: String,
+    },
     /// The end, good or bad.
     Done {
         /// The summary.

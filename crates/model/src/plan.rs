@@ -192,6 +192,9 @@ pub struct FilePlan {
     pub data_start_byte: u64,
     /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
     pub data_end_byte: Option<u64>,
+    /// Another table begins where this one ends. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub other_table: bool,
     /// How it is written, in one line, where this was found.
     pub found: Option<String>,
     /// For each field: its values at the beginning are numbers, days or the like, so that text there may be names of

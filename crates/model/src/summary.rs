@@ -96,6 +96,8 @@ pub struct Summary {
     pub mended: BTreeMap<Mend, u64>,
     /// The first records left out of each file, where this run has read them.
     pub left_out: Vec<LeftOut>,
+    /// What is not as may be expected, though the load went on: each a sentence, without row values.
+    pub warnings: Vec<String>,
     /// Values in other people's spelling.
     pub read: Vec<ReadValues>,
     /// Bytes read as stored.

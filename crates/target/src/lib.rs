@@ -11,7 +11,8 @@
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
-//! - [`upkeep`]: ANALYZE and the like.
+//! - [`upkeep`]: ANALYZE and the like;
+//! - [`trial`]: a schema for tables that are only measured.
 
 pub mod embedded;
 
@@ -35,6 +36,8 @@ pub mod finish;
 pub mod sequences;
 
 pub mod upkeep;
+
+pub mod trial;
 
 mod error;
 pub mod sql;

@@ -14,6 +14,13 @@ subcommand has `--help` and `--version`; `howdah man` prints the same as a manua
 shell. How the command ends: [exit-codes.md](exit-codes.md). Variables: [environment.md](environment.md).
 ";
 
+const BENCH: &str = "
+Takes the options of `howdah load`, of one source that is no pipe. All loads go into a schema of its own, which is dropped
+at the end; `--table` gives the shape of the tables in it, and its table is not touched. Without `--table` a table is made
+from the data. `--job-id`, `--force` and the name of a ledger change nothing: the ledger is made in the same schema. And:
+
+";
+
 pub(super) fn page() -> String {
     let mut command = Options::command();
     command.build();
@@ -42,6 +49,12 @@ fn subcommands(command: &Command, path: &str, page: &mut String) {
         }
         let usage = each.clone().render_usage().to_string();
         let _ = write!(page, "\n    {}\n", usage.trim_start_matches("Usage: ").trim());
+        if each.get_name() == "bench" {
+            page.push_str(BENCH);
+            let own = each.get_arguments().filter(|arg| arg.get_long() == Some("rounds"));
+            own.for_each(|arg| argument(arg, page));
+            continue;
+        }
         arguments(each, page);
     }
 }
@@ -59,10 +72,12 @@ fn arguments(command: &Command, page: &mut String) {
             let _ = write!(page, "\n**{heading}**\n");
         }
         page.push('\n');
-        for arg in shown().filter(|arg| arg.get_help_heading() == heading) {
-            let _ = writeln!(page, "- {}: {}", signature(arg), help(arg));
-        }
+        shown().filter(|arg| arg.get_help_heading() == heading).for_each(|arg| argument(arg, page));
     }
+}
+
+fn argument(arg: &Arg, page: &mut String) {
+    let _ = writeln!(page, "- {}: {}", signature(arg), help(arg));
 }
 
 /// `-t, --table <NAME>` or `[SOURCE]...`, as clap itself writes it.
@@ -118,6 +133,7 @@ mod tests {
                 assert!(page.contains(&format!("--{long}")), "{long}");
             }
         }
+        assert!(page.contains("- `--rounds <N>`"), "{page}");
     }
 
     #[test]

@@ -39,6 +39,10 @@ const KEYS: &[(&str, &str)] = &[
     ("left_out[].record", "Its number, from 1, the header not counted"),
     ("left_out[].byte", "Its first byte in the plain file"),
     ("left_out[].reason", "Why; without values"),
+    (
+        "warnings[]",
+        "Sentences, each about something that is not as may be expected though the load went on: a file holds a second table, which is not loaded; its rows were loaded before; a sequence stays behind, or statistics were not renewed. The wording may change. Also on standard error, even with `--quiet`",
+    ),
     ("read[].table", "The table of a column whose values are spelled in another way than PostgreSQL's"),
     ("read[].column", "The column"),
     ("read[].reading", "How they are spelled"),
@@ -127,6 +131,7 @@ fn example() -> Summary {
             byte: 97_112,
             reason: "expected 19 fields, got 23".to_owned(),
         }],
+        warnings: vec!["/data/2013.csv holds several tables: the first one is loaded".to_owned()],
         read: vec![ReadValues {
             table: "public.flights".to_owned(),
             column: "day".to_owned(),

@@ -249,6 +249,6 @@ fn memory(planned: &Planned) -> String {
     )
 }
 
-fn show_version(version: u32) -> String {
+pub(super) fn show_version(version: u32) -> String {
     format!("{}.{}", version / 10_000, version % 10_000)
 }

@@ -6,6 +6,7 @@
 mod after;
 mod again;
 mod auto;
+mod bench;
 mod broken_bytes;
 mod changed;
 mod corpus;

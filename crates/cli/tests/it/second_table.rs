@@ -88,6 +88,34 @@ fn of_a_pipe_the_first_table_is_loaded() {
 }
 
 #[test]
+fn what_is_not_loaded_is_said_even_when_quiet_and_in_the_document() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    // Beyond what a plan sees of a pipe, and in its sight.
+    let short = "a,b\n1,2\n3,4\n5,6\n\n\nname,of,trees\nx,y,z\nx,y,z\nx,y,z\n";
+    let source = files.put("short.csv", short.as_bytes());
+    let quiet = |no: u32| {
+        let command = load(&database).args(["--create", "--chunk-size", "128kB", "--quiet", "--json"]);
+        command.args(["--table", &format!("t{no}")])
+    };
+    for (done, words) in [
+        (
+            quiet(1).arg("-").stdin(two_tables("\n", ",", 3)).run(PATIENCE),
+            "another table begins at record 30001",
+        ),
+        (quiet(2).arg(&source).run(PATIENCE), "holds several tables: the first one is loaded"),
+    ] {
+        let done = done.expect_code(0);
+        let document: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        let warnings = document["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), 1, "{document}");
+        let warning = warnings[0].as_str().unwrap();
+        assert!(warning.contains(words), "{warning}");
+        assert_eq!(done.stderr, format!("warning: {warning}\n"));
+    }
+}
+
+#[test]
 fn a_chunk_that_another_table_cut_short_is_known_again() {
     let files = Files::new();
     let source = files.put("t.csv.gz", &gzip(two_tables("\n", ",", 3).as_bytes()));

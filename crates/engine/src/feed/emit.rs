@@ -102,12 +102,14 @@ impl Emitter {
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
-            (Some(rewriter), Some(mut scratch)) => {
+            (Some(rewriter), Some(mut last)) => {
                 let records = &data.filled()[range];
-                let refused = run.tally.time(Stage::Encode, || {
-                    scratch.rewrite(|out| self.rewrite(run, &origin, rewriter, records, out))
-                });
-                (scratch.freeze(), None, refused.or(refusal))
+                run.tally.time(Stage::Encode, || {
+                    let refused = last.rewrite(|out| self.rewrite(run, &origin, rewriter, records, out));
+                    let text = last.freeze();
+                    let faster = self.faster.encode(&text, scratch);
+                    (text, faster, refused.or(refusal))
+                })
             }
             (_, last) => {
                 let records = &data.filled()[range.clone()];

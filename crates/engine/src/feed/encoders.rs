@@ -2,6 +2,8 @@
 //! else COPY text where that means the same, else as the file has them.
 
 use crate::budget::Buffer;
+use crate::plan::chunk_format;
+use howdah_model::plan::Encode;
 use howdah_model::{Eol, Faster, Form, TablePlan};
 use howdah_transcode::encode::{BinaryEncoder, Unquoter};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -22,10 +24,11 @@ pub(super) struct Encoders {
 
 impl Encoders {
     pub(super) fn new(table: &TablePlan, eol: Option<Eol>) -> Encoders {
-        let binary = table.binary.as_ref();
+        let (binary, format) = (table.binary.as_ref(), chunk_format(table));
+        let eol = if table.encode == Encode::CopyText { Some(Eol::Lf) } else { eol };
         Encoders {
             binary: binary
-                .and_then(|binary| BinaryEncoder::new(&table.format, eol, &binary.types, &binary.time_zone)),
+                .and_then(|binary| BinaryEncoder::new(&format, eol, &binary.types, &binary.time_zone)),
             unquoter: table.text_sql.as_ref().and_then(|_| Unquoter::new(&table.format)),
             failures: AtomicU32::new(0),
         }

@@ -1,6 +1,7 @@
 //! The rows of a chunk laid out by the leaf partition that takes them, so that each leaf gets its own by one COPY.
 
 use crate::budget::Buffer;
+use crate::plan::chunk_format;
 use bytes::Bytes;
 use howdah_model::plan::Encode;
 use howdah_model::{Eol, Faster, Form, Format, Parcel, TablePlan};
@@ -25,15 +26,10 @@ impl Lanes {
         let route = table.route.as_ref()?;
         let reader = |format: &Format, eol| Router::reader(format, eol, &route.time_zone);
         let unquoted = Unquoter::new(&table.format).map(|unquoter| unquoter.sent_format(&table.format));
-        let as_is = match table.encode {
-            Encode::PassThrough => reader(&table.format, eol),
-            Encode::CopyText => {
-                reader(&Format { encoding: table.format.encoding.clone(), ..Format::text() }, None)
-            }
-        };
+        let written_eol = if table.encode == Encode::CopyText { Some(Eol::Lf) } else { eol };
         Some(Lanes {
             router: Router::new(route)?,
-            as_is,
+            as_is: reader(&chunk_format(table), written_eol),
             text: unquoted.and_then(|format| reader(&format, eol)),
             buffers: route.buffers as usize,
         })

@@ -7,8 +7,8 @@ use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Error, ErrorKind, Event, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result,
-    Stage, TablePlan,
+    Care, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result, Stage,
+    TablePlan,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::inspect::{Oddity, OddityKind};
@@ -64,7 +64,7 @@ fn tell_other_table(run: &Run, location: &str, place: Place) -> Result<()> {
     let message = format!(
         "another table begins at record {record}, byte {byte}, of {location}: the first one is loaded"
     );
-    run.context.listener.on_event(&Event::Notice { message });
+    run.warn(message);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use super::tables::UNTOUCHED;
 use crate::Context;
 use crate::budget::{Layout, Scratch};
 use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
-use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Job, RelationKind, Result};
+use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Format, Job, RelationKind, Result};
 use howdah_target::copy;
 use howdah_target::session::Session;
 use howdah_target::session::column_types::{self, ColumnTypes};
@@ -38,9 +38,7 @@ pub(super) async fn choose(
         }
         let wanted = matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary);
         let copied = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        // Samples have all the fields of the file.
-        let whole = table.encode == Encode::PassThrough && table.fields.iter().all(Option::is_some);
-        if !wanted || !copied || !whole {
+        if !wanted || !copied {
             continue;
         }
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
@@ -78,6 +76,7 @@ fn binary<'h>(
         known.push(found);
     }
     let (type_oids, types): (Vec<u32>, Vec<BinaryType>) = known.into_iter().unzip();
+    let sampled = of_all_fields(table, &types);
     if !read.may_lock {
         return Err(unless_asked(
             "INSERT on the whole table is needed to keep its columns as they are".to_owned(),
@@ -86,24 +85,26 @@ fn binary<'h>(
     if !read.usual_settings {
         return Err(unless_asked("the session's settings give values another meaning".to_owned()));
     }
-    let mut all = Estimate::of_fields(types.len());
+    let mut all = Estimate::of_fields(sampled.len());
     for head in heads {
         let (format, eol, records) = head.sample();
-        let encoder = BinaryEncoder::new(&format, eol, &types, &read.time_zone);
+        let encoder = BinaryEncoder::new(&format, eol, &sampled, &read.time_zone);
         // What is sampled as text is sent as the table's format says.
-        let sends = BinaryEncoder::new(&table.format, eol, &types, &read.time_zone);
+        let sends = BinaryEncoder::new(&chunk_format(table), eol, &types, &read.time_zone);
         let Some(encoder) = encoder.filter(|_| sends.is_some()) else {
             return Err(unless_asked("the format says what the server alone can carry out".to_owned()));
         };
         all.add(&encoder.estimate(records));
     }
-    let seen = all.columns.iter().zip(&columns).zip(&table.readings);
+    let seen = all.columns.iter().zip(&table.fields).zip(&table.readings);
     // Values in another spelling are rewritten before they get here.
     let mut uncertain = seen.filter(|((seen, _), reading)| seen.uncertain && reading.is_none());
-    if let Some(((_, column), _)) = uncertain.next() {
+    if let Some(((_, Some(column)), _)) = uncertain.next() {
         return Err(unless_asked(format!("values of {column} can be read by the server alone")));
     }
-    let costs = cost::of_record(&types, &all);
+    let mut fields = table.fields.iter();
+    all.columns.retain(|_| fields.next().is_some_and(Option::is_some));
+    let costs = cost::of_record(&types, &type_oids, &all);
     let (text_ns, binary_ns) = (costs.text_ns.round() as u64, costs.binary_ns.round() as u64);
     if !asked && !cost::is_worth_it(&costs) {
         return Err(Some(format!(
@@ -124,13 +125,35 @@ fn binary<'h>(
     })
 }
 
+/// The types of all fields of the file, which samples have. Those that are left out are certain, whatever they hold.
+fn of_all_fields(table: &TablePlan, kept: &[BinaryType]) -> Vec<BinaryType> {
+    let mut kept = kept.iter();
+    let fields = table.fields.iter();
+    let of_kept = |field: &Option<String>| field.as_ref().and_then(|_| kept.next().cloned());
+    fields.map(of_kept).map(|of| of.unwrap_or(BinaryType::Text)).collect()
+}
+
+/// The format of the records of a chunk when they are to be encoded: that of the file, or COPY text where fields have
+/// been left out.
+pub(crate) fn chunk_format(table: &TablePlan) -> Format {
+    match table.encode {
+        Encode::PassThrough => table.format.clone(),
+        Encode::CopyText => Format { encoding: table.format.encoding.clone(), ..Format::text() },
+    }
+}
+
+/// The buffer that records without some fields are written to.
+fn rewritten(table: &TablePlan) -> u32 {
+    u32::from(table.encode == Encode::CopyText)
+}
+
 /// The further buffers that chunks of these tables need, or would use.
 pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
-    let needed = u32::from(tables.iter().any(|table| table.encode == Encode::CopyText));
+    let needed = tables.iter().map(rewritten).max().unwrap_or(0);
     let useful = |table: &TablePlan| {
         let rows = table.binary.as_ref().map_or(0, |binary| binary.buffers);
         let rows = rows.max(u32::from(table.text_sql.is_some()));
-        rows + routing::scratch(table, rows)
+        rewritten(table) + rows + routing::scratch(table, rows)
     };
     Scratch { needed, useful: tables.iter().map(useful).max().unwrap_or(0).max(needed) }
 }
@@ -139,7 +162,7 @@ pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
 pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
     routing::settle(tables, layout);
     for table in tables {
-        let further = layout.chunk_buffers.saturating_sub(1);
+        let further = layout.chunk_buffers.saturating_sub(1 + rewritten(table));
         table.binary = table.binary.take().filter(|binary| binary.buffers <= further);
         table.text_sql = table.text_sql.take().filter(|_| further > 0);
         if table.binary.is_none() && table.text_sql.is_none() {
@@ -147,7 +170,8 @@ pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
         }
         let notes = [UNTOUCHED, AS_TEXT, AS_BINARY];
         table.notes.retain(|note| !notes.iter().any(|known| note.starts_with(known)));
-        let otherwise = if table.text_sql.is_some() { "as COPY text" } else { "as they are" };
+        let as_text = table.text_sql.is_some() || table.encode == Encode::CopyText;
+        let otherwise = if as_text { "as COPY text" } else { "as they are" };
         table.notes.push(match &table.binary {
             None => AS_TEXT.to_owned(),
             Some(BinaryPlan { text_ns, binary_ns, .. }) => format!(

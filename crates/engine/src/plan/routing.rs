@@ -5,6 +5,7 @@
 //! docs/decisions/2026-11-22-partitions.md. What the client cannot tell with certainty, the server does: see
 //! `howdah_transcode::route`.
 
+use super::faster::chunk_format;
 use crate::Context;
 use crate::budget::Layout;
 use howdah_model::plan::{Encode, IndexesPlan, TablePlan};
@@ -82,8 +83,7 @@ async fn read(
         Ok(route) => route,
         Err(reason) => return Ok(Err(reason)),
     };
-    let can =
-        Router::reader(&table.format, None, &route.time_zone).is_some() || table.encode == Encode::CopyText;
+    let can = Router::reader(&chunk_format(table), None, &route.time_zone).is_some();
     Ok(match Router::new(&route) {
         None => Err("the server alone can read the bounds of its partitions".to_owned()),
         Some(_) if !can => Err("the format says what the server alone can carry out".to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::compress::gzip;
 use crate::rig::{MIB, Place, job};
-use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Jobs};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, Jobs, Told};
 use howdah_testkit::MAJORS;
 
 /// Notes how each row came.
@@ -157,6 +157,72 @@ fn types_made_of_others_are_known_by_what_they_are_made_of() {
     ] {
         let error = binary(&place.file("bad.csv", bad)).refusal(ErrorKind::Server);
         assert!(error.message().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn fields_that_are_left_out_do_not_keep_the_others_from_binary() {
+    let with_header = Format { header: Header::Names, ..Format::csv() };
+    let row = "7,\"left\nout, \"\"x\"\"\",-12.345,2024-02-29,2024-02-29 23:59:59.5,t\n";
+    let text = format!("a,other,b,c,d,e\n{}", row.repeat(500));
+    for major in MAJORS {
+        let place = Place::new(major);
+        place.database.sql(WATCH);
+        for file in [place.file("a.csv", &text), place.file("a.csv.gz", gzip(text.as_bytes()))] {
+            // As the options say, and as the data shows.
+            for (told, chunk_bytes) in [(None, 200), (None, MIB), (Some(Told::default()), MIB)] {
+                let mut job = job(&[&file], "t", with_header.clone());
+                (job.ignore_extra, job.chunk_bytes, job.shaping.told) = (true, Some(chunk_bytes), told);
+                let loaded = place.loader.load(job);
+                assert_eq!(loaded.rows(), 500);
+                assert_eq!(place.select("SELECT DISTINCT a, b, c, d, e FROM t"), [STORED]);
+                assert_eq!(place.select("SELECT DISTINCT by FROM came"), ["FORMAT binary"]);
+                let notes = &loaded.plan.unwrap().tables[0].notes;
+                assert!(notes.iter().any(|note| note.contains("else as COPY text")), "{notes:?}");
+                place.database.sql("TRUNCATE t, came");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_record_without_some_fields_is_told_by_its_place_in_the_file() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, b numeric(4,2), c date)");
+    let good = "1,left out,2.5,2024-02-29\n".repeat(50);
+    let head = "a,other,b,c\n";
+    for (bad, column) in [("two,,2.5,2024-02-29\n", "a"), ("2,,200.5,2024-02-29\n", "b")] {
+        let file = place.file("a.csv", format!("{head}{good}{bad}{good}"));
+        for chunk_bytes in [64, MIB] {
+            let mut job = job(&[&file], "t", Format { header: Header::Names, ..Format::csv() });
+            (job.ignore_extra, job.chunk_bytes) = (true, Some(chunk_bytes));
+            let error = place.loader.load(job).refusal(ErrorKind::Server);
+            let byte = (head.len() + good.len()) as u64;
+            assert_eq!((error.place().record, error.place().byte), (Some(51), Some(byte)), "{error}");
+            assert_eq!(error.place().column.as_deref(), Some(column), "{error}");
+        }
+        place.database.sql("TRUNCATE t");
+    }
+}
+
+#[test]
+fn words_whose_case_does_not_count_arrive_in_binary_alone_and_in_arrays() {
+    for major in MAJORS {
+        let place = Place::new(major);
+        place.database.sql(
+            "CREATE EXTENSION citext; CREATE DOMAIN mail AS citext; CREATE TABLE t (a citext, b citext[], c mail, d mail[])",
+        );
+        let file = place.file("a.csv", "Aa,\"{Bb,NULL,\"\"C c\"\"}\",D@e,{}\n".repeat(20));
+        let mut job = job(&[&file], "t", Format::csv());
+        job.encode = EncodeChoice::Binary;
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), 20);
+        assert!(loaded.plan.unwrap().tables[0].binary.is_some(), "{major}");
+        assert_eq!(
+            place.select("SELECT DISTINCT a, b::text, c, d::text FROM t"),
+            ["Aa|{Bb,NULL,\"C c\"}|D@e|{}"]
+        );
+        assert_eq!(place.select("SELECT count(*) FROM t WHERE a = 'aA' AND 'bB' = ANY (b)"), ["20"]);
     }
 }
 

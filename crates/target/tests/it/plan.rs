@@ -71,6 +71,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         eol: None,
         data_start_byte: 0,
         data_end_byte: None,
+        other_table: false,
         found: None,
         typed: Vec::new(),
         evidence: Vec::new(),

@@ -174,3 +174,17 @@ fn a_sample_tells_how_long_rows_are_and_what_is_not_certain() {
     let columns: Vec<_> = estimate.columns.iter().map(|of| (of.values, of.bytes, of.uncertain)).collect();
     assert_eq!(columns, [(2, 2, false), (1, 3, false), (2, 13, true)]);
 }
+
+#[test]
+fn arrays_of_shapes_have_colons_between_them_and_are_left_to_the_server() {
+    let array = BinaryType::Array { element_oid: 70_000, element: Box::new(BinaryType::Geometry) };
+    let encoder = encoder(&Format::csv(), &[BinaryType::Int4, array]);
+    let point = "0101000000000000000000f03f0000000000000040";
+    for shapes in [point.to_owned(), format!("{point}:{point}"), format!("{point},{point}")] {
+        assert_eq!(rows(&encoder, &format!("1,\"{{{shapes}}}\"\n"), 256), None);
+        let column = encoder.estimate(format!("1,\"{{{shapes}}}\"\n").as_bytes()).columns[1];
+        assert!(column.uncertain, "so that the plan says text from the start");
+    }
+    // NULL is one in any column.
+    assert!(rows(&encoder, "1,\n", 256).is_some());
+}

@@ -1,6 +1,6 @@
-//! Types of extensions, where these are installed: pgvector's `vector`, PostGIS's `geometry` and `geography`.
+//! Types of extensions, where these are installed: `citext`, pgvector's `vector`, PostGIS's `geometry` and `geography`.
 
-use super::{near, same_as_csv_where};
+use super::{near, same_as_csv_where, words::text};
 use fastrand::Rng;
 use howdah_model::BinaryType;
 use howdah_testkit::{Database, servers_folder};
@@ -24,6 +24,12 @@ fn has_extension(database: &Database, extension: &str) -> bool {
         println!("skipped: no {extension} in PostgreSQL {}", database.value("SHOW server_version"));
     }
     is_there
+}
+
+#[test]
+fn words_whose_case_is_kept_and_does_not_count() {
+    let prepare = |database: &Database| has_extension(database, "citext");
+    same_as_csv_where(prepare, "citext", &BinaryType::Text, text);
 }
 
 fn vector(rng: &mut Rng, count: usize) -> String {

@@ -1,9 +1,10 @@
-//! Values that the client writes in COPY's binary format, against the server's own reading of the same text.
+//! Values that the client writes in COPY's binary and text formats, against the server's own reading of csv.
 //!
 //! For every type, random values (edge values, every spelling that is accepted, and near misses) are written as
-//! binary where the client is certain, and loaded; the same values are loaded as csv. Both tables must be
-//! the same, bit for bit, or both loads be refused, in every version and under settings that are nobody's defaults.
-//! `HOWDAH_BINARY_VALUES` says how many values of each type.
+//! binary where the client is certain, and as COPY text, and loaded; the same values are loaded as csv. The tables
+//! must be the same, bit for bit, or all loads be refused, in every version and under settings that are nobody's
+//! defaults. What is read from text must be written as what is read from csv is.
+//! `HOWDAH_BINARY_VALUES` says how many values of each type, `HOWDAH_BINARY_SEED` which.
 
 mod bits;
 mod containers;
@@ -16,12 +17,13 @@ mod words;
 
 use fastrand::Rng;
 use howdah_model::{BinaryType, Format};
-
 use howdah_testkit::{Database, MAJORS, Server, asked};
-use howdah_transcode::encode::BinaryEncoder;
+use howdah_transcode::encode::{BinaryEncoder, Unquoter};
 
-/// Loaded at once.
-const BATCH: usize = 5_000;
+/// Loaded at once. More make fewer sessions, and rows of hundreds of digits take a hundred megabytes then.
+const BATCH: usize = 20_000;
+/// No value is written so, and a quoted one that is empty can be said in text.
+const NULL: &str = "<null>";
 
 /// Settings of sessions that must not matter, or that the encoder is told (TimeZone).
 const SETTINGS: [(&str, &str, &str); 2] =
@@ -54,7 +56,8 @@ fn same_as_csv_where(
                 "ALTER DATABASE {name} SET datestyle = '{date_style}'; ALTER DATABASE {name} SET timezone = '{time_zone}'; \
                  ALTER DATABASE {name} SET intervalstyle = '{interval_style}'"
             ));
-            let mut rng = Rng::with_seed(u64::from(major) + time_zone.len() as u64);
+            let seed = asked("HOWDAH_BINARY_SEED", 0) * 1_000;
+            let mut rng = Rng::with_seed(seed + u64::from(major) + time_zone.len() as u64);
             // Every combination has its share.
             let count = usize::try_from(asked("HOWDAH_BINARY_VALUES", 10_000)).unwrap()
                 / (MAJORS.len() * SETTINGS.len());
@@ -71,70 +74,115 @@ fn same_as_csv_where(
     }
 }
 
-/// Two tables with a column of one type.
+/// A table for each way, with a column of one type.
 struct Tables {
     database: Database,
     sql_type: String,
-    encoder: BinaryEncoder,
+    unquoter: Unquoter,
+    from_csv: BinaryEncoder,
+    from_text: BinaryEncoder,
 }
 
 impl Tables {
     fn new(database: Database, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
-        database.sql(&format!(
-            "CREATE TABLE as_csv (n int, v {sql_type}); CREATE TABLE as_binary (n int, v {sql_type})"
-        ));
+        for table in ["as_csv", "as_text", "as_binary"] {
+            database.sql(&format!("CREATE TABLE {table} (n int, v {sql_type})"));
+        }
+        let csv = Format { null: NULL.to_owned(), ..Format::csv() };
         let columns = [BinaryType::Int4, binary_type.clone()];
-        let encoder = BinaryEncoder::new(&Format::csv(), None, &columns, time_zone).unwrap();
-        Tables { database, sql_type: sql_type.to_owned(), encoder }
+        let unquoter = Unquoter::new(&csv).unwrap();
+        let encoder = |format: &Format| BinaryEncoder::new(format, None, &columns, time_zone).unwrap();
+        let (from_csv, from_text) = (encoder(&csv), encoder(&unquoter.sent_format(&csv)));
+        Tables { database, sql_type: sql_type.to_owned(), unquoter, from_csv, from_text }
     }
 
     fn is_certain(&self, value: &str) -> bool {
-        self.encode(&csv(&[value])).is_some()
+        encode(&self.from_csv, csv(&[value]).as_bytes()).is_some()
     }
 
-    fn encode(&self, csv: &str) -> Option<Vec<u8>> {
-        let (mut sent, mut from) = (Vec::new(), 0);
-        loop {
-            let mut buffer = vec![0; 256 + 8 * csv.len()];
-            let encoded = self.encoder.encode(csv.as_bytes(), from, &mut buffer)?;
-            sent.extend_from_slice(&buffer[..encoded.length]);
-            from = encoded.taken;
-            if encoded.is_done {
-                return Some(sent);
-            }
-        }
+    fn text(&self, csv: &str) -> Vec<u8> {
+        let mut text = vec![0; 64 + 2 * csv.len()];
+        let length = self.unquoter.unquote(csv.as_bytes(), &mut text).expect("csv that text has words for");
+        text.truncate(length);
+        text
     }
 
-    /// Loads the values both ways. What is refused is looked for, and must be refused both ways.
+    /// Loads the values in all ways. What is refused is looked for, and must be refused in all.
     fn compare(&self, values: &[&str]) {
         let Tables { database, sql_type, .. } = self;
         let csv = csv(values);
-        let binary = self.encode(&csv).expect("each value was certain");
-        let as_csv = database.copy_in("COPY as_csv FROM STDIN (FORMAT csv)", csv.into_bytes());
+        let text = self.text(&csv);
+        let binary = encode(&self.from_csv, csv.as_bytes()).expect("each value was certain");
+        let from_text = encode(&self.from_text, &text);
+        assert!(
+            from_text.as_ref() == Some(&binary),
+            "{sql_type}: other rows from text than from csv: {values:?}"
+        );
+        let options = format!("DELIMITER ',', NULL '{NULL}'");
+        let as_csv = database.copy_in(&format!("COPY as_csv FROM STDIN (FORMAT csv, {options})"), csv);
+        let as_text = database.copy_in(&format!("COPY as_text FROM STDIN (FORMAT text, {options})"), text);
         let as_binary = database.copy_in("COPY as_binary FROM STDIN (FORMAT binary)", binary);
-        match (as_csv, as_binary) {
-            (Ok(_), Ok(_)) => {
-                let different = database.rows(
-                    "SELECT n, c.v::text, b.v::text FROM as_csv c FULL JOIN as_binary b USING (n) \
-                     WHERE NOT coalesce(record_image_eq(ROW(c.v), ROW(b.v)), false) LIMIT 1",
-                );
-                if let Some(row) = different.first() {
-                    let no: usize = row[0].as_deref().unwrap().parse().unwrap();
-                    panic!("{sql_type}: {:?} is {:?} as csv and {:?} as binary", values[no], row[1], row[2]);
-                }
-            }
-            (Err(_), Err(_)) if values.len() == 1 => {}
-            (as_csv, as_binary) if values.len() == 1 => {
-                panic!("{sql_type}: {:?} gives {as_csv:?} as csv and {as_binary:?} as binary", values[0])
-            }
-            _ => {
-                let (one, other) = values.split_at(values.len() / 2);
-                database.sql("TRUNCATE as_csv, as_binary");
-                self.compare(one);
-                self.compare(other);
+        match (as_csv, as_text, as_binary) {
+            (Ok(_), Ok(_), Ok(_)) => self.find_difference(values),
+            (Err(_), Err(_), Err(_)) if values.len() == 1 => {}
+            (as_csv, as_text, as_binary) if values.len() == 1 => panic!(
+                "{sql_type}: {:?} gives {as_csv:?} as csv, {as_text:?} as text and {as_binary:?} as binary",
+                values[0]
+            ),
+            (as_csv, ..) => {
+                database.sql("TRUNCATE as_csv, as_text, as_binary");
+                let context = as_csv.err().and_then(|error| error.as_db_error()?.where_().map(str::to_owned));
+                let (before, rest) = values.split_at(suspect(values, &context.unwrap_or_default()));
+                let (refused, behind) = rest.split_at(1);
+                let parts = [before, refused, behind].into_iter().filter(|part| !part.is_empty());
+                parts.for_each(|part| self.compare(part));
             }
         }
-        database.sql("TRUNCATE as_csv, as_binary");
+        database.sql("TRUNCATE as_csv, as_text, as_binary");
+    }
+
+    fn find_difference(&self, values: &[&str]) {
+        let different = self.database.rows(
+            "SELECT n, c.v::text, t.v::text, b.v::text \
+             FROM as_csv c FULL JOIN as_text t USING (n) FULL JOIN as_binary b USING (n) \
+             WHERE NOT coalesce(record_image_eq(ROW(c.v), ROW(b.v)), false) \
+                OR NOT coalesce(record_image_eq(ROW(c.v), ROW(t.v)), false) LIMIT 1",
+        );
+        if let Some(row) = different.first() {
+            let no: usize = row[0].as_deref().unwrap().parse().unwrap();
+            panic!(
+                "{}: {:?} is {:?} as csv, {:?} as text and {:?} as binary",
+                self.sql_type, values[no], row[1], row[2], row[3]
+            );
+        }
+    }
+}
+
+/// The value that the server named by its line or, failing that, one in the middle.
+fn suspect(values: &[&str], context: &str) -> usize {
+    // What reads json has lines of its own before that.
+    let digits = context.split_once("COPY as_csv, line ").map_or("", |(_, rest)| rest);
+    let digits = digits.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let line = digits.parse().unwrap_or(0);
+    let mut lines = 0;
+    let reached = values.iter().position(|value| {
+        lines += 1 + value.matches('\n').count();
+        lines >= line
+    });
+    reached.filter(|_| line > 0).unwrap_or(values.len() / 2)
+}
+
+/// All rows of these records; `None` where one is not certain.
+fn encode(encoder: &BinaryEncoder, records: &[u8]) -> Option<Vec<u8>> {
+    let (mut sent, mut from) = (Vec::new(), 0);
+    loop {
+        let mut buffer = vec![0; 256 + 8 * records.len()];
+        let encoded = encoder.encode(records, from, &mut buffer)?;
+        sent.extend_from_slice(&buffer[..encoded.length]);
+        from = encoded.taken;
+        if encoded.is_done {
+            return Some(sent);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use howdah_model::BinaryType;
 
 const LETTERS: &str = "ab\"'\\,;\n\r\t {}[]:0\u{1}\u{e9}\u{20ac}\u{1f418}";
 
-fn text(rng: &mut Rng) -> String {
+pub(super) fn text(rng: &mut Rng) -> String {
     let letters: Vec<char> = LETTERS.chars().collect();
     let length = rng.choice([0, 1, 3, 8, 70, 300]).unwrap();
     (0..rng.usize(0..=length)).map(|_| *rng.choice(&letters).unwrap()).collect()

@@ -1,0 +1,185 @@
+//! `howdah bench`: the user's own file on the user's own server, by howdah and by one plain COPY.
+
+use super::load::json;
+use super::plan::show_version;
+use crate::Exit;
+use crate::account::{self, short};
+use crate::options::BenchOptions;
+use crate::printer::Printer;
+use crate::settings::Settings;
+use crate::units::{show_bytes, show_count, show_seconds};
+use howdah_engine::bench::{Measured, Round};
+use howdah_engine::model::{Event, Listener, Result};
+use howdah_engine::{Context, Sources, Stop};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Measures and prints what came of it.
+///
+/// # Errors
+/// Those of [`howdah_engine::bench()`].
+pub async fn bench(
+    options: BenchOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
+    let settings = Settings::resolve(options.load)?;
+    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
+    let listener = Arc::new(Remarks(*printer));
+    let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
+    let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;
+    let report = Report::of(&measured);
+    printer.out(&if printer.json() { json(&report) } else { report.text() });
+    Ok(Exit::Success)
+}
+
+/// Says what is going on, a line a round.
+struct Remarks(Printer);
+
+impl Listener for Remarks {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Notice { message } => self.0.say(message),
+            Event::Warning { message } => self.0.warn(message),
+            _ => {}
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    measured: &'a Measured,
+    copy_figures: Option<Figures>,
+    howdah_figures: Option<Figures>,
+    /// Wall time of howdah by that of one COPY, round by round.
+    ratio: Option<Spread>,
+    /// What held howdah back in the last round; none if that was too short to be sampled.
+    limit: Option<String>,
+}
+
+/// The middle and the ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct Spread {
+    median: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Spread {
+    /// `None` for no values.
+    fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let (lower, upper) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Spread { median: f64::midpoint(lower, upper), min, max })
+    }
+}
+
+/// The rounds of one side.
+#[derive(Serialize)]
+struct Figures {
+    wall_seconds: Spread,
+    client_cpu_seconds: Spread,
+    /// Where the server's processes can be seen.
+    server_cpu_seconds: Option<Spread>,
+    /// Stored bytes of the file, by the median.
+    bytes_per_second: Option<f64>,
+}
+
+impl Figures {
+    fn of(rounds: &[Round], stored_bytes: Option<u64>) -> Option<Figures> {
+        let wall_seconds = Spread::of(rounds.iter().map(|round| round.wall_seconds))?;
+        Some(Figures {
+            wall_seconds,
+            client_cpu_seconds: Spread::of(rounds.iter().map(|round| round.client_cpu_seconds))?,
+            server_cpu_seconds: Spread::of(rounds.iter().filter_map(|round| round.server_cpu_seconds)),
+            bytes_per_second: stored_bytes.map(|bytes| bytes as f64 / wall_seconds.median.max(1e-9)),
+        })
+    }
+
+    fn line(&self, name: &str) -> String {
+        let Spread { median, min, max } = self.wall_seconds;
+        let server = self.server_cpu_seconds.map(|cpu| show_seconds(cpu.median));
+        let rate = self.bytes_per_second.map(|rate| format!("{}/s", show_bytes(rate as u64)));
+        format!(
+            "{name:<9} {:>10}  {:>22} {:>11} {:>12} {:>13}",
+            show_seconds(median),
+            format!("{} to {}", show_seconds(min), show_seconds(max)),
+            show_seconds(self.client_cpu_seconds.median),
+            server.unwrap_or_else(|| "not visible".to_owned()),
+            rate.unwrap_or_else(|| "-".to_owned()),
+        )
+    }
+}
+
+impl<'a> Report<'a> {
+    fn of(measured: &'a Measured) -> Report<'a> {
+        let figures = |rounds: &[Round]| Figures::of(rounds, measured.stored_bytes);
+        let pairs = measured.howdah.iter().zip(&measured.copy);
+        Report {
+            measured,
+            copy_figures: figures(&measured.copy),
+            howdah_figures: figures(&measured.howdah),
+            ratio: Spread::of(pairs.map(|(ours, theirs)| ours.wall_seconds / theirs.wall_seconds.max(1e-9))),
+            limit: (!measured.summary.waits.is_empty()).then(|| account::limit(&measured.summary)),
+        }
+    }
+
+    /// Each line begins with a word of what it is about.
+    fn text(&self) -> String {
+        let Measured { file, stored_bytes, table, server_version, rows, copy_refused, howdah, .. } =
+            self.measured;
+        let size = stored_bytes.map_or("size unknown".to_owned(), show_bytes);
+        let shape = table.as_ref().map_or("a table made from the data".to_owned(), |table| {
+            format!("an empty table with the shape of {table}")
+        });
+        let rounds = howdah.len();
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "file      {}: {size}, {} rows", short(file), show_count(*rows));
+        let _ = writeln!(text, "into      {shape}; PostgreSQL {}", show_version(*server_version));
+        let _ = writeln!(
+            text,
+            "{:<9} {:>10}  {:>22} {:>11} {:>12} {:>13}",
+            format!("{rounds} rounds"),
+            "median",
+            "min to max",
+            "client CPU",
+            "server CPU",
+            "rate"
+        );
+        for (name, figures) in [("one COPY", &self.copy_figures), ("howdah", &self.howdah_figures)] {
+            if let Some(figures) = figures {
+                let _ = writeln!(text, "{}", figures.line(name));
+            }
+        }
+        if let Some(Spread { median, min, max }) = self.ratio {
+            let _ = writeln!(text, "ratio     {median:>10.2}  {:>22}", format!("{min:.2} to {max:.2}"));
+        }
+        if let Some(reason) = copy_refused {
+            let _ = writeln!(text, "COPY      cannot load this file, so howdah is measured alone: {reason}");
+        }
+        let limit = self.limit.as_deref().unwrap_or("the load was too short to see what held it back");
+        let _ = write!(text, "limit     {limit}");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_count_lies_between_the_middle_two() {
+        let spread = |values: &[f64]| Spread::of(values.iter().copied());
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]), Some(Spread { median: 2.5, min: 1.0, max: 4.0 }));
+    }
+}

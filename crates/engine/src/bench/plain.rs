@@ -1,0 +1,138 @@
+//! A file through one COPY in one session, as `psql \copy` sends it, or `zcat | psql` where it is compressed: one
+//! thread reads and decompresses, the session sends. What stands before and behind the data is left out, as HEADER,
+//! `head` and `tail` do. Pieces are larger than psql's, so it takes no longer than with psql.
+
+use crate::{Context, Planned};
+use bytes::{Buf, Bytes};
+use howdah_model::plan::{Care, Encode};
+use howdah_model::{Codec, Format, FormatKind, Relation, Result, TablePlan};
+use howdah_source::{BlockStream, Object};
+use howdah_target::copy;
+use howdah_transcode::decompress;
+use std::io::{self, BufRead, Read};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Sender};
+
+/// Bytes of one message, as for chunks (`target/src/copy/stream.rs`).
+const PIECE_BYTES: usize = 128 << 10;
+/// Read ahead of the session.
+const PIECES_AHEAD: usize = 8;
+
+/// A file that COPY takes as it is, but for compression.
+#[derive(Clone)]
+pub(super) struct Plain {
+    object: Object,
+    codec: Codec,
+    /// Plain bytes from which and up to which there is data.
+    start_byte: u64,
+    end_byte: Option<u64>,
+    format: Format,
+    columns: Vec<String>,
+    server_version: u32,
+}
+
+impl Plain {
+    /// The one file of the plan, or why COPY alone cannot load it.
+    pub(super) fn of(planned: &Planned) -> Result<Plain, String> {
+        let (file, table) = (&planned.plan.files[0], &planned.plan.tables[0]);
+        if let Some(reason) = refusal(table) {
+            return Err(reason);
+        }
+        Ok(Plain {
+            object: planned.opened[0].object.clone(),
+            codec: file.codec,
+            start_byte: file.data_start_byte,
+            end_byte: file.data_end_byte,
+            format: table.format.clone(),
+            columns: table.fields.iter().flatten().cloned().collect(),
+            server_version: planned.plan.server_version,
+        })
+    }
+
+    /// Loads all of it; returns the rows.
+    pub(super) async fn load(&self, context: &Context, into: &Relation) -> Result<u64> {
+        let sql = copy::statement(into, &self.columns, &self.format, self.server_version)?;
+        let mut session = context.stop.guard(context.connection.open()).await?;
+        let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
+        let (plain, handle) = (self.clone(), Handle::current());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = plain.read(handle, &sender) {
+                let error = error.in_file(plain.object.location());
+                // Whoever is gone wants no error.
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        let backend = session.backend();
+        let copying = copy::plain(&mut session, &sql, into, &self.columns, receiver);
+        let copied = context.stop.guard(copying).await;
+        if session.is_closed() {
+            // It may hold the table for as long as it has not noticed.
+            context.connection.lose(backend);
+        }
+        copied
+    }
+
+    /// Sends the data in pieces until all is sent, or nobody takes it.
+    fn read(&self, handle: Handle, sender: &Sender<Result<Bytes>>) -> Result<()> {
+        let stream = handle.block_on(self.object.stream(0))?;
+        let stored = Stored { stream, block: Bytes::new(), handle };
+        let mut decoder = decompress::decoder(self.codec, stored)?;
+        let skipped = io::copy(&mut decoder.by_ref().take(self.start_byte), &mut io::sink());
+        skipped.map_err(decompress::error)?;
+        let data_bytes = self.end_byte.map_or(u64::MAX, |end| end.saturating_sub(self.start_byte));
+        let mut data = decoder.take(data_bytes);
+        loop {
+            let mut piece = Vec::with_capacity(PIECE_BYTES);
+            let read = data.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece);
+            read.map_err(decompress::error)?;
+            if piece.is_empty() || sender.blocking_send(Ok(piece.into())).is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Why COPY cannot take the file as it is.
+fn refusal(table: &TablePlan) -> Option<String> {
+    let kind = if table.format.kind == FormatKind::Csv { "csv" } else { "text" };
+    if !table.changes.is_empty() {
+        return Some("the table has to be changed for the data first".to_owned());
+    }
+    if table.care == Care::Rewritten {
+        return Some("its options have no words for how the file or its values are written".to_owned());
+    }
+    if table.encode == Encode::CopyText {
+        return Some("it cannot leave out fields".to_owned());
+    }
+    table.recode.as_ref().map(|encoding| format!("the server cannot read {kind} in {encoding}"))
+}
+
+/// Stored bytes, as the decoders want them.
+struct Stored {
+    stream: BlockStream,
+    block: Bytes,
+    handle: Handle,
+}
+
+impl BufRead for Stored {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.block.is_empty()
+            && let Some(block) = self.handle.block_on(self.stream.next()).map_err(io::Error::other)?
+        {
+            self.block = block;
+        }
+        Ok(&self.block)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.block.advance(count);
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
