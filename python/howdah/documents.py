@@ -71,7 +71,7 @@ class Plan(TypedDict):
     indexes: list[dict[str, Any]]
     """What becomes of the tables' indexes: for each table those that are `rebuilt` and those that are `kept`."""
     triggers: list[dict[str, Any]]
-    """What becomes of the tables' triggers: for each table that has any the `way` in which they are kept from firing."""
+    """What becomes of the tables' triggers: for each table that has any the `way` that keeps them from firing."""
 
 
 class JobRecord(TypedDict):

@@ -278,6 +278,8 @@ impl<'a, R: BufRead + Send + 'a> Read for Ahead<'a, R> {
                 continue;
             }
             match std::mem::replace(&mut self.from, From::End) {
+                // What a file without a byte means to its codec, that codec says.
+                From::End if self.at_start => self.go_in_order(None)?,
                 From::End => return Ok(0),
                 From::Failed(cause) => return Err(cause),
                 from => {

@@ -420,3 +420,10 @@ fn a_bzip2_stream_whose_checksum_is_another_one_is_an_error() {
     let stored = [stored, bzip2(&plain, 1)].concat();
     assert_eq!(compare(Codec::Bzip2, &stored, "checksum").unwrap_err().kind(), ErrorKind::Decompress);
 }
+
+#[test]
+fn a_file_without_a_byte_is_what_it_is_in_order() {
+    for codec in [Codec::Gzip, Codec::Zstd, Codec::Bzip2, Codec::Xz, Codec::Lz4] {
+        let _ = compare(codec, b"", &format!("{codec:?}"));
+    }
+}
