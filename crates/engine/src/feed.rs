@@ -9,6 +9,7 @@ mod emit;
 mod encoders;
 mod lanes;
 mod mender;
+mod numbered;
 mod range;
 mod stored;
 mod stream;

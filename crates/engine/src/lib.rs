@@ -21,6 +21,7 @@ pub mod indexes;
 pub mod jobs;
 pub mod load;
 mod locate;
+pub mod numbers;
 pub mod partitioner;
 pub mod pipeline;
 pub mod plan;

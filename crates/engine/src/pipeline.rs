@@ -10,6 +10,7 @@
 
 use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
+use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::tally::Tally;
 use crate::watch::Slots;
@@ -44,6 +45,8 @@ pub struct Run {
     pub slots: Slots,
     /// Columns that may have to become wider.
     pub widener: Widener,
+    /// Where numbers for rows come from.
+    pub numbers: NumberSource,
     /// Partitions that are made for rows that have none.
     pub partitioner: Partitioner,
     /// This run, or an earlier one of the job, has dropped something that is to be put back.
@@ -74,6 +77,7 @@ impl Run {
             slots: Slots::default(),
             widener: Widener::new(open),
             partitioner,
+            numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),
             silent: OnceLock::new(),
             halt: Halt::default(),

@@ -16,6 +16,7 @@ mod identity;
 mod index_cost;
 mod indexes;
 mod new_table;
+mod numbering;
 mod part;
 mod routing;
 mod scan;
@@ -186,6 +187,7 @@ async fn around_rows(
     plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, rows_to_come).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     dated::read(context, session, job, &mut plan.tables).await
 }
 

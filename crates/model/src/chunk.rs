@@ -77,6 +77,8 @@ pub struct Parcel {
 pub struct Faster {
     /// How they are written.
     pub form: Form,
+    /// They have one more column than the file: that of the plan's `number`.
+    pub numbered: bool,
     /// The rows, each in one of these.
     pub parcels: Vec<Parcel>,
 }
@@ -84,7 +86,7 @@ pub struct Faster {
 impl Faster {
     /// Rows that all go to the table itself.
     pub fn whole(form: Form, pieces: Vec<Bytes>) -> Faster {
-        Faster { form, parcels: vec![Parcel { leaf_no: None, pieces }] }
+        Faster { form, numbered: false, parcels: vec![Parcel { leaf_no: None, pieces }] }
     }
 }
 

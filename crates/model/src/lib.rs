@@ -28,7 +28,8 @@ pub use job::{
     PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
 };
 pub use plan::{
-    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, Plan, TablePlan, TriggersPlan, TriggersWay,
+    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, NumberPlan, Plan, TablePlan, TriggersPlan,
+    TriggersWay,
 };
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;

@@ -86,6 +86,9 @@ pub struct TablePlan {
     /// Plans in older ledgers lack it.
     #[serde(default)]
     pub route: Option<RoutePlan>,
+    /// The column whose values come from a sequence by the chunk. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub number: Option<NumberPlan>,
     /// The `default_toast_compression` of the transactions that load it; `None` leaves it. Plans in older ledgers lack
     /// it.
     #[serde(default)]
@@ -114,6 +117,26 @@ pub struct BinaryPlan {
     pub text_ns: u64,
     /// The same in binary.
     pub binary_ns: u64,
+    /// Chunk buffers that the rows of one chunk take.
+    pub buffers: u32,
+}
+
+/// A column that the files lack and a sequence fills. The client takes as many values from the sequence as a chunk has
+/// rows, and sends them with the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberPlan {
+    /// The column, unquoted.
+    pub column: String,
+    /// The sequence.
+    pub sequence: Relation,
+    /// The length of a value: 2, 4 or 8.
+    pub number_bytes: u8,
+    /// As the table's `copy_sql`, with the column as the last.
+    pub copy_sql: String,
+    /// As its `text_sql`.
+    pub text_sql: Option<String>,
+    /// As that of its `binary`.
+    pub binary_sql: Option<String>,
     /// Chunk buffers that the rows of one chunk take.
     pub buffers: u32,
 }

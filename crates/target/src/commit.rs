@@ -276,11 +276,15 @@ fn parcels<'a>(
 
 /// The statement that takes the rows of the chunk that go to this leaf, or to the table itself.
 fn copy_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, leaf: Option<&Leaf>) -> Result<String, Error> {
-    let TablePlan { table, copy_sql, text_sql, binary, .. } = target.table;
-    let sql = match chunk.faster.as_ref().map_or(Form::AsIs, |faster| faster.form) {
-        Form::AsIs => Some(copy_sql),
-        Form::Text => text_sql.as_ref(),
-        Form::Binary => binary.as_ref().map(|binary| &binary.copy_sql),
+    let TablePlan { table, copy_sql, text_sql, binary, number, .. } = target.table;
+    let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
+    let sql = match (chunk.faster.as_ref().map_or(Form::AsIs, |faster| faster.form), number) {
+        (Form::AsIs, Some(number)) if is_numbered => Some(&number.copy_sql),
+        (Form::Text, Some(number)) if is_numbered => number.text_sql.as_ref(),
+        (Form::Binary, Some(number)) if is_numbered => number.binary_sql.as_ref(),
+        (Form::AsIs, _) => Some(copy_sql),
+        (Form::Text, _) => text_sql.as_ref(),
+        (Form::Binary, _) => binary.as_ref().map(|binary| &binary.copy_sql),
     };
     let of_leaf = |sql: &String| match leaf {
         Some(leaf) => into_leaf(sql, &table.relation, &leaf.relation),

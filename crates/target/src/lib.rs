@@ -33,6 +33,7 @@ pub mod activity;
 
 pub mod finish;
 
+pub mod numbers;
 pub mod sequences;
 
 pub mod upkeep;

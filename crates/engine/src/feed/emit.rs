@@ -3,13 +3,15 @@
 
 use super::encoders::Encoders;
 use super::lanes::Lanes;
+use super::numbered::Numbered;
 use super::{Failure, Feeder};
-use crate::budget::Buffers;
+use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
 use crate::values;
+use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Place, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::{Inspector, Oddity};
@@ -25,6 +27,8 @@ pub(super) struct Emitter {
     rewriter: Option<Rewriter>,
     /// Writes records in another form for the server's sake.
     faster: Encoders,
+    /// Gives rows their numbers.
+    numbered: Option<Numbered>,
     /// Lays rows out by leaf partition.
     lanes: Option<Lanes>,
     /// Looks for what contradicts the dialect that was found.
@@ -43,13 +47,23 @@ impl Emitter {
         };
         let eol = plan.files[file_no as usize].eol;
         let (faster, lanes) = (Encoders::new(table, eol), Lanes::new(table, eol));
+        let numbered = Numbered::new(table, eol);
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
         let inspector = watched
             .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
             .transpose()?
             .map(|inspector| inspector.for_server(plan.server_version));
         let cells = watched.map(Cells::new).transpose()?;
-        Ok(Emitter { file_no, rules: super::rules(run, file_no)?, rewriter, faster, lanes, inspector, cells })
+        Ok(Emitter {
+            file_no,
+            rules: super::rules(run, file_no)?,
+            rewriter,
+            faster,
+            numbered,
+            lanes,
+            inspector,
+            cells,
+        })
     }
 
     /// Encodes and queues the records in `range` of the data buffer before the one with an `oddity`. Whichever buffer is not sent
@@ -101,6 +115,7 @@ impl Emitter {
         self.make_partitions(feeder, good).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
+        let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
             (Some(rewriter), Some(mut last)) => {
                 let records = &data.filled()[range];
@@ -118,12 +133,6 @@ impl Emitter {
                 (data.freeze().slice(range), faster, refusal)
             }
         };
-        let faster = match &self.lanes {
-            Some(lanes) => {
-                run.tally.time(Stage::Encode, || lanes.lay_out(&bytes, faster, for_lanes, origin.chunk_no))
-            }
-            None => faster,
-        };
         let (origin, refused) = match refusal {
             None => (origin, None),
             Some(bad) if bad.record == 0 => return Err(fail(bad.error)),
@@ -132,7 +141,30 @@ impl Emitter {
                 (Origin { records: bad.record, end_byte, ..origin }, Some(bad.error))
             }
         };
+        let faster = match &self.lanes {
+            Some(lanes) => {
+                run.tally.time(Stage::Encode, || lanes.lay_out(&bytes, faster, for_lanes, origin.chunk_no))
+            }
+            None => faster,
+        };
+        let faster = self.numbered(feeder, &origin, &bytes, faster, for_numbers);
         feeder.queue.blocking_send(CopyChunk { origin, bytes, faster, refused }).map_err(|_| fail(unwanted()))
+    }
+
+    /// The rows with their numbers, where these come from the client.
+    fn numbered(
+        &self,
+        feeder: &Feeder,
+        origin: &Origin,
+        bytes: &Bytes,
+        faster: Option<Faster>,
+        buffers: Vec<Buffer>,
+    ) -> Option<Faster> {
+        let Some(numbered) = &self.numbered else { return faster };
+        let run = &feeder.run;
+        let numbers = run.numbers.take((&run.context, &feeder.handle), &numbered.plan, origin.records);
+        let Some(numbers) = numbers else { return faster };
+        run.tally.time(Stage::Encode, || numbered.number(bytes, faster, buffers, &numbers))
     }
 
     /// A line ending that COPY of the whole file would refuse, and COPY of the chunk would not.

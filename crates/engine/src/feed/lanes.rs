@@ -50,21 +50,21 @@ impl Lanes {
     ) -> Option<Faster> {
         let faster_or_not =
             || faster.clone().unwrap_or_else(|| Faster::whole(Form::AsIs, vec![bytes.clone()]));
-        let Faster { form, mut parcels } = faster_or_not();
+        let Faster { form, mut parcels, .. } = faster_or_not();
         let pieces: Vec<&[u8]> =
             parcels.iter().flat_map(|parcel| &parcel.pieces).map(AsRef::as_ref).collect();
         match self.laid(form, &pieces, &mut buffers) {
             None | Some(Laid::Whole(None)) => faster,
             Some(Laid::Whole(leaf_no)) => {
                 parcels.iter_mut().for_each(|parcel| parcel.leaf_no = leaf_no);
-                Some(Faster { form, parcels })
+                Some(Faster { form, numbered: false, parcels })
             }
             Some(Laid::Lanes(lanes)) => {
                 let mut parcels = into_parcels(form, lanes, buffers);
                 // Sessions begin with different leaves, so that they meet on them less often.
                 let first = chunk_no.checked_rem(parcels.len() as u64).unwrap_or(0);
                 parcels.rotate_left(usize::try_from(first).unwrap_or(0));
-                Some(Faster { form, parcels })
+                Some(Faster { form, numbered: false, parcels })
             }
         }
     }
@@ -83,7 +83,7 @@ impl Lanes {
 }
 
 /// Each lane's part of the buffers, which are one behind the other, with what COPY's format has around rows.
-fn into_parcels(form: Form, lanes: Vec<Lane>, buffers: Vec<Buffer>) -> Vec<Parcel> {
+pub(super) fn into_parcels(form: Form, lanes: Vec<Lane>, buffers: Vec<Buffer>) -> Vec<Parcel> {
     let mut left = lanes.last().map_or(0, |lane| lane.bytes.end);
     let buffer_bytes = buffers.iter().map(Buffer::capacity).next().unwrap_or(1);
     let fill = |mut buffer: Buffer| {

@@ -5,8 +5,8 @@
 
 use super::cost;
 use super::head::Head;
-use super::routing;
 use super::tables::UNTOUCHED;
+use super::{numbering, routing};
 use crate::Context;
 use crate::budget::{Layout, Scratch};
 use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
@@ -153,7 +153,7 @@ pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
     let useful = |table: &TablePlan| {
         let rows = table.binary.as_ref().map_or(0, |binary| binary.buffers);
         let rows = rows.max(u32::from(table.text_sql.is_some()));
-        rewritten(table) + rows + routing::scratch(table, rows)
+        rewritten(table) + rows + routing::scratch(table, rows) + numbering::scratch(table, rows)
     };
     Scratch { needed, useful: tables.iter().map(useful).max().unwrap_or(0).max(needed) }
 }
@@ -161,7 +161,7 @@ pub(super) fn scratch(tables: &[TablePlan]) -> Scratch {
 /// What there is no memory for is not done; the plan says what is.
 pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
     routing::settle(tables, layout);
-    for table in tables {
+    for table in tables.iter_mut() {
         let further = layout.chunk_buffers.saturating_sub(1 + rewritten(table));
         table.binary = table.binary.take().filter(|binary| binary.buffers <= further);
         table.text_sql = table.text_sql.take().filter(|_| further > 0);
@@ -180,4 +180,5 @@ pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
             ),
         });
     }
+    numbering::settle(tables, layout, rewritten);
 }

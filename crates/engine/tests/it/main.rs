@@ -12,6 +12,7 @@ mod compress;
 mod files;
 mod header;
 mod limits;
+mod numbers;
 mod oracle;
 mod partitions;
 mod rig;

@@ -10,4 +10,4 @@ pub(crate) mod unchanged;
 
 pub use plain::plain;
 pub(crate) use statement::into_leaf;
-pub use statement::{binary_statement, statement};
+pub use statement::{binary_statement, statement, with_column};

@@ -46,6 +46,13 @@ pub fn binary_statement(relation: &Relation, columns: &[String]) -> Result<Strin
     with_options(relation, columns, &["FORMAT binary".to_owned()])
 }
 
+/// The same statement with one more column behind its last, which is `last`; `None` if it is not a statement of such
+/// columns.
+pub fn with_column(copy_sql: &str, last: &str, column: &str) -> Option<String> {
+    let (before, behind) = copy_sql.split_once(&format!("{}) FROM STDIN WITH (", quote_ident(last)))?;
+    Some(format!("{before}{}, {}) FROM STDIN WITH ({behind}", quote_ident(last), quote_ident(column)))
+}
+
 /// The same statement for a leaf partition of the relation; `None` if it is not a statement for the relation.
 pub(crate) fn into_leaf(copy_sql: &str, relation: &Relation, leaf: &Relation) -> Option<String> {
     let rest = copy_sql.strip_prefix("COPY ")?.strip_prefix(&quote_relation(relation))?;

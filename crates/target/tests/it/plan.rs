@@ -31,6 +31,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         text_sql: None,
         binary: None,
         route: None,
+        number: None,
         toast_compression: None,
         notes: Vec::new(),
         unsure: Vec::new(),

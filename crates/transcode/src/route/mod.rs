@@ -8,7 +8,7 @@
 
 mod hash;
 mod key;
-mod rows;
+pub(crate) mod rows;
 mod table;
 
 use crate::encode::BinaryEncoder;
@@ -286,12 +286,12 @@ impl LaneRows {
     }
 }
 
-fn binary_start(piece_no: usize) -> usize {
+pub(crate) fn binary_start(piece_no: usize) -> usize {
     if piece_no == 0 { rows::BINARY_START } else { 0 }
 }
 
 /// Writes at `at` of the buffers, which all have one length and are taken as one.
-fn put(out: &mut [&mut [u8]], at: usize, mut bytes: &[u8]) -> Option<()> {
+pub(crate) fn put(out: &mut [&mut [u8]], at: usize, mut bytes: &[u8]) -> Option<()> {
     let buffer_bytes = out.first()?.len();
     let (mut no, mut at) = (at.checked_div(buffer_bytes)?, at.checked_rem(buffer_bytes)?);
     while !bytes.is_empty() {

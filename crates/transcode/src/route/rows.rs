@@ -5,7 +5,7 @@ use howdah_model::BinaryType;
 
 /// The values of a row that tell its partition, in binary form.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(crate) struct Values {
     bytes: Vec<u8>,
     /// Where each stands; `None` is NULL.
     places: Vec<Option<(usize, usize)>>,
@@ -29,7 +29,7 @@ impl Values {
     }
 
     /// `Some(None)` is NULL; `None` is not known.
-    pub(super) fn get(&self, value_no: usize) -> Option<Option<&[u8]>> {
+    pub(crate) fn get(&self, value_no: usize) -> Option<Option<&[u8]>> {
         match self.places.get(value_no).filter(|_| !self.uncertain)? {
             Some((from, to)) => Some(Some(self.bytes.get(*from..*to)?)),
             None => Some(None),
@@ -39,7 +39,7 @@ impl Values {
 
 /// The fields whose values are wanted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// For each field which value it is, up to the last one that is wanted.
     fields: Vec<Option<usize>>,
     types: Vec<BinaryType>,
@@ -47,16 +47,16 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The number of this field's value.
-    pub(super) fn value_no(&self, field_no: u32) -> Option<usize> {
+    pub(crate) fn value_no(&self, field_no: u32) -> Option<usize> {
         *self.fields.get(field_no as usize)?
     }
 
     /// How a value is written.
-    pub(super) fn binary(&self, value_no: usize) -> Option<&BinaryType> {
+    pub(crate) fn binary(&self, value_no: usize) -> Option<&BinaryType> {
         self.types.get(value_no)
     }
 
-    pub(super) fn add(&mut self, field_no: u32, binary: &BinaryType) {
+    pub(crate) fn add(&mut self, field_no: u32, binary: &BinaryType) {
         let field_no = field_no as usize;
         if self.fields.len() <= field_no {
             self.fields.resize(field_no + 1, None);
@@ -69,7 +69,7 @@ impl Wanted {
 }
 
 /// Tells the values and the length of each row of a piece in COPY's binary format; `None` if it is cut short.
-pub(super) fn of_binary(
+pub(crate) fn of_binary(
     piece: &[u8],
     wanted: &Wanted,
     values: &mut Values,
@@ -99,11 +99,11 @@ pub(super) fn of_binary(
 }
 
 /// Where the rows of the first piece in COPY's binary format begin.
-pub(super) const BINARY_START: usize = HEADER.len();
+pub(crate) const BINARY_START: usize = HEADER.len();
 
 /// Tells the values and the length of each record, which are written as `reader` is told; `None` if one of them cannot
 /// be read with certainty.
-pub(super) fn of_records(
+pub(crate) fn of_records(
     records: &[u8],
     reader: &BinaryEncoder,
     wanted: &Wanted,

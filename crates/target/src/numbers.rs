@@ -1,0 +1,108 @@
+//! Values of a sequence by the block, for rows whose column it fills.
+//!
+//! `nextval` for each row costs more than the row: measured on PostgreSQL 15, a million rows of a bigserial key, a text and an
+//! integer take 0.46 s of the server's CPU when it numbers them and 0.23 s when the file does; in two sessions at once, two
+//! million take 1.25 to 1.9 s and 0.46 to 0.55 s.
+//!
+//! A block is taken under a lock that `nextval` waits for, so that no value is given twice; only the sequence's owner
+//! may take it. What a chunk does not use, because it fails, is lost, as values of `nextval` are.
+
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::{quote_literal, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::types::Type;
+
+/// How long the lock is waited for: whoever has called `nextval` keeps it to the end of the transaction.
+const LOCK_TIMEOUT: &str = "1s";
+
+/// The only column of table `$1` that is not among `$2` and that a sequence fills with its next value, and nothing else;
+/// by a default expression or as an identity column. A trigger before the row might want it otherwise.
+const FILLED_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, \
+           t.typlen \
+    FROM pg_catalog.pg_attribute a \
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.oid IN (20, 21, 23) \
+    LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
+    JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND ( \
+        d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = e.oid AND a.attidentity = '' \
+        OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i' AND a.attidentity <> '' \
+           AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum) \
+    JOIN pg_catalog.pg_sequence s \
+        ON s.seqrelid = CASE WHEN a.attidentity = '' THEN d.refobjid ELSE d.objid END \
+    JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> ALL ($2) \
+      AND NOT s.seqcycle AND s.seqincrement > 0 AND pg_catalog.pg_has_role(c.relowner, 'USAGE') \
+      AND (a.attidentity <> '' OR pg_catalog.pg_get_expr(e.adbin, e.adrelid) \
+           = pg_catalog.format('nextval(%L::regclass)', s.seqrelid::pg_catalog.regclass)) \
+      AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')";
+
+/// A column that a sequence fills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// Its name, unquoted.
+    pub column: String,
+    /// The sequence.
+    pub sequence: Relation,
+    /// The length of a value: 2, 4 or 8.
+    pub number_bytes: u8,
+}
+
+/// The column of a table (by its OID) that a sequence fills and that is not among these, if there is exactly one and the
+/// role may take blocks of values.
+///
+/// # Errors
+/// Those of the session.
+pub async fn filled(session: &Session, table_oid: u32, columns: &[String]) -> Result<Option<Filled>> {
+    let parameters = [(&table_oid as _, Type::OID), (&columns as _, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(FILLED_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's sequences"))?;
+    let [row] = rows.as_slice() else { return Ok(None) };
+    Ok(Some(Filled {
+        column: row.get(0),
+        sequence: Relation { schema: row.get(1), name: row.get(2) },
+        number_bytes: u8::try_from(row.get::<_, i16>(3)).unwrap_or(8),
+    }))
+}
+
+/// Takes `count` values; the first, and what lies between two of them.
+///
+/// # Errors
+/// Server, when the sequence has not so many left (2200H), is not the role's or is held by others for too long (55P03);
+/// those of the session.
+pub async fn take(session: &Session, sequence: &Relation, count: u64) -> Result<(i64, i64)> {
+    let client = session.client();
+    let name = quote_relation(sequence);
+    let regclass = format!("{}::pg_catalog.regclass", quote_literal(&name));
+    let fail = |error: &tokio_postgres::Error| session_error(error, "taking values of a sequence");
+    let increment_sql =
+        format!("SELECT seqincrement FROM pg_catalog.pg_sequence WHERE seqrelid = {regclass}");
+    let rows = client.query_typed(&increment_sql, &[]).await.map_err(|error| fail(&error))?;
+    let gone = || Error::new(ErrorKind::Table, format!("sequence {sequence} is gone"));
+    let increment: i64 = rows.first().ok_or_else(gone)?.get(0);
+    // Changes nothing, and takes the lock that `nextval` waits for (ShareRowExclusiveLock).
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
+         ALTER SEQUENCE {name} INCREMENT BY {increment}"
+    );
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    // One expression, so that a number that is too large for 64 bits is an error of the server.
+    let take = format!(
+        "SELECT first, pg_catalog.setval({regclass}, first + ($1 - 1) * {increment}) \
+         FROM (SELECT CASE WHEN is_called THEN last_value + {increment} ELSE last_value END AS first FROM {name}) AS s"
+    );
+    let taking = async {
+        client.batch_execute(&begin).await?;
+        let rows = client.query_typed(&take, &[(&count, Type::INT8)]).await?;
+        client.batch_execute("COMMIT").await?;
+        Ok(rows)
+    };
+    let taken: std::result::Result<_, tokio_postgres::Error> = taking.await;
+    if taken.is_err() {
+        // Without an answer the session is gone, and the transaction with it.
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    let rows = taken.map_err(|error| fail(&error))?;
+    Ok((rows.first().ok_or_else(gone)?.get(0), increment))
+}
