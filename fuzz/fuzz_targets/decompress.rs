@@ -57,6 +57,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(parts) = ahead(codec, stored, Arc::new(Nobody), AHEAD_BYTES_MAX) else { return };
     let (plain_by_parts, refusal) = read(parts, OUTPUT_BYTES_MAX);
     assert_eq!(refusal.map(|cause| error(cause).kind()), kind);
+    // Of a damaged block of bzip2 the library hands on what it makes of it before it looks at the checksum: which bytes
+    // these are, hangs on its buffers.
+    if codec == Codec::Bzip2 && kind.is_some() {
+        return;
+    }
     let common = plain.len().min(plain_by_parts.len());
     assert!(plain_by_parts[..common] == plain[..common]);
     assert!(kind.is_some() || plain_by_parts.len() == plain.len());

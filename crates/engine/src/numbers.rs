@@ -38,8 +38,9 @@ impl NumberSource {
                 Some(Numbers { first, increment, count })
             }
             Err(error) => {
-                // A connection that was lost may be had again for the next chunk.
-                if error.kind() != ErrorKind::ConnectionLost && !self.is_off.swap(true, Relaxed) {
+                // A connection that was lost may be had again for the next chunk; a stop has other words.
+                let passes = matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Interrupted);
+                if !passes && !self.is_off.swap(true, Relaxed) {
                     let message = format!("the server gives {} its values from now on: {error}", plan.column);
                     context.listener.on_event(&Event::Notice { message });
                 }

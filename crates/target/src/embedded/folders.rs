@@ -127,9 +127,17 @@ fn own_folder(folder: &Path, account: Option<&Account>) -> Result<()> {
             None => Ok(()),
         },
         Err(error) if error.kind() == Io::AlreadyExists => {
+            // Looked at first: who fills it has given it away before.
+            let is_empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
             let data = fs::symlink_metadata(folder).map_err(failed)?;
-            if data.is_dir() && data.uid() == owner && data.mode() & 0o022 == 0 {
+            let is_private = data.is_dir() && data.mode() & 0o022 == 0;
+            if is_private && data.uid() == owner {
                 return Ok(());
+            }
+            // Another start has made it a moment ago, or was killed then, and not given it to the server's user yet.
+            let is_new = is_private && is_empty && data.uid() == rustix::process::geteuid().as_raw();
+            if let Some(account) = account.filter(|_| is_new) {
+                return chown(folder, Some(account.uid), Some(account.gid)).map_err(failed);
             }
             let message = format!("{} is not a private folder of user id {owner}", folder.display());
             Err(local(message).with_hint("move it away, or let HOWDAH_DATA name another folder"))
