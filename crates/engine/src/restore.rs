@@ -55,7 +55,7 @@ async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> R
 }
 
 async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, entries: Vec<Undo>) -> Result<()> {
-    // The lock lives as long as this session.
+    // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
     if !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
         let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");

@@ -13,7 +13,8 @@ use howdah_target::numbers;
 use howdah_target::session::Session;
 use howdah_transcode::number::Numberer;
 
-/// With fewer rows, asking for their numbers costs more than it saves.
+/// With fewer rows, asking for their numbers would cost more than it saves: a row saves 0.23 microseconds (measured), and a
+/// session and its statements are taken for some 5 ms (not measured).
 const ROWS_MIN: u64 = 20_000;
 
 /// The beginning of the note; an earlier run's plan has it already.

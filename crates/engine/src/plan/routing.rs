@@ -2,7 +2,8 @@
 //!
 //! That gains where the leaves keep their indexes: rows of one leaf behind one another meet the same pages. Without
 //! indexes the server's own search costs it less than the check of each leaf's constraint: see
-//! docs/decisions/2026-11-22-partitions.md. What the client cannot tell with certainty, the server does: see
+//! docs/decisions/2026-11-22-partitions.md. Each leaf costs two round trips more, so by itself this is done beside a
+//! near server only. What the client cannot tell with certainty, the server does: see
 //! `howdah_transcode::route`.
 
 use super::faster::chunk_format;
@@ -29,6 +30,8 @@ pub(super) async fn choose(
         let auto = job.partitions == PartitionsChoice::Auto;
         let route = if job.partitions == PartitionsChoice::Parent {
             Err("--partitions parent".to_owned())
+        } else if auto && context.connection.server_cpus().is_none() {
+            Err("each COPY would cost round trips to a distant server".to_owned())
         } else if auto && !keeps_indexes(context, session, indexes, table).await? {
             Err("that costs less where no index is kept meanwhile".to_owned())
         } else {

@@ -1,7 +1,7 @@
 //! Columns that a sequence fills: the client takes values by the chunk, and the rows are those that `nextval` would make.
 
 use crate::rig::{Loader, MIB, Place, job};
-use howdah_engine::model::{EncodeChoice, Format, Job, Jobs, LedgerChoice};
+use howdah_engine::model::{EncodeChoice, Format, Header, Job, Jobs, LedgerChoice};
 use howdah_testkit::MAJORS;
 
 const ROWS: usize = 30_000;
@@ -122,4 +122,22 @@ fn a_sequence_that_others_hold_or_that_ends_is_left_to_the_server() {
     place.database.sql("ROLLBACK");
     assert_eq!(loaded.rows(), ROWS as u64);
     assert_eq!(place.database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+}
+
+#[test]
+fn rows_without_some_fields_of_the_file_get_their_numbers_too() {
+    let place = Place::new(18);
+    let text: String = (0..ROWS).map(|n| format!("gone,\"name, of {n}\",{n}\n")).collect();
+    let file = place.file("a.csv", format!("gone,a,b\n{text}"));
+    for encode in [EncodeChoice::Csv, EncodeChoice::Binary] {
+        let mut job = in_chunks(&place, &file);
+        (job.columns, job.ignore_extra, job.encode) = (None, true, encode);
+        job.format.header = Header::Names;
+        place.database.sql("CREATE TABLE t (id bigserial PRIMARY KEY, a text, b int)");
+        let loaded = place.loader.load(job);
+        assert_eq!(loaded.rows(), ROWS as u64);
+        assert!(loaded.plan.unwrap().tables[0].number.is_some());
+        let rows = "SELECT count(*), max(id), count(*) FILTER (WHERE a = 'name, of ' || b) FROM t";
+        assert_eq!(place.select(rows), [format!("{ROWS}|{ROWS}|{ROWS}")], "{encode:?}");
+    }
 }

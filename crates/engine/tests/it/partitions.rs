@@ -1,7 +1,7 @@
 //! Rows of partitioned tables: in which leaf the client puts them, against where the server's own COPY puts them.
 
 use crate::rig::{Loader, MIB, Place, job};
-use howdah_engine::model::{EncodeChoice, ErrorKind, Format, PartitionUnit, PartitionsChoice};
+use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, PartitionUnit, PartitionsChoice};
 use howdah_testkit::{MAJORS, asked};
 
 /// One way to partition a table by a column.
@@ -460,4 +460,34 @@ fn two_loads_at_once_make_each_partition_once() {
     });
     let there = "SELECT count(*), (SELECT count(*) FROM pg_inherits WHERE inhparent = 't'::regclass) FROM t";
     assert_eq!(place.select(there), ["4000|20"]);
+}
+
+/// Fields that the table lacks shift those behind them, in the file and not in what is sent.
+#[test]
+fn fields_that_are_left_out_do_not_shift_the_key() {
+    let place = Place::new(15);
+    place.database.sql(SETUP);
+    place.database.sql(
+        "CREATE TABLE t (id bigserial, day date, a text) PARTITION BY RANGE (day);
+         CREATE TABLE t_0 PARTITION OF t FOR VALUES FROM ('2024-01-01') TO ('2024-01-05'); CREATE INDEX ON t (id)",
+    );
+    place.database.sql(WATCH);
+    let row = |n: u32| format!("{n},\"x, {n}\",2024-01-{:02},gone\n", 1 + n % 8);
+    let text = format!("gone,a,day,also\n{}", (0..4000).map(row).collect::<String>());
+    let file = place.file("a.csv", text);
+    for encode in [EncodeChoice::Csv, EncodeChoice::Binary] {
+        let mut job = job(&[&file], "t", Format { header: Header::Names, ..Format::csv() });
+        (job.ignore_extra, job.encode) = (true, encode);
+        (job.partitions, job.create_partitions) = (PartitionsChoice::Direct, Some(PartitionUnit::Day));
+        assert_eq!(place.loader.load(job).rows(), 4000);
+        let rows =
+            "SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE a = 'x, ' || substr(a, 4)) FROM t";
+        assert_eq!(place.select(rows), ["4000|4000|4000"]);
+        let leaves =
+            "SELECT count(DISTINCT tableoid), count(*) FILTER (WHERE tableoid = 't_0'::regclass) FROM t";
+        assert_eq!(place.select(leaves), ["5|2000"], "{encode:?}");
+        let direct = "SELECT count(*) FROM came WHERE name = 't_0'";
+        assert_eq!(place.database.value(direct), "2000", "{encode:?}");
+        place.database.sql("TRUNCATE t, came");
+    }
 }
