@@ -41,6 +41,8 @@ def plan(
     create_partitions: Literal["day", "month"] | None = None,
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     triggers: Literal["keep", "disable"] = "keep",
+    on_error: Literal["stop", "skip"] = "stop",
+    max_errors: int | str | None = None,
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -87,6 +89,9 @@ def plan(
             grown by a tenth.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
             the end.
+        on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
+            ledger's table `reject` and goes on.
+        max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
         ledger: The schema that keeps the ledger, or None.

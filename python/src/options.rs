@@ -6,6 +6,7 @@
 
 use crate::errors::Failure;
 use clap::ValueEnum;
+use howdah_cli::bad_records::{BadRecordOptions, OnErrorName};
 use howdah_cli::options::{
     AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
     OutputOptions, PartitionUnitName, PartitionsName, RunOptions, ShapingOptions, TargetOptions, ToastName,
@@ -44,6 +45,7 @@ impl LoadArguments {
             job: None,
             format: format(&mut keywords)?,
             shaping: shaping(&mut keywords)?,
+            bad_records: bad_records(&mut keywords)?,
             run: run(&mut keywords)?,
             output: OutputOptions { quiet: true, json: false },
         };
@@ -104,6 +106,13 @@ fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
         evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
         lenient: keywords.take("lenient")?.unwrap_or(false),
         all_tables: keywords.take("all_tables")?.unwrap_or(false),
+    })
+}
+
+fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
+    Ok(BadRecordOptions {
+        on_error: keywords.take::<Word<OnErrorName>>("on_error")?.map(|word| word.0),
+        max_errors: keywords.take::<Number>("max_errors")?.map(|number| number.0),
     })
 }
 

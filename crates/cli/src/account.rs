@@ -2,7 +2,7 @@
 
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{Mend, Stage, Summary};
+use howdah_engine::model::{LeftOut, Mend, Stage, Summary};
 use howdah_engine::spelling;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -68,7 +68,7 @@ fn verdict(summary: &Summary) -> String {
             if summary.rows_rejected > 0
                 && summary.rows_read == summary.rows_stored + summary.rows_rejected =>
         {
-            format!("check  read {read} = stored {stored} + left out {}", show_count(summary.rows_rejected))
+            format!("check  read {read} = stored {stored} + rejected {}", show_count(summary.rows_rejected))
         }
         Status::Done if summary.rows_read == summary.rows_stored + summary.rows_rejected => {
             format!("check  read {read} = stored {stored}")
@@ -229,14 +229,7 @@ fn list_mends(text: &mut String, summary: &Summary) {
         let _ = writeln!(text, "mended {}", mended.join(", "));
     }
     for out in summary.left_out.iter().take(LEFT_OUT_LISTED) {
-        let _ = writeln!(
-            text,
-            "out    {}, record {}, byte {}: {}",
-            short(&out.file),
-            out.record,
-            out.byte,
-            out.reason
-        );
+        let _ = writeln!(text, "out    {}: {}", place_of(out), out.reason);
     }
     if summary.left_out.len() > LEFT_OUT_LISTED {
         let _ = writeln!(text, "out    and more; --json lists the first of each file");
@@ -249,6 +242,13 @@ fn list_mends(text: &mut String, summary: &Summary) {
             show_count(summary.rows_rejected)
         );
     }
+}
+
+fn place_of(out: &LeftOut) -> String {
+    let byte = out.byte.map(|byte| format!(", byte {byte}")).unwrap_or_default();
+    let column = out.column.as_ref().map(|column| format!(", column {column}")).unwrap_or_default();
+    let sqlstate = out.sqlstate.as_ref().map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();
+    format!("{}, record {}{byte}{column}{sqlstate}", short(&out.file), out.record)
 }
 
 fn mend_words(mend: Mend) -> &'static str {

@@ -61,6 +61,8 @@ struct JobFile {
     after: Option<Vec<String>>,
     indexes: Option<String>,
     triggers: Option<String>,
+    on_error: Option<String>,
+    max_errors: Option<Number>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -167,6 +169,9 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut shaping.evolve, file.evolve.map(|name| word("evolve", &name)).transpose()?);
     shaping.lenient |= file.lenient.unwrap_or(false);
     shaping.all_tables |= file.all_tables.unwrap_or(false);
+    let bad = &mut options.bad_records;
+    fill(&mut bad.on_error, file.on_error.map(|name| word("on-error", &name)).transpose()?);
+    fill(&mut bad.max_errors, file.max_errors.map(Number::into_text));
     let run = &mut options.run;
     fill(&mut run.jobs, file.jobs.map(Number::into_text));
     fill(&mut run.memory, file.memory.map(Number::into_text));

@@ -1,6 +1,7 @@
 //! Every option, declared once, as typed. Help text, man page and shell completions are made from these
 //! declarations. Names are COPY's and libpq's where these have one.
 
+use crate::bad_records::BadRecordOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -64,6 +65,9 @@ pub struct LoadOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub shaping: ShapingOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub bad_records: BadRecordOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub run: RunOptions,

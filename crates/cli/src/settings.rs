@@ -74,6 +74,7 @@ impl Settings {
                 None | Some(TriggersName::Keep) => TriggersChoice::Keep,
                 Some(TriggersName::Disable) => TriggersChoice::Disable,
             },
+            bad_records: options.bad_records.resolve(&ledger(&options.target))?,
             chunk_bytes: options
                 .run
                 .chunk_size

@@ -11,12 +11,14 @@ mod lanes;
 mod mender;
 mod numbered;
 mod range;
+mod sieve;
 mod stored;
 mod stream;
 mod turnstile;
 mod unpackers;
 
 pub(crate) use mender::mending_shape;
+pub(crate) use sieve::{eol_of_chunk, sifter};
 pub use stored::{Opened, wait_to_retry};
 pub(crate) use stream::{plain_error, plain_utf8, rewriting_shape};
 

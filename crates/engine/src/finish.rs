@@ -70,9 +70,14 @@ fn missing(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> (u64, u64
     let file_no = u32::try_from(no).unwrap_or(u32::MAX);
     let in_ledger = receipts.get(&file_no);
     let chunks = in_ledger.map_or(0, |receipts| receipts.len() as u64);
-    let rows = in_ledger.map_or(0, |receipts| receipts.values().map(|receipt| receipt.rows).sum());
+    let rows = in_ledger.map_or(0, |receipts| receipts.values().map(in_account).sum());
     let tally = &run.tally.files[no];
     (tally.chunks.load(Relaxed).saturating_sub(chunks), tally.rows_read.load(Relaxed).saturating_sub(rows))
+}
+
+/// Records of a chunk that are in the table, or kept for having been refused.
+fn in_account(receipt: &Receipt) -> u64 {
+    receipt.rows + receipt.omitted.rejected
 }
 
 /// Without a ledger the counters must agree: every chunk found was acknowledged.
@@ -87,7 +92,7 @@ fn check_rows(location: &str, read: u64, stored: u64) -> Result<()> {
     if read == stored {
         return Ok(());
     }
-    let message = format!("read {read} records, but {stored} rows are stored");
+    let message = format!("read {read} records, but {stored} are stored or kept as rejected");
     Err(Error::new(ErrorKind::Internal, message).in_file(location))
 }
 
@@ -106,8 +111,10 @@ fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
             }
             expected = receipt.end_byte;
         }
-        let stored: u64 = chunks.values().map(|receipt| receipt.rows).sum();
-        check_rows(&file.location, run.tally.files[no].rows_read.load(Relaxed), stored)?;
+        let rejected: u64 = chunks.values().map(|receipt| receipt.omitted.rejected).sum();
+        let accounted: u64 = chunks.values().map(in_account).sum();
+        check_rows(&file.location, run.tally.files[no].rows_read.load(Relaxed), accounted)?;
+        run.tally.settle(no, accounted - rejected, rejected);
     }
     Ok(())
 }

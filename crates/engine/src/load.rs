@@ -4,7 +4,7 @@ use crate::feed::Opened;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, after, finish, indexes, retry, sequences, triggers};
+use crate::{Context, after, finish, indexes, rejects, retry, sequences, triggers};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
 use howdah_target::define::{self, Wider};
@@ -183,7 +183,8 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     indexes::drop_all(run).await?;
     triggers::silence_all(run).await?;
     pipeline::run(run, opened).await?;
-    finish::finish(run).await
+    finish::finish(run).await?;
+    rejects::check(run)
 }
 
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of

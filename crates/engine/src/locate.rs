@@ -73,8 +73,23 @@ fn broken_column(
     table.fields.get(header::field_behind(&table.format, &record[..broken]))?.clone()
 }
 
+/// Number and first byte of the record that a row of a chunk came from, where the row is not as the file has it.
+pub(crate) async fn record_of_row(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
+    if let Some(found) = reread::place(run, origin, row).await {
+        return Some(found);
+    }
+    let file = &run.plan.files[origin.file_no as usize];
+    let table = &run.plan.tables[file.table_no as usize];
+    let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
+    let byte = match table.encode {
+        Encode::CopyText => byte_in_file(run, file, &rules, origin, row).await?,
+        Encode::PassThrough => return None,
+    };
+    Some((origin.first_record + row, byte))
+}
+
 /// What was sent is what stands in the file. A mended chunk of the very same length is taken for one, too.
-fn is_untouched(chunk: &CopyChunk) -> bool {
+pub(crate) fn is_untouched(chunk: &CopyChunk) -> bool {
     chunk.bytes.len() as u64 == chunk.origin.end_byte - chunk.origin.start_byte
 }
 

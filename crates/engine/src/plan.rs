@@ -15,6 +15,7 @@ mod head;
 mod identity;
 mod index_cost;
 mod indexes;
+mod known;
 mod new_table;
 mod numbering;
 mod part;
@@ -188,6 +189,7 @@ async fn around_rows(
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
+    known::choose(context, session, job, &mut plan.tables).await?;
     dated::read(context, session, job, &mut plan.tables).await
 }
 

@@ -7,10 +7,12 @@ use crate::feed::wait_to_retry;
 use crate::jobs::Climber;
 use crate::locate::locate;
 use crate::pipeline::Run;
+use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
-use howdah_model::{CopyChunk, Error, ErrorKind, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage};
 use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
+use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -115,26 +117,34 @@ struct Worker<'a> {
     session: Option<Session>,
     slot: Arc<Slot>,
     patience: Patience,
+    /// The server has refused a record of the chunk, and its records are looked at one by one.
+    sifted: bool,
 }
 
 impl<'a> Worker<'a> {
     fn new(run: &'a Run) -> Worker<'a> {
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-        Worker { run, session: None, slot: run.slots.add(), patience }
+        Worker { run, session: None, slot: run.slots.add(), patience, sifted: false }
     }
 
     /// Stores one chunk, exactly once, however often it has to be tried.
     async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
+        self.sifted = false;
         loop {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
-                Ok(outcome) => {
+                Ok((outcome, rejects)) => {
                     self.patience.reset();
-                    self.record(&chunk, &outcome);
+                    self.record(&chunk, &outcome, &rejects);
                     return Ok(());
                 }
                 Err(error) => error,
             };
             self.slot.end();
+            if rejects::skips(self.run) && is_about_a_row(&error) && !self.sifted {
+                self.sifted = true;
+                rejects::sift(self.run, &mut chunk);
+                continue;
+            }
             // What is wrong with the file is said in words and lines of its format: the server is asked once more.
             if is_refusal(&error) && chunk.faster.take().is_some() {
                 continue;
@@ -151,7 +161,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    async fn try_store(&mut self, chunk: &CopyChunk) -> Result<Outcome> {
+    async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
         let run = self.run;
         let mut session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
@@ -167,8 +177,16 @@ impl<'a> Worker<'a> {
             silent: run.is_silent(file.table_no),
         };
         self.slot.begin(session.backend());
+        let progress = &self.slot.progress;
+        let storing = async {
+            if self.sifted || !chunk.aside.is_empty() {
+                return rejects::store_rest(run, &mut session, &target, chunk, progress).await;
+            }
+            let outcome = commit_chunk(&mut session, &target, chunk, progress).await?;
+            Ok((outcome, Vec::new()))
+        };
         let stored = tokio::select! {
-            stored = commit_chunk(&mut session, &target, chunk, &self.slot.progress) => stored,
+            stored = storing => stored,
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
         };
         self.slot.end();
@@ -178,15 +196,23 @@ impl<'a> Worker<'a> {
             self.session = Some(session);
         }
         match stored {
-            Ok(outcome) => Ok(outcome),
+            Ok(stored) => Ok(stored),
+            Err(failed) if rejects::skips(run) && is_about_a_row(&failed.error) && !self.sifted => {
+                Err(failed.error)
+            }
             // Sent once more as the file has it, it is refused at a line that can be found.
             Err(failed) if chunk.faster.is_some() && is_refusal(&failed.error) => Err(failed.error),
             Err(failed) => Err(locate(run, chunk, failed).await),
         }
     }
 
-    fn record(&self, chunk: &CopyChunk, outcome: &Outcome) {
+    fn record(&self, chunk: &CopyChunk, outcome: &Outcome, rejects: &[Reject]) {
         let origin = &chunk.origin;
+        let rows = origin.records - rejects.len() as u64;
+        if !rejects.is_empty() {
+            let location = &self.run.plan.files[origin.file_no as usize].location;
+            self.run.tally.rejected(location, origin.file_no, rejects);
+        }
         let bytes = origin.end_byte - origin.start_byte;
         let before = match outcome {
             Outcome::Stored { copy_time, commit_time, .. } => {
@@ -197,7 +223,7 @@ impl<'a> Worker<'a> {
             }
             Outcome::AlreadyStored => true,
         };
-        self.run.stored(origin.file_no, origin.records, bytes, before);
+        self.run.stored(origin.file_no, rows, bytes, before);
         self.run.tally.file(origin.file_no).open_chunks.fetch_sub(1, Relaxed);
         self.run.tell_if_done(origin.file_no);
     }

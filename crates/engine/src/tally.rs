@@ -2,7 +2,7 @@
 
 use howdah_model::summary::Status;
 use howdah_model::{
-    FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Stage, Summary, TableSummary,
+    FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Stage, Summary, TableSummary,
 };
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +21,20 @@ const STAGES: [Stage; 8] = [
     Stage::Finish,
 ];
 
+/// Of more rejected records of a file than this, the ledger tells.
+const FIRST_REJECTS_MAX: usize = 20;
+
+fn told(location: &str, reject: &Reject) -> LeftOut {
+    LeftOut {
+        file: location.to_owned(),
+        record: reject.record,
+        byte: reject.byte,
+        column: reject.error.place().column.clone(),
+        sqlstate: reject.error.sqlstate().map(str::to_owned),
+        reason: reject.error.message().to_owned(),
+    }
+}
+
 /// One file's counters.
 #[derive(Debug, Default)]
 pub struct FileTally {
@@ -38,6 +52,12 @@ pub struct FileTally {
     left_out: AtomicU64,
     /// Of these, left out by another run.
     left_out_before: AtomicU64,
+    /// Records that the table refused, those of chunks in receipts of earlier runs included.
+    rejected: AtomicU64,
+    /// Of these, refused in another run.
+    rejected_before: AtomicU64,
+    /// The first of them in this run.
+    first_rejects: Mutex<Vec<LeftOut>>,
     /// All its chunks have been found.
     pub read_done: AtomicBool,
     /// Chunks found and not yet stored.
@@ -188,12 +208,36 @@ impl Tally {
         first
     }
 
-    /// A chunk was found that is in already.
-    pub fn known_chunk(&self, file_no: u32, records: u64, omitted: Omitted) {
+    /// A chunk was found that is in already, with so many rows.
+    pub fn known_chunk(&self, file_no: u32, rows: u64, omitted: Omitted) {
         let file = self.file(file_no);
-        file.count_chunk(records, omitted);
+        file.count_chunk(rows + omitted.rejected, omitted);
+        file.rejected.fetch_add(omitted.rejected, Relaxed);
         if !self.again.load(Relaxed) {
             file.left_out_before.fetch_add(omitted.left_out, Relaxed);
+            file.rejected_before.fetch_add(omitted.rejected, Relaxed);
+        }
+    }
+
+    /// Records of a chunk were refused that is in otherwise.
+    pub fn rejected(&self, location: &str, file_no: u32, rejects: &[Reject]) {
+        let file = self.file(file_no);
+        file.rejected.fetch_add(rejects.len() as u64, Relaxed);
+        let mut first = file.first_rejects.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = FIRST_REJECTS_MAX.saturating_sub(first.len());
+        first.extend(rejects.iter().take(room).map(|reject| told(location, reject)));
+    }
+
+    /// Records refused, those of other runs of the job included.
+    pub fn rows_rejected(&self) -> u64 {
+        self.files.iter().map(|file| file.rejected.load(Relaxed)).sum()
+    }
+
+    /// What the ledger says at the end of a file's rows: some may have been stored by another run at the same time.
+    pub fn settle(&self, file_no: usize, rows: u64, rejected: u64) {
+        if let Some(file) = self.files.get(file_no) {
+            file.rows_stored.store(rows, Relaxed);
+            file.rejected.store(rejected, Relaxed);
         }
     }
 
@@ -214,6 +258,7 @@ impl Tally {
             file.chunks.store(0, Relaxed);
             file.rows_read.store(0, Relaxed);
             file.left_out.store(0, Relaxed);
+            file.rejected.store(0, Relaxed);
             file.rows_stored.store(0, Relaxed);
             file.read_done.store(false, Relaxed);
             file.open_chunks.store(0, Relaxed);
@@ -244,7 +289,7 @@ impl Tally {
             rows_stored: files.iter().map(|file| file.rows_stored).sum(),
             rows_stored_before: sum(|file| &file.rows_before),
             rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
-            rows_rejected_before: sum(|file| &file.left_out_before),
+            rows_rejected_before: sum(|file| &file.left_out_before) + sum(|file| &file.rejected_before),
             comments: self.mends().map(|counts| counts.comments()).sum(),
             mended: self.mended(),
             left_out: self.left_out(plan),
@@ -263,8 +308,9 @@ impl Tally {
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
-        let rows_rejected = tally.left_out.load(Relaxed);
-        let rows_read = tally.rows_read.load(Relaxed) + rows_rejected;
+        let left_out = tally.left_out.load(Relaxed);
+        let rows_rejected = left_out + tally.rejected.load(Relaxed);
+        let rows_read = tally.rows_read.load(Relaxed) + left_out;
         let rows_stored = tally.rows_stored.load(Relaxed);
         FileSummary {
             location: file.location.clone(),
@@ -303,13 +349,18 @@ impl Tally {
             // Chunks that a crash of the server took were mended twice.
             left_out.sort_by_key(|out| out.byte);
             left_out.dedup();
-            let file = file.location.clone();
-            left_out.into_iter().map(move |out| LeftOut {
-                file: file.clone(),
+            let location = file.location.clone();
+            let mended = left_out.into_iter().map(move |out| LeftOut {
+                file: location.clone(),
                 record: out.record,
-                byte: out.byte,
+                byte: Some(out.byte),
+                column: None,
+                sqlstate: None,
                 reason: out.reason,
-            })
+            });
+            let mut rejects = tally.first_rejects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            rejects.sort_by_key(|reject| reject.record);
+            mended.chain(rejects)
         };
         plan.files.iter().zip(&self.files).flat_map(of_file).collect()
     }

@@ -4,20 +4,24 @@
 use crate::error::Error;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// Records that are read and not stored, which only `--lenient` allows.
+/// Records that are read and not stored, which only `--lenient` and `--on-error skip` allow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Omitted {
     /// Beyond mending, and left out.
     pub left_out: u64,
     /// Blank, and dropped.
     pub blank: u64,
+    /// Refused by the table, and kept in the ledger.
+    #[serde(default)]
+    pub rejected: u64,
 }
 
 impl Omitted {
     /// All of them: the numbers of records behind count these.
     pub fn records(self) -> u64 {
-        self.left_out + self.blank
+        self.left_out + self.blank + self.rejected
     }
 }
 
@@ -90,6 +94,28 @@ impl Faster {
     }
 }
 
+/// What is known of a record that is set aside.
+#[derive(Debug, Clone)]
+pub enum Doubt {
+    /// It is refused for this reason, whatever the server would say.
+    Refused(Error),
+    /// It has these values, each with its column, that the client cannot read for certain.
+    Values(Vec<(String, String)>),
+    /// Only the server can tell.
+    Unknown,
+}
+
+/// A record of a chunk that may not be fit for the table, and is not among the rows of [`CopyChunk::faster`].
+#[derive(Debug, Clone)]
+pub struct Aside {
+    /// Its number in the chunk, from 0.
+    pub row: u64,
+    /// Where it stands in [`CopyChunk::bytes`], its line ending included.
+    pub range: Range<usize>,
+    /// What is known of it.
+    pub doubt: Doubt,
+}
+
 /// Whole records in a form the table's COPY statement takes.
 #[derive(Debug, Clone)]
 pub struct CopyChunk {
@@ -103,6 +129,24 @@ pub struct CopyChunk {
     /// The record behind these is refused for this reason, before the server sees it. These are shown to
     /// the server all the same, since it may refuse one of them, and are rolled back if it does not.
     pub refused: Option<Error>,
+    /// Records of `bytes` that are not in `faster`, in the order of the file; only where the load goes on without bad
+    /// ones.
+    pub aside: Vec<Aside>,
+}
+
+/// A record that is read and not stored, with all that is kept of it.
+#[derive(Debug, Clone)]
+pub struct Reject {
+    /// Its number in the file, from 1, the header not counted.
+    pub record: u64,
+    /// Its first byte in the plain bytes of the file, where that can be told.
+    pub byte: Option<u64>,
+    /// The record with its line ending.
+    pub bytes: Bytes,
+    /// `bytes` are those of the file; otherwise those that were sent in their place.
+    pub as_in_file: bool,
+    /// Why, with SQLSTATE and column where known. No row values.
+    pub error: Error,
 }
 
 /// A chunk that is in the table, once.
@@ -116,7 +160,7 @@ pub struct Receipt {
     pub start_byte: u64,
     /// As in [`Origin`].
     pub end_byte: u64,
-    /// Rows stored; equals the records read.
+    /// Rows stored; with those omitted, the records read.
     pub rows: u64,
     /// As in [`Origin`].
     pub omitted: Omitted,

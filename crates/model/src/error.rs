@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A record does not fit the format or the table.
     Record,
+    /// More records were refused than are borne.
+    TooManyErrors,
     /// A record is longer than the budget allows.
     RecordTooLong,
     /// File columns and table columns do not match.

@@ -164,6 +164,36 @@ pub enum After {
     Checkpoint,
 }
 
+/// What is done about a record that the table does not take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnError {
+    /// The load stops.
+    #[default]
+    Stop,
+    /// The record is kept in the ledger, and the load goes on.
+    Skip,
+}
+
+/// How many records may be rejected before the load stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxErrors {
+    /// This many.
+    Count(u64),
+    /// This many thousandths of a per cent of the records read.
+    MilliPercent(u64),
+}
+
+/// What becomes of records that the table does not take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadRecords {
+    /// The load stops, or goes on without them.
+    pub on_error: OnError,
+    /// How many are borne; `None`: any number, as long as not the first thousand are all bad.
+    pub max: Option<MaxErrors>,
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -225,6 +255,9 @@ pub struct Job {
     /// What becomes of the tables' triggers. Jobs in older ledgers lack it.
     #[serde(default)]
     pub triggers: TriggersChoice,
+    /// What becomes of records that the table does not take. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub bad_records: BadRecords,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

@@ -18,18 +18,18 @@ pub mod summary;
 pub mod table;
 
 pub use binary::BinaryType;
-pub use chunk::{Chunk, CopyChunk, Faster, Form, Omitted, Origin, Parcel, Receipt};
+pub use chunk::{Aside, Chunk, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    After, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, Names, PartitionUnit,
-    PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
+    After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, MaxErrors, Names,
+    OnError, PartitionUnit, PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
 };
 pub use plan::{
-    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, NumberPlan, Plan, TablePlan, TriggersPlan,
-    TriggersWay,
+    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownTypes, NumberPlan, Plan, TablePlan,
+    TriggersPlan, TriggersWay,
 };
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;

@@ -86,6 +86,10 @@ pub struct TablePlan {
     /// Plans in older ledgers lack it.
     #[serde(default)]
     pub route: Option<RoutePlan>,
+    /// What the client knows of the columns' types, where records that the table does not take are to be found. Plans
+    /// in older ledgers lack it.
+    #[serde(default)]
+    pub known: Option<KnownTypes>,
     /// The column whose values come from a sequence by the chunk. Plans in older ledgers lack it.
     #[serde(default)]
     pub number: Option<NumberPlan>,
@@ -98,6 +102,15 @@ pub struct TablePlan {
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
     #[serde(default)]
     pub unsure: Vec<String>,
+}
+
+/// Types by which the client can tell many values that the server would take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownTypes {
+    /// Those of the columns, in the order of the fields.
+    pub types: Vec<BinaryType>,
+    /// The session's TimeZone.
+    pub time_zone: String,
 }
 
 /// How records are sent in COPY's binary format. A chunk with a value that is not certain goes as it would without.

@@ -43,8 +43,12 @@ pub struct LeftOut {
     pub file: String,
     /// Its number, from 1, the header not counted.
     pub record: u64,
-    /// Its first byte in the plain bytes of the file.
-    pub byte: u64,
+    /// Its first byte in the plain bytes of the file, where that can be told.
+    pub byte: Option<u64>,
+    /// The column whose value was refused, where one was.
+    pub column: Option<String>,
+    /// PostgreSQL's code for the reason, where the table refused it.
+    pub sqlstate: Option<String>,
     /// Why.
     pub reason: String,
 }

@@ -106,7 +106,11 @@ impl CopyProgress {
         PHASES[usize::from(self.phase.load(Ordering::Relaxed)) % PHASES.len()]
     }
 
-    fn enter(&self, phase: Phase) {
+    pub(crate) fn bytes_cell(&self) -> &AtomicU64 {
+        &self.bytes
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 }
@@ -275,7 +279,11 @@ fn parcels<'a>(
 }
 
 /// The statement that takes the rows of the chunk that go to this leaf, or to the table itself.
-fn copy_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, leaf: Option<&Leaf>) -> Result<String, Error> {
+pub(crate) fn copy_sql(
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    leaf: Option<&Leaf>,
+) -> Result<String, Error> {
     let TablePlan { table, copy_sql, text_sql, binary, number, .. } = target.table;
     let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
     let sql = match (chunk.faster.as_ref().map_or(Form::AsIs, |faster| faster.form), number) {
@@ -296,13 +304,13 @@ fn copy_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, leaf: Option<&Leaf>) ->
 }
 
 /// What the rows were written for, if they are binary.
-fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<&'a BinaryPlan> {
+pub(crate) fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<&'a BinaryPlan> {
     let is_binary = chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary);
     target.table.binary.as_ref().filter(|_| is_binary)
 }
 
 /// READ COMMITTED, because the claim must see what a session it waited for has committed.
-fn begin_sql(target: &ChunkTarget<'_>) -> String {
+pub(crate) fn begin_sql(target: &ChunkTarget<'_>) -> String {
     let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
     let toast = target
         .table
@@ -312,7 +320,7 @@ fn begin_sql(target: &ChunkTarget<'_>) -> String {
     format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}", toast.unwrap_or_default())
 }
 
-async fn commit(session: &mut Session) -> Result<(), Error> {
+pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
     let Err(error) = session.client().batch_execute("COMMIT").await else {
         session.set_busy(false);
         return Ok(());
@@ -331,14 +339,14 @@ async fn commit(session: &mut Session) -> Result<(), Error> {
 }
 
 /// Ends the transaction; a session that cannot even do that is closed.
-async fn roll_back(session: &mut Session) {
+pub(crate) async fn roll_back(session: &mut Session) {
     match session.client().batch_execute("ROLLBACK").await {
         Ok(()) => session.set_busy(false),
         Err(_) => session.abandon(),
     }
 }
 
-async fn after_failed_copy(
+pub(crate) async fn after_failed_copy(
     session: &mut Session,
     target: &ChunkTarget<'_>,
     error: &tokio_postgres::Error,
@@ -350,14 +358,14 @@ async fn after_failed_copy(
     copy_failure(error, target)
 }
 
-fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'_>) -> ChunkError {
+pub(crate) fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'_>) -> ChunkError {
     let Some(db) = error.as_db_error() else { return session_error(error, "copying").into() };
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
     let found = copy_error(db, &target.table.table.relation, &columns);
     ChunkError { error: found.error, line: found.line }
 }
 
-fn wrong_count(rows: u64, records: u64) -> Error {
+pub(crate) fn wrong_count(rows: u64, records: u64) -> Error {
     let message = format!("the server counted {rows} rows in a chunk of {records} records; rolled back");
     Error::new(ErrorKind::Internal, message).with_hint(
         "a BEFORE INSERT trigger that returns NULL drops rows; load without it, or into another table",
@@ -365,14 +373,14 @@ fn wrong_count(rows: u64, records: u64) -> Error {
 }
 
 /// The caller sends the chunk in a form that means the same to any type.
-fn changed() -> Error {
+pub(crate) fn changed() -> Error {
     Error::new(
         ErrorKind::Internal,
         "the table's columns or partitions are not those that the rows were written for",
     )
 }
 
-fn not_checked(relation: &Relation) -> Error {
+pub(crate) fn not_checked(relation: &Relation) -> Error {
     let message =
         format!("{relation} has a foreign key or a deferrable key now, which these rows would not have met");
     Error::new(ErrorKind::Table, message)

@@ -7,6 +7,7 @@
 //! - [`copy`]: the COPY statement and its errors;
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
+//! - [`salvage`]: the same for a chunk of which some records are refused;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost;
@@ -26,6 +27,7 @@ pub mod copy;
 pub mod ledger;
 
 pub mod commit;
+pub mod salvage;
 
 pub mod undo;
 

@@ -8,7 +8,8 @@
 //! 4. [`header`]: the names in a header record;
 //! 5. [`infer`]: types, names and readings of columns, from their values and headers;
 //! 6. [`encode`]: records and characters that COPY cannot take as they are, rewritten;
-//! 7. [`route`]: rows laid out by the leaf partition that takes them; [`number`]: rows with what a sequence gives them.
+//! 7. [`route`]: rows laid out by the leaf partition that takes them; [`number`]: rows with what a sequence gives them;
+//! 8. [`sift`]: what is wrong with a record, where bad ones do not stop a load.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
 //! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
@@ -33,5 +34,6 @@ pub mod encode;
 
 pub mod number;
 pub mod route;
+pub mod sift;
 
 pub mod copy_options;

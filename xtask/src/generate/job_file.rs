@@ -68,6 +68,8 @@ const NAMES: &[(&str, &str)] = &[
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
     ("triggers", "\"disable\""),
+    ("on-error", "\"skip\""),
+    ("max-errors", "\"0.5%\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

@@ -128,7 +128,9 @@ fn example() -> Summary {
         left_out: vec![LeftOut {
             file: "/data/2014.csv.gz".to_owned(),
             record: 1041,
-            byte: 97_112,
+            byte: Some(97_112),
+            column: Some("amount".to_owned()),
+            sqlstate: Some("23514".to_owned()),
             reason: "expected 19 fields, got 23".to_owned(),
         }],
         warnings: vec!["/data/2013.csv holds several tables: the first one is loaded".to_owned()],

@@ -24,6 +24,7 @@ mod output;
 mod pipe;
 mod planning;
 mod real_files;
+mod rejects;
 mod scene;
 mod second_table;
 mod sequences;

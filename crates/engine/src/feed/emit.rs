@@ -4,6 +4,7 @@
 use super::encoders::Encoders;
 use super::lanes::Lanes;
 use super::numbered::Numbered;
+use super::sieve::Sieve;
 use super::{Failure, Feeder};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
@@ -24,9 +25,9 @@ use std::time::Duration;
 pub(super) struct Emitter {
     pub(super) file_no: u32,
     pub(super) rules: Rules,
-    rewriter: Option<Rewriter>,
+    pub(super) rewriter: Option<Rewriter>,
     /// Writes records in another form for the server's sake.
-    faster: Encoders,
+    pub(super) faster: Encoders,
     /// Gives rows their numbers.
     numbered: Option<Numbered>,
     /// Lays rows out by leaf partition.
@@ -35,6 +36,8 @@ pub(super) struct Emitter {
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
+    /// Sets records aside that the table may not take, where these do not end the load.
+    sieve: Option<Sieve>,
 }
 
 impl Emitter {
@@ -63,6 +66,7 @@ impl Emitter {
             lanes,
             inspector,
             cells,
+            sieve: Sieve::new(plan, file_no),
         })
     }
 
@@ -77,6 +81,9 @@ impl Emitter {
         oddity: Option<Oddity>,
     ) -> Result<(), Failure> {
         let run = &feeder.run;
+        if let Some(sieve) = &self.sieve {
+            return self.emit_sifted(sieve, feeder, origin, buffers, range);
+        }
         let records = &buffers.data.filled()[range.clone()];
         let oddity = oddity.map(|oddity| self.oddity(run, &origin, oddity));
         let refusal = earlier(self.first_line_refusal(run, &origin, records), oddity);
@@ -148,7 +155,8 @@ impl Emitter {
             None => faster,
         };
         let faster = self.numbered(feeder, &origin, &bytes, faster, for_numbers);
-        feeder.queue.blocking_send(CopyChunk { origin, bytes, faster, refused }).map_err(|_| fail(unwanted()))
+        let chunk = CopyChunk { origin, bytes, faster, refused, aside: Vec::new() };
+        feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
     }
 
     /// The rows with their numbers, where these come from the client.
@@ -168,7 +176,7 @@ impl Emitter {
     }
 
     /// A line ending that COPY of the whole file would refuse, and COPY of the chunk would not.
-    fn first_line_refusal(&self, run: &Run, origin: &Origin, records: &[u8]) -> Option<Refusal> {
+    pub(super) fn first_line_refusal(&self, run: &Run, origin: &Origin, records: &[u8]) -> Option<Refusal> {
         let offence = self.rules.check_first_line(records).err()?;
         let offset = self.rules.record_start(records, offence.record).unwrap_or(offence.byte);
         let error = Error::new(ErrorKind::Record, offence.message).with_hint(offence.hint);
@@ -181,7 +189,7 @@ impl Emitter {
         run.tally.time(Stage::Encode, || inspector.inspect(records))
     }
 
-    fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
+    pub(super) fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
         let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
         let plan = &run.plan;
         let table = &plan.tables[plan.files[self.file_no as usize].table_no as usize];
@@ -191,7 +199,7 @@ impl Emitter {
     }
 
     /// Makes a new table wide enough for these records.
-    fn widen(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+    pub(super) fn widen(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
         let run = &feeder.run;
         let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
         let kept: Vec<Option<String>>;
@@ -213,7 +221,7 @@ impl Emitter {
     }
 
     /// Makes the partitions that these records need, where that was asked for.
-    fn make_partitions(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+    pub(super) fn make_partitions(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
         let run = &feeder.run;
         let file = &run.plan.files[self.file_no as usize];
         let table = &run.plan.tables[file.table_no as usize];
@@ -249,7 +257,14 @@ impl Emitter {
         Some(self.refusal(run, origin, bad.record, bad.byte, error))
     }
 
-    fn refusal(&self, run: &Run, origin: &Origin, record: u64, offset: usize, error: Error) -> Refusal {
+    pub(super) fn refusal(
+        &self,
+        run: &Run,
+        origin: &Origin,
+        record: u64,
+        offset: usize,
+        error: Error,
+    ) -> Refusal {
         let place = Place {
             file: Some(run.plan.files[self.file_no as usize].location.clone()),
             record: Some(origin.first_record + record),
@@ -265,10 +280,10 @@ fn earlier(one: Option<Refusal>, other: Option<Refusal>) -> Option<Refusal> {
 }
 
 /// A record of a chunk that the server will not see.
-struct Refusal {
+pub(super) struct Refusal {
     /// Its number in the chunk, from 0.
-    record: u64,
+    pub(super) record: u64,
     /// Where it begins in the chunk.
-    offset: usize,
-    error: Error,
+    pub(super) offset: usize,
+    pub(super) error: Error,
 }

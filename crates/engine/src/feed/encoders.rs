@@ -4,8 +4,10 @@
 use crate::budget::Buffer;
 use crate::plan::chunk_format;
 use howdah_model::plan::Encode;
-use howdah_model::{Eol, Faster, Form, TablePlan};
-use howdah_transcode::encode::{BinaryEncoder, Unquoter};
+use howdah_model::{Aside, Doubt, Eol, Faster, Form, TablePlan};
+use howdah_transcode::encode::{BinaryEncoder, PassedOver, Unquoter};
+use howdah_transcode::sift::Sifter;
+use howdah_transcode::split::Rules;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// After so many chunks in a row that could not be binary, a further one is tried only now and then: writing most of
@@ -52,6 +54,29 @@ impl Encoders {
         Some(Faster::whole(Form::Text, vec![buffer.freeze()]))
     }
 
+    /// The same, and the records that are not certain, which are set aside instead of spoiling the form of all others.
+    pub(super) fn encode_most(
+        &self,
+        rules: &Rules,
+        sifter: Option<&Sifter>,
+        records: &[u8],
+        mut scratch: Vec<Buffer>,
+    ) -> (Option<Faster>, Vec<Aside>) {
+        let encoder = self.binary.as_ref().filter(|_| self.is_worth_a_try());
+        let Some(encoder) = encoder else { return (self.encode(records, scratch), Vec::new()) };
+        if let Some((used, aside)) = most(encoder, rules, records, &mut scratch) {
+            self.failures.store(0, Relaxed);
+            let rows = scratch.drain(..used).map(Buffer::freeze).collect();
+            let told = |(row, range): PassedOver| match sifter {
+                Some(sifter) => sifter.aside(records, row, range),
+                None => Aside { row, range, doubt: Doubt::Unknown },
+            };
+            return (Some(Faster::whole(Form::Binary, rows)), aside.into_iter().map(told).collect());
+        }
+        self.failures.fetch_add(1, Relaxed);
+        (None, Vec::new())
+    }
+
     fn is_worth_a_try(&self) -> bool {
         let failures = self.failures.load(Relaxed);
         if failures < FAILURES_MAX {
@@ -60,6 +85,26 @@ impl Encoders {
         // Counts what is passed over, too.
         self.failures.fetch_add(1, Relaxed).is_multiple_of(TRY_EVERY)
     }
+}
+
+/// Writes the records that are certain as rows; how many buffers these took, and the others. `None` where most are such.
+fn most(
+    encoder: &BinaryEncoder,
+    rules: &Rules,
+    records: &[u8],
+    buffers: &mut [Buffer],
+) -> Option<(usize, Vec<PassedOver>)> {
+    let (mut at, mut aside) = ((0, 0), Vec::new());
+    for (no, buffer) in buffers.iter_mut().enumerate() {
+        let most = encoder.encode_most(rules, records, at, buffer.spare(), &mut aside)?;
+        buffer.advance(most.encoded.length);
+        if most.encoded.is_done {
+            let is_worth_it = (aside.len() as u64).saturating_mul(2) < most.rows;
+            return is_worth_it.then_some((no + 1, aside));
+        }
+        at = (most.encoded.taken, most.rows);
+    }
+    None
 }
 
 /// Writes the records as rows, and says how many buffers these took.

@@ -225,9 +225,13 @@ impl<'a> Splitter<'a> {
     /// far for the same bytes, so that each run counts the same for a chunk; the last chunk has the rest.
     fn omitted_since(&mut self) -> Omitted {
         let Some(counts) = &self.counts else { return Omitted::default() };
-        let now = Omitted { left_out: counts.mended(Mend::LeftOut), blank: counts.mended(Mend::BlankRow) };
+        let now = Omitted {
+            left_out: counts.mended(Mend::LeftOut),
+            blank: counts.mended(Mend::BlankRow),
+            rejected: 0,
+        };
         let before = std::mem::replace(&mut self.omitted, now);
-        Omitted { left_out: now.left_out - before.left_out, blank: now.blank - before.blank }
+        Omitted { left_out: now.left_out - before.left_out, blank: now.blank - before.blank, rejected: 0 }
     }
 
     /// With `--lenient`, something is wrong with a record of this chunk.
@@ -288,7 +292,7 @@ impl<'a> Splitter<'a> {
 
     /// A chunk that is in the table already must be the one that was stored.
     fn skip(&self, origin: &Origin, receipt: &Receipt) -> Result<()> {
-        let same_place = (receipt.start_byte, receipt.end_byte, receipt.rows)
+        let same_place = (receipt.start_byte, receipt.end_byte, receipt.rows + receipt.omitted.rejected)
             == (origin.start_byte, origin.end_byte, origin.records);
         // A ledger written by a howdah that took no digests holds none.
         let same_bytes = receipt.digest.is_none() || receipt.digest == origin.digest;
@@ -303,7 +307,10 @@ impl<'a> Splitter<'a> {
             } else {
                 format!(
                     "expected {} records up to byte {}, got {} up to byte {}",
-                    receipt.rows, receipt.end_byte, origin.records, origin.end_byte
+                    receipt.rows + receipt.omitted.rejected,
+                    receipt.end_byte,
+                    origin.records,
+                    origin.end_byte
                 )
             };
             let chunk_no = origin.chunk_no;
@@ -317,8 +324,9 @@ impl<'a> Splitter<'a> {
             .with_hint("give the file as it was, or load the new file under another --job-id"));
         }
         let run = &self.feeder.run;
-        run.tally.known_chunk(origin.file_no, origin.records, origin.omitted);
-        run.stored(origin.file_no, origin.records, origin.end_byte - origin.start_byte, true);
+        let omitted = Omitted { rejected: receipt.omitted.rejected, ..origin.omitted };
+        run.tally.known_chunk(origin.file_no, receipt.rows, omitted);
+        run.stored(origin.file_no, receipt.rows, origin.end_byte - origin.start_byte, true);
         Ok(())
     }
 

@@ -203,6 +203,7 @@ mod tests {
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,
+            bad_records: howdah_model::BadRecords::default(),
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

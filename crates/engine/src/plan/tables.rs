@@ -235,6 +235,7 @@ fn table_plan(
         text_sql,
         binary: None,
         route: None,
+        known: None,
         number: None,
         toast_compression: None,
         notes,

@@ -1,6 +1,7 @@
 //! COPY itself: its statement, sending the bytes, and what its errors mean.
 //! A format and bytes enter, rows in an open transaction leave. Knows nothing of the ledger.
 
+pub(crate) mod judge;
 mod plain;
 pub(crate) mod server_error;
 pub(crate) mod silent;

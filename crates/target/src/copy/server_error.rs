@@ -61,7 +61,7 @@ pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a 
 }
 
 /// The message, safe to show.
-fn message_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
+pub(crate) fn message_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
     match sqlstate.get(..2) {
         // Integrity violations quote names only (the values are in DETAIL); the rest is about
         // transactions, resources, privileges, objects, operators and systems, never about a field.

@@ -108,11 +108,11 @@ const BEGIN_SQL: &str = "\
             stored_bytes = excluded.stored_bytes, target = excluded.target) \
     SELECT job_id FROM job";
 
-/// The columns of [`Receipt`], in order. A ledger of version 1, which a plan reads as it is, has no columns
-/// `left_out` and `blank`: there the names mean those of `version_1`.
+/// The columns of [`Receipt`], in order. Ledgers of older versions, which a plan reads as they are, have no
+/// columns `left_out` and `blank` (1) or `rejected` (3): there the names mean those of `older`.
 const RECEIPTS_SQL: &str = "\
-    SELECT c.* FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) version_1 (left_out, blank), \
-         LATERAL (SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank \
+    SELECT c.* FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, blank, rejected), \
+         LATERAL (SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank, rejected \
                   FROM @schema@.chunk WHERE job_id = $1) c \
     ORDER BY file_no, chunk_no";
 
@@ -255,7 +255,11 @@ impl Ledger {
             end_byte: unsigned(row.get(3)),
             rows: unsigned(row.get(4)),
             digest: row.get::<_, Option<i64>>(5).map(i64::cast_unsigned),
-            omitted: Omitted { left_out: unsigned(row.get(6)), blank: unsigned(row.get(7)) },
+            omitted: Omitted {
+                left_out: unsigned(row.get(6)),
+                blank: unsigned(row.get(7)),
+                rejected: unsigned(row.get(8)),
+            },
         };
         Ok(rows.iter().map(receipt).collect())
     }

@@ -5,11 +5,13 @@
 mod before;
 mod claim;
 mod job;
+mod reject;
 mod schema;
 mod undo;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
+pub use reject::RejectRow;
 pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;

@@ -31,6 +31,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         text_sql: None,
         binary: None,
         route: None,
+        known: None,
         number: None,
         toast_compression: None,
         notes: Vec::new(),
@@ -56,6 +57,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,
+        bad_records: howdah_model::BadRecords::default(),
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -110,5 +112,5 @@ pub(crate) fn chunk(chunk_no: u64, records: u64, bytes: impl Into<bytes::Bytes>)
         omitted: Omitted::default(),
         digest: None,
     };
-    CopyChunk { origin, bytes, faster: None, refused: None }
+    CopyChunk { origin, bytes, faster: None, refused: None, aside: Vec::new() }
 }

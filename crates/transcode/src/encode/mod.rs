@@ -12,7 +12,7 @@ mod rewrite;
 mod unquote;
 
 pub use attributes::text_value;
-pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, TRAILER};
+pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most, PassedOver, TRAILER};
 use charset::is_text;
 pub(crate) use charset::{decode, whatwg};
 pub use charset::{needs_utf8, to_utf8};

@@ -27,11 +27,12 @@ mod timestamp;
 mod vector;
 mod words;
 
-use crate::split::Rules;
+use crate::split::{Rules, State, Tail};
 pub use estimate::{ColumnEstimate, Estimate};
 pub(crate) use fields::Fields;
 use howdah_model::{BinaryType, ColumnChoice, Eol, Format, FormatKind};
 use out::Out;
+use std::ops::Range;
 
 /// `PGCOPY\n\377\r\n\0`, no flags, no extension.
 pub const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -61,6 +62,18 @@ pub struct Encoded {
     pub length: usize,
     /// There is no more to come: the trailer is written.
     pub is_done: bool,
+}
+
+/// A record that was not written: its number, from 0, and where it stands.
+pub type PassedOver = (u64, Range<usize>);
+
+/// What one buffer took of records of which some are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Most {
+    /// The buffer.
+    pub encoded: Encoded,
+    /// The number of the record behind the last one, passed over ones included.
+    pub rows: u64,
 }
 
 impl BinaryEncoder {
@@ -122,6 +135,55 @@ impl BinaryEncoder {
         let length = out.length();
         *buffer.get_mut(length..)?.first_chunk_mut()? = TRAILER;
         Some(Encoded { taken: records.len(), length: length + TRAILER.len(), is_done: true })
+    }
+
+    /// Like [`BinaryEncoder::encode`], but a record that cannot be written with certainty is passed over: `aside` is
+    /// told its number, counted from `row`, and where it stands in the records. `None` where there is no going on.
+    pub fn encode_most(
+        &self,
+        rules: &Rules,
+        records: &[u8],
+        (from, mut row): (usize, u64),
+        buffer: &mut [u8],
+        aside: &mut Vec<PassedOver>,
+    ) -> Option<Most> {
+        let room = buffer.len().checked_sub(TRAILER.len())?;
+        let mut out = Out::new(buffer.get_mut(..room)?);
+        if from == 0 {
+            out.put(HEADER)?;
+        }
+        let broken_bytes = simdutf8::basic::from_utf8(records.get(from..)?).is_err();
+        let mut fields = Fields::new(&self.format, self.eol, records, from);
+        let (mut value, first) = (Vec::new(), out.length());
+        while !fields.is_at_end() {
+            let (start, length) = (fields.position(), out.length());
+            let written = self.row(&mut fields, &mut value, &mut out).is_some();
+            let is_text = || simdutf8::basic::from_utf8(&records[start..fields.position()]).is_ok();
+            if !written && out.is_full() {
+                let encoded = Encoded { taken: start, length, is_done: false };
+                return (length > first).then_some(Most { encoded, rows: row });
+            }
+            if !written || (broken_bytes && !is_text()) {
+                out.truncate(length);
+                let end = match rules.tail(State::START, &records[start..]) {
+                    Tail::Border(end) => start + end,
+                    Tail::Unfinished(_) => records.len(),
+                    Tail::EndMarker(_) => return None,
+                };
+                aside.push((row, start..end));
+                fields = Fields::new(&self.format, self.eol, records, end);
+            }
+            row += 1;
+        }
+        let length = out.length();
+        *buffer.get_mut(length..)?.first_chunk_mut()? = TRAILER;
+        let encoded = Encoded { taken: records.len(), length: length + TRAILER.len(), is_done: true };
+        Some(Most { encoded, rows: row })
+    }
+
+    /// The columns' types, in the order of the fields.
+    pub(crate) fn columns(&self) -> &[BinaryType] {
+        &self.columns
     }
 
     /// The fields of whole records.

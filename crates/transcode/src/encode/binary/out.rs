@@ -18,6 +18,12 @@ impl<'a> Out<'a> {
         self.length
     }
 
+    /// Forgets what was put behind `length`.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+        self.full = false;
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.full
     }

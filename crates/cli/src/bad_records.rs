@@ -1,0 +1,94 @@
+//! What becomes of records that the table does not take: its options, and what they mean.
+
+use clap::{Args, ValueEnum};
+use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, OnError, Result};
+
+/// What becomes of records that the table does not take.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options for bad records")]
+pub struct BadRecordOptions {
+    /// A record that the table does not take, for whatever reason: the load stops, or keeps the record in the ledger's
+    /// table `reject` and goes on (exit code 3) [default: stop]
+    #[arg(long, value_enum)]
+    pub on_error: Option<OnErrorName>,
+    /// With --on-error skip: stop when more records than this are refused, or a larger share of those read; in any case
+    /// when the first thousand are [default: any number]
+    #[arg(long, value_name = "N|P%")]
+    pub max_errors: Option<String>,
+}
+
+/// What is done about a bad record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnErrorName {
+    /// The load stops at it
+    Stop,
+    /// It is kept aside
+    Skip,
+}
+
+impl BadRecordOptions {
+    /// What they say.
+    ///
+    /// # Errors
+    /// `Usage` for a number that is none, and for what needs a ledger without one.
+    pub fn resolve(&self, ledger: &LedgerChoice) -> Result<BadRecords> {
+        let on_error = match self.on_error {
+            None | Some(OnErrorName::Stop) => OnError::Stop,
+            Some(OnErrorName::Skip) => OnError::Skip,
+        };
+        let max = self.max_errors.as_deref().map(max_errors).transpose()?;
+        if on_error == OnError::Skip && *ledger == LedgerChoice::None {
+            let message = "--on-error skip needs a ledger, in which refused records are kept";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .with_hint("leave out --ledger none, or give --on-error stop"));
+        }
+        if max.is_some() && on_error == OnError::Stop {
+            let message = "--max-errors says how many bad records are borne, and --on-error stop bears none";
+            return Err(Error::new(ErrorKind::Usage, message).with_hint("give --on-error skip"));
+        }
+        Ok(BadRecords { on_error, max })
+    }
+}
+
+/// `100` or `0.5%`.
+fn max_errors(text: &str) -> Result<MaxErrors> {
+    let share = |number: &str| {
+        let share: f64 = number.trim_end().parse().ok()?;
+        let thousandths = share * 1000.0;
+        (0.0..=100_000.0).contains(&thousandths).then(|| MaxErrors::MilliPercent(thousandths.round() as u64))
+    };
+    let read = match text.trim().strip_suffix('%') {
+        Some(number) => share(number),
+        None => text.trim().parse().ok().map(MaxErrors::Count),
+    };
+    read.ok_or_else(|| {
+        let message =
+            format!("--max-errors: expected a number such as 100 or a share such as 0.5%, got {text:?}");
+        Error::new(ErrorKind::Usage, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_or_a_share_is_read_and_nothing_else() {
+        let read = |text| max_errors(text).ok();
+        assert_eq!(read("100"), Some(MaxErrors::Count(100)));
+        assert_eq!(read("0.5%"), Some(MaxErrors::MilliPercent(500)));
+        assert_eq!(read("100 %"), Some(MaxErrors::MilliPercent(100_000)));
+        for text in ["", "-1", "101%", "-1%", "nan%", "ten", "1.5"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_ledger_or_skip_is_refused_without() {
+        let schema = LedgerChoice::Schema("howdah".to_owned());
+        let skip = BadRecordOptions { on_error: Some(OnErrorName::Skip), max_errors: None };
+        assert!(skip.resolve(&schema).is_ok() && skip.resolve(&LedgerChoice::None).is_err());
+        let some = BadRecordOptions { on_error: None, max_errors: Some("5".to_owned()) };
+        assert!(some.resolve(&schema).is_err());
+    }
+}

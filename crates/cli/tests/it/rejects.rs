@@ -1,0 +1,262 @@
+//! `--on-error skip`: what the table takes is stored, and what it does not take is kept byte for byte with its reason.
+
+use crate::scene::{Files, PATIENCE, gzip, howdah};
+use howdah_testkit::{Database, Finished, HowdahCommand, Server};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const ROWS: u64 = 20_000;
+
+/// Every reason there is, and where it stands: record, SQLSTATE, column, and the record itself.
+const BAD: &[(u64, &str, Option<&str>, &[u8])] = &[
+    (1, "22P02", Some("id"), b"one,ann,1.5,2024-01-01,1"),
+    (17, "22P04", Some("boss"), b"17,bob,1.5,2024-01-01"),
+    (18, "22P04", None, b"18,bob,1.5,2024-01-01,1,more"),
+    (500, "22021", Some("name"), b"500,b\xffb,1.5,2024-01-01,1"),
+    (501, "22021", Some("name"), b"501,b\x00b,1.5,2024-01-01,1"),
+    (2000, "22003", Some("id"), b"99999999999,ann,1.5,2024-01-01,1"),
+    (2001, "22001", Some("name"), b"2001,\"too\nlong a name\",1.5,2024-01-01,1"),
+    (3000, "23502", Some("name"), b"3000,,1.5,2024-01-01,1"),
+    (4000, "23514", None, b"4000,ann,-1.5,2024-01-01,1"),
+    (5000, "23505", None, b"4999,ann,1.5,2024-01-01,1"),
+    (6000, "23503", None, b"6000,ann,1.5,2024-01-01,77"),
+    (7000, "22008", Some("day"), b"7000,ann,1.5,2024-02-30,1"),
+    (7001, "22007", Some("day"), b"7001,ann,1.5,tomorrow or so,1"),
+    (8000, "23P01", None, b"8000,ann,13,2024-01-01,1"),
+    (8003, "23P01", None, b"8003,ann,13,2024-01-01,1"),
+    (9000, "P0001", None, b"9000,raise,1.5,2024-01-01,1"),
+    (20_000, "22P02", Some("amount"), b"20000,ann,1.5x,2024-01-01,1"),
+];
+
+fn record(id: u64) -> Vec<u8> {
+    match BAD.iter().find(|(record, ..)| *record == id) {
+        Some((.., bytes)) => bytes.to_vec(),
+        None if id == 7999 => b"7999,ann,13,2024-01-01,1".to_vec(),
+        None => format!("{id},\"n\n{}\",1.5,2024-01-{:02},1", id % 10, id % 28 + 1).into_bytes(),
+    }
+}
+
+fn records(rows: u64) -> Vec<u8> {
+    let mut text = b"id,name,amount,day,boss\n".to_vec();
+    for id in 1..=rows {
+        text.extend(record(id));
+        text.push(b'\n');
+    }
+    text
+}
+
+/// A table that has a reason to refuse each of them.
+fn make_table(database: &Database) {
+    database.sql(
+        "CREATE EXTENSION IF NOT EXISTS btree_gist;
+         CREATE TABLE boss (id int PRIMARY KEY);
+         INSERT INTO boss VALUES (1);
+         CREATE TABLE t (id int PRIMARY KEY, name varchar(10) NOT NULL, amount numeric CHECK (amount > 0), day date,
+             boss int REFERENCES boss DEFERRABLE INITIALLY DEFERRED,
+             EXCLUDE USING gist (amount WITH =) WHERE (amount = 13));
+         CREATE FUNCTION complain() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN IF new.name = 'raise' THEN RAISE 'a secret of the row'; END IF; RETURN new; END $$;
+         CREATE TRIGGER complain BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION complain();",
+    );
+}
+
+fn load(database: &Database) -> HowdahCommand {
+    load_plainly(database).args(["--on-error", "skip"])
+}
+
+fn load_plainly(database: &Database) -> HowdahCommand {
+    howdah("load").args(["--json", "--chunk-size", "32kB", "--jobs", "2", "--table", "t"]).args([
+        "--indexes",
+        "keep",
+        "--to",
+        &database.conninfo(),
+    ])
+}
+
+fn told(done: &Finished) -> Value {
+    serde_json::from_str(&done.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", done.stdout, done.stderr))
+}
+
+/// Rows of the ledger: record, first byte, bytes in hex, SQLSTATE, column.
+fn kept(database: &Database) -> BTreeMap<u64, (Option<u64>, String, String, Option<String>)> {
+    let rows = database.rows(
+        "SELECT record, start_byte, encode(bytes, 'hex'), sqlstate, column_name, message FROM howdah.reject",
+    );
+    let number = |text: &Option<String>| text.as_ref().map(|text| text.parse().unwrap());
+    let kept = rows.iter().map(|row| {
+        assert!(!row[5].as_ref().unwrap().contains("secret"), "{row:?}");
+        let (record, byte) = (number(&row[0]).unwrap(), number(&row[1]));
+        (record, (byte, row[2].clone().unwrap(), row[3].clone().unwrap(), row[4].clone()))
+    });
+    let counted = rows.len();
+    let kept: BTreeMap<_, _> = kept.collect();
+    assert_eq!(kept.len(), counted, "one row a record");
+    kept
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Of two records with the same key either may be the one that is refused: they come from different chunks.
+fn check(database: &Database, plain: &[u8]) {
+    let stored: u64 = database.value("SELECT count(*) FROM t").parse().unwrap();
+    assert_eq!(stored, ROWS - BAD.len() as u64);
+    let wrong = database.value(
+        "SELECT count(*) FROM t WHERE name <> E'n\\n' || id % 10 AND id <> 7999 OR amount NOT IN (1.5, 13)",
+    );
+    assert_eq!(wrong, "0");
+    let kept = kept(database);
+    assert_eq!(kept.keys().copied().collect::<Vec<_>>(), BAD.iter().map(|bad| bad.0).collect::<Vec<_>>());
+    for (record, sqlstate, column, bytes) in BAD {
+        let (byte, told, code, of) = &kept[record];
+        assert_eq!(told, &hex(&[bytes, &b"\n"[..]].concat()), "record {record}");
+        assert_eq!((code.as_str(), of.as_deref()), (*sqlstate, *column), "record {record}");
+        let at = byte.unwrap() as usize;
+        assert!(plain[at..].starts_with(bytes), "record {record} at byte {at}");
+    }
+}
+
+fn skips_every_kind_of_bad_record(major: u32, name: &str, options: &[&str]) {
+    let (files, plain) = (Files::new(), records(ROWS));
+    let bytes = if name.ends_with(".gz") { gzip(&plain) } else { plain.clone() };
+    let source = files.put(name, &bytes);
+    let database = Server::shared(major).database();
+    make_table(&database);
+    let done = load(&database).args(options).arg(&source).run(PATIENCE).expect_code(3);
+    check(&database, &plain);
+    let summary = told(&done);
+    let bad = BAD.len() as u64;
+    assert_eq!(
+        (&summary["rows_read"], &summary["rows_stored"], &summary["rows_rejected"]),
+        (&ROWS.into(), &(ROWS - bad).into(), &bad.into())
+    );
+    assert_eq!(summary["files"][0]["rows_rejected"], bad);
+    assert_eq!(summary["left_out"].as_array().unwrap().len(), BAD.len());
+    let chunks = database.value("SELECT sum(rows) || ' ' || sum(rejected) FROM howdah.chunk");
+    assert_eq!(chunks, format!("{} {bad}", ROWS - bad));
+    assert!(!done.stdout.contains("secret") && !done.stderr.contains("secret"));
+}
+
+#[test]
+fn bad_records_of_a_plain_file_are_kept_on_postgresql_13() {
+    skips_every_kind_of_bad_record(13, "t.csv", &["--format", "csv", "--header"]);
+}
+
+#[test]
+fn bad_records_of_a_plain_file_are_kept_on_postgresql_15() {
+    skips_every_kind_of_bad_record(15, "t.csv", &["--format", "csv", "--header", "--encode", "binary"]);
+}
+
+#[test]
+fn bad_records_of_a_compressed_file_are_kept_on_postgresql_18() {
+    skips_every_kind_of_bad_record(18, "t.csv.gz", &["--format", "csv", "--header", "--encode", "csv"]);
+}
+
+/// The dialect is found, and watched: a record of another width contradicts it.
+#[test]
+fn bad_records_of_a_file_whose_dialect_is_found_are_kept() {
+    let files = Files::new();
+    let mut text = "id;name;amount\n".to_owned();
+    for id in 1..=ROWS {
+        text += &match id {
+            7000 => "7000;short\n".to_owned(),
+            7001 => "seven;ann;1\n".to_owned(),
+            15_000 => "15000;ann;1;more\n".to_owned(),
+            _ => format!("{id};name {id};{}\n", id * 3),
+        };
+    }
+    let source = files.put("found.csv", text.as_bytes());
+    for (options, as_in_file) in [(&[][..], "t"), (&["--ignore-extra"][..], "f")] {
+        let database = Server::shared(15).database();
+        let columns = if options.is_empty() { "id int, name text, amount int" } else { "id int, name text" };
+        database.sql(&format!("CREATE TABLE t ({columns})"));
+        let done = load(&database).args(options).arg(&source).run(PATIENCE).expect_code(3);
+        assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - 3).to_string(), "{}", done.stderr);
+        let kept = database.rows(
+            "SELECT record, start_byte, as_in_file, convert_from(bytes, 'UTF8') FROM howdah.reject ORDER BY record",
+        );
+        let of = |record: u64| {
+            let row = kept.iter().find(|row| row[0] == Some(record.to_string())).unwrap();
+            row.iter().map(|value| value.clone().unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(kept.len(), 3);
+        assert_eq!(of(7000)[3], "7000;short\n");
+        assert_eq!(of(15_000)[3], "15000;ann;1;more\n");
+        // A record that has lost a field on its way is kept as it was sent.
+        let seven = of(7001);
+        let sent = if as_in_file == "t" { "seven;ann;1\n" } else { "seven\tann\n" };
+        assert_eq!((seven[2].as_str(), seven[3].as_str()), (as_in_file, sent));
+        let at: usize = seven[1].parse().unwrap();
+        assert!(text[at..].starts_with("seven;ann;1\n"));
+    }
+}
+
+#[test]
+fn more_bad_records_than_are_borne_end_the_load_and_a_rerun_goes_on() {
+    let (files, plain) = (Files::new(), records(ROWS));
+    let source = files.put("t.csv", &plain);
+    let database = Server::shared(15).database();
+    make_table(&database);
+    let run = |options: &[&str], code| {
+        load(&database)
+            .args(["--format", "csv", "--header"])
+            .args(options)
+            .arg(&source)
+            .run(PATIENCE)
+            .expect_code(code)
+    };
+    let stopped = run(&["--max-errors", "5"], 1);
+    let error = told(&stopped)["error"].clone();
+    assert_eq!(error["kind"], "too_many_errors", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("--max-errors 5 allows"), "{error}");
+    let stopped = run(&["--max-errors", "0.05%"], 1);
+    assert!(told(&stopped)["error"]["message"].as_str().unwrap().contains("--max-errors 0.05% allows"));
+    let done = run(&["--max-errors", "17"], 3);
+    check(&database, &plain);
+    let summary = told(&done);
+    assert_eq!((&summary["rows_read"], &summary["rows_rejected"]), (&ROWS.into(), &17.into()));
+    assert_eq!(database.value("SELECT count(DISTINCT job_id) FROM howdah.chunk"), "1");
+}
+
+#[test]
+fn a_load_that_stopped_at_a_bad_record_goes_on_without_it_when_told() {
+    let (files, plain) = (Files::new(), records(ROWS));
+    let source = files.put("t.csv", &plain);
+    let database = Server::shared(18).database();
+    make_table(&database);
+    let stop = load_plainly(&database).args(["--format", "csv", "--header"]).arg(&source);
+    stop.run(PATIENCE).expect_code(1);
+    load(&database).args(["--format", "csv", "--header"]).arg(&source).run(PATIENCE).expect_code(3);
+    check(&database, &plain);
+    assert_eq!(database.value("SELECT count(*) FROM howdah.job"), "1");
+}
+
+#[test]
+fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
+    let files = Files::new();
+    let text: String = (0..200_000).map(|no| format!("x{no},y\n")).collect();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    // What the client can tell, what the server says of values, and what COPY alone finds.
+    for table in ["(a int, b int)", "(a text CHECK (a = 'a'), b text)", "(a text PRIMARY KEY, b text UNIQUE)"]
+    {
+        database.sql(&format!("DROP TABLE IF EXISTS t; CREATE TABLE t {table}"));
+        if table.contains("UNIQUE") {
+            database.sql("INSERT INTO t VALUES ('', 'y')");
+        }
+        let stopped = load(&database).args(["--format", "csv"]).arg(&source).run(PATIENCE).expect_code(1);
+        let error = told(&stopped)["error"].clone();
+        assert_eq!(error["kind"], "too_many_errors", "{table}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("none of the first is good"), "{table}: {error}");
+        assert_eq!(database.value("SELECT count(*) FROM howdah.reject"), "0");
+    }
+}
+
+#[test]
+fn rejected_records_need_a_ledger() {
+    let database = Server::shared(15).database();
+    let refused = load(&database).args(["--ledger", "none"]).arg("t.csv").run(PATIENCE).expect_code(2);
+    assert!(refused.stderr.contains("--on-error skip needs a ledger"), "{}", refused.stderr);
+}

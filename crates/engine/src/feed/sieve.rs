@@ -1,0 +1,189 @@
+//! Chunks of a load that goes on without bad records: what the table may not take is set aside, and does not spoil the
+//! form in which the others are sent.
+//!
+//! Records that contradict the dialect, or that cannot be rewritten, are refused here; those with values that are not
+//! certain are shown to the server by themselves (`howdah_target::salvage`).
+
+use super::emit::{Emitter, Refusal};
+use super::{Failure, Feeder};
+use crate::budget::Buffers;
+use crate::pipeline::{Run, unwanted};
+use crate::plan::chunk_format;
+use howdah_model::plan::Encode;
+use howdah_model::{Aside, CopyChunk, Doubt, Eol, ErrorKind, OnError, Origin, Plan, Result, Stage};
+use howdah_transcode::sift::Sifter;
+use howdah_transcode::split::{Rules, State, Tail};
+use std::ops::Range;
+
+/// `bad_copy_file_format` (PostgreSQL documentation, appendix A).
+const BAD_FORMAT: &str = "22P04";
+
+/// What tells the records of one file apart.
+pub(super) struct Sieve {
+    sifter: Option<Sifter>,
+}
+
+impl Sieve {
+    /// None where a bad record ends the load.
+    pub(super) fn new(plan: &Plan, file_no: u32) -> Option<Sieve> {
+        let skips = plan.job.bad_records.on_error == OnError::Skip;
+        skips.then(|| Sieve { sifter: sifter(plan, file_no) })
+    }
+}
+
+/// What can be said of single records of a file's chunks without the server; nothing where the types of the columns are
+/// not known to the client.
+pub(crate) fn sifter(plan: &Plan, file_no: u32) -> Option<Sifter> {
+    let file = &plan.files[file_no as usize];
+    let table = &plan.tables[file.table_no as usize];
+    let known = table.known.as_ref()?;
+    let (format, eol) = (chunk_format(table), eol_of_chunk(plan, file_no));
+    let rules = Rules::new(&format, plan.server_version, eol).ok()?;
+    let columns = table.fields.iter().flatten().cloned().collect();
+    Sifter::new((&format, eol, &rules), columns, &known.types, &known.time_zone)
+}
+
+/// The line ending of the records as they are sent.
+pub(crate) fn eol_of_chunk(plan: &Plan, file_no: u32) -> Option<Eol> {
+    let file = &plan.files[file_no as usize];
+    match plan.tables[file.table_no as usize].encode {
+        Encode::CopyText => Some(Eol::Lf),
+        Encode::PassThrough => file.eol,
+    }
+}
+
+/// Where a record that begins at `start` ends.
+fn end_of_record(rules: &Rules, records: &[u8], start: usize) -> usize {
+    match rules.tail(State::START, &records[start..]) {
+        Tail::Border(end) => start + end,
+        Tail::EndMarker(_) | Tail::Unfinished(_) => records.len(),
+    }
+}
+
+impl Emitter {
+    /// Queues the records in `range` of the data buffer, doubtful ones set aside.
+    pub(super) fn emit_sifted(
+        &self,
+        sieve: &Sieve,
+        feeder: &Feeder,
+        origin: Origin,
+        Buffers { data, mut scratch }: Buffers,
+        range: Range<usize>,
+    ) -> Result<(), Failure> {
+        let run = &feeder.run;
+        let fail = |error| Failure { chunk_no: origin.chunk_no, error };
+        if !run.halt.wants(self.file_no, origin.chunk_no) {
+            return Err(fail(unwanted()));
+        }
+        let records = &data.filled()[range.clone()];
+        let odd = self.odd_records(run, &origin, records);
+        for good in between(&odd, records.len()) {
+            self.widen(feeder, &records[good.clone()]).map_err(fail)?;
+            self.make_partitions(feeder, &records[good]).map_err(fail)?;
+        }
+        let (bytes, faster, aside) = match (&self.rewriter, scratch.pop()) {
+            (Some(_), Some(mut last)) => {
+                let aside = run.tally.time(Stage::Encode, || {
+                    last.rewrite(|out| self.rewrite_good(run, &origin, records, &odd, out))
+                });
+                let text = last.freeze();
+                let faster = aside.is_empty().then(|| self.faster.encode(&text, scratch)).flatten();
+                (text, faster, aside)
+            }
+            (_, last) => {
+                scratch.extend(last);
+                let sifter = sieve.sifter.as_ref();
+                let encode = || self.faster.encode_most(&self.rules, sifter, records, scratch);
+                let (faster, aside) = run.tally.time(Stage::Encode, encode);
+                let passed_over = |odd: &Aside| aside.iter().any(|aside| aside.row == odd.row);
+                // What is odd to the dialect may be fit for COPY all the same.
+                let both = odd.iter().all(passed_over);
+                let faster = faster.filter(|_| both);
+                let aside = if both { merged(odd, aside) } else { odd };
+                (data.freeze().slice(range), faster, aside)
+            }
+        };
+        let chunk = CopyChunk { origin, bytes, faster, refused: None, aside };
+        feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
+    }
+
+    /// Records that contradict the dialect that was found, or end in another way than COPY of the whole file bears.
+    fn odd_records(&self, run: &Run, origin: &Origin, records: &[u8]) -> Vec<Aside> {
+        let mut odd: Vec<Aside> = Vec::new();
+        odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
+        let (mut start, mut row) = (0, 0);
+        while let Some(oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
+            let mut refusal = self.oddity(run, origin, oddity);
+            (refusal.record, refusal.offset) = (refusal.record + row, refusal.offset + start);
+            let found = self.aside(records, refusal);
+            (start, row) = (found.range.end, found.row + 1);
+            odd.push(found);
+        }
+        odd.sort_by_key(|aside| aside.row);
+        odd.dedup_by_key(|aside| aside.row);
+        odd
+    }
+
+    fn aside(&self, records: &[u8], bad: Refusal) -> Aside {
+        let range = bad.offset..end_of_record(&self.rules, records, bad.offset);
+        Aside { row: bad.record, range, doubt: Doubt::Refused(bad.error.with_sqlstate(BAD_FORMAT)) }
+    }
+
+    /// Rewrites what can be; records that are odd, or cannot be rewritten, stand in between as they are.
+    fn rewrite_good(
+        &self,
+        run: &Run,
+        origin: &Origin,
+        records: &[u8],
+        odd: &[Aside],
+        out: &mut Vec<u8>,
+    ) -> Vec<Aside> {
+        let Some(rewriter) = &self.rewriter else { return Vec::new() };
+        let mut aside = Vec::new();
+        let (mut row, mut odd) = (0, odd.iter());
+        let mut next = odd.next();
+        let mut start = 0;
+        while start < records.len() {
+            let stop = next.map_or(records.len(), |odd| odd.range.start);
+            let length = out.len();
+            let bad = match rewriter.rewrite(&self.rules, &records[start..stop], out) {
+                Ok(_) => next.map(|odd| (odd.row, odd.range.clone(), odd.doubt.clone())),
+                Err(bad) => {
+                    out.truncate(length);
+                    // These were rewritten a moment ago, so nothing is left to fail.
+                    let _ = rewriter.rewrite(&self.rules, &records[start..start + bad.byte], out);
+                    let error = howdah_model::Error::new(ErrorKind::Record, bad.message);
+                    let refusal = self.refusal(run, origin, row + bad.record, start + bad.byte, error);
+                    let Aside { row, range, doubt } = self.aside(records, refusal);
+                    Some((row, range, doubt))
+                }
+            };
+            let Some((no, range, doubt)) = bad else { break };
+            if next.is_some_and(|odd| odd.row == no) {
+                next = odd.next();
+            }
+            let at = out.len();
+            out.extend_from_slice(&records[range.clone()]);
+            aside.push(Aside { row: no, range: at..out.len(), doubt });
+            (start, row) = (range.end, no + 1);
+        }
+        aside
+    }
+}
+
+/// The parts of the records that no odd one stands in.
+fn between(odd: &[Aside], length: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(0).chain(odd.iter().map(|aside| aside.range.end));
+    let ends = odd.iter().map(|aside| aside.range.start).chain(std::iter::once(length));
+    starts.zip(ends).filter(|(start, end)| start < end).map(|(start, end)| start..end)
+}
+
+/// What is known of odd records is said of them; of the others what the sifter says.
+fn merged(odd: Vec<Aside>, mut aside: Vec<Aside>) -> Vec<Aside> {
+    for known in odd {
+        if let Some(same) = aside.iter_mut().find(|aside| aside.row == known.row) {
+            *same = known;
+        }
+    }
+    aside
+}

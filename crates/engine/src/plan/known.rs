@@ -1,0 +1,43 @@
+//! What the client knows of the columns' types, for loads that go on without bad records: by it, values are told apart that
+//! the server is certain to take.
+
+use crate::Context;
+use howdah_model::{BinaryType, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, TablePlan};
+use howdah_target::session::{Session, column_types};
+
+/// The beginning of the note; an earlier run's plan has it already.
+const SKIPS: &str = "records that the table does not take";
+
+/// Settles it for each table. Rows that may be refused go through the table itself, with the numbers that the server
+/// gives them.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    tables: &mut [TablePlan],
+) -> Result<()> {
+    for table in tables {
+        table.known = None;
+        table.notes.retain(|note| !note.starts_with(SKIPS));
+        if job.bad_records.on_error == OnError::Stop {
+            continue;
+        }
+        table.notes.push(format!("{SKIPS} are kept in the ledger, and the load goes on"));
+        (table.route, table.number) = (None, None);
+        if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
+            continue;
+        }
+        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+        let reading = column_types::read(session, &table.table, &columns);
+        let read = match context.connection.attend(session, reading).await {
+            // A type of a new table that the server does not understand is told when the table is made.
+            Err(error) if error.kind() == ErrorKind::Server => continue,
+            read => read?,
+        };
+        let types: Option<Vec<BinaryType>> =
+            read.columns.into_iter().map(|column| column.map(|(_, of)| of)).collect();
+        let known = |types| KnownTypes { types, time_zone: read.time_zone };
+        table.known = types.filter(|_| read.usual_settings).map(known);
+    }
+    Ok(())
+}

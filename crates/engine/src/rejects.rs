@@ -1,0 +1,197 @@
+//! Records that the table does not take, where the load goes on without them (`--on-error skip`).
+//!
+//! A chunk goes the usual way until the server refuses one of its records. Then its records are looked at one by one
+//! ([`sift`]), the good ones stored, and the bad ones kept in the ledger, in one transaction ([`store_rest`]). How many
+//! are borne is asked behind each ([`bear`]).
+
+use crate::feed::sifter;
+use crate::locate;
+use crate::pipeline::Run;
+use crate::plan::chunk_format;
+use bytes::Bytes;
+use howdah_model::plan::{Care, Encode};
+use howdah_model::{CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
+use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
+use howdah_target::salvage::{Refused, Salvage};
+use howdah_target::session::Session;
+use howdah_transcode::split::{Rules, State, Tail};
+use std::ops::Range;
+
+/// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
+/// not asked for before, either.
+const ALL_BAD: u64 = 1000;
+/// Rejected records of a chunk whose places in the file are looked up by reading it again, where they cannot be told
+/// from what was sent.
+const LOOKED_UP_MAX: usize = 20;
+
+/// The load goes on without bad records.
+pub(crate) fn skips(run: &Run) -> bool {
+    run.plan.job.bad_records.on_error == OnError::Skip
+}
+
+/// Sets all records of the chunk aside that are not certain; the others are sent as they are.
+pub(crate) fn sift(run: &Run, chunk: &mut CopyChunk) {
+    chunk.faster = None;
+    if !chunk.aside.is_empty() {
+        return;
+    }
+    if let Some(sifter) = sifter(&run.plan, chunk.origin.file_no) {
+        chunk.aside = sifter.all(&chunk.bytes);
+    }
+}
+
+/// Stores what the table takes of a chunk, and keeps the rest; what was refused comes back.
+///
+/// # Errors
+/// As for a chunk that is stored whole; `TooManyErrors`.
+pub(crate) async fn store_rest(
+    run: &Run,
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    progress: &CopyProgress,
+) -> Result<(Outcome, Vec<Reject>), ChunkError> {
+    let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
+        return Ok((Outcome::AlreadyStored, Vec::new()));
+    };
+    let rows = || rows(&run.plan, chunk);
+    let bear = |stored: u64, refused: u64| bear(run, stored, refused);
+    let refused = match salvage.copy(&rows, &bear).await {
+        Ok(refused) => refused,
+        Err(failed) => return Err(failed),
+    };
+    let rejects = rejects(run, chunk, refused).await;
+    Ok((salvage.commit(&rejects).await?, rejects))
+}
+
+/// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others
+/// that were rewritten.
+fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
+    let file = &plan.files[chunk.origin.file_no as usize];
+    let table = &plan.tables[file.table_no as usize];
+    let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);
+    let Ok(rules) = Rules::new(&chunk_format(table), plan.server_version, eol) else { return Vec::new() };
+    let (mut rows, mut start, mut aside) = (Vec::new(), 0, chunk.aside.iter().peekable());
+    while let Some(rest) = chunk.bytes.get(start..).filter(|rest| !rest.is_empty()) {
+        let end = match aside.next_if(|aside| aside.range.start == start) {
+            Some(aside) => aside.range.end,
+            None => match rules.tail(State::START, rest) {
+                Tail::Border(end) => start + end,
+                Tail::Unfinished(_) => chunk.bytes.len(),
+                Tail::EndMarker(_) => break,
+            },
+        };
+        rows.push(start..end);
+        start = end;
+    }
+    rows
+}
+
+/// Too many records are refused, with those of a chunk under way.
+fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
+    let rejected = run.tally.rows_rejected() + refused_now;
+    let read = run.tally.rows_stored() + stored_now + rejected;
+    if rejected == 0 || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
+        return Ok(());
+    }
+    Err(too_many(run.plan.job.bad_records.max, rejected, read))
+}
+
+fn is_too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> bool {
+    if rejected == read && read >= ALL_BAD {
+        return true;
+    }
+    match max {
+        None => false,
+        Some(MaxErrors::Count(count)) => rejected > count,
+        Some(share) => read >= ALL_BAD && is_beyond(share, rejected, read),
+    }
+}
+
+fn is_beyond(max: MaxErrors, rejected: u64, read: u64) -> bool {
+    match max {
+        MaxErrors::Count(count) => rejected > count,
+        MaxErrors::MilliPercent(share) => rejected.saturating_mul(100_000) > read.saturating_mul(share),
+    }
+}
+
+/// When all rows are in: a share of few records is asked for now.
+///
+/// # Errors
+/// `TooManyErrors`.
+pub(crate) fn check(run: &Run) -> Result<()> {
+    let (rejected, stored) = (run.tally.rows_rejected(), run.tally.rows_stored());
+    match run.plan.job.bad_records.max {
+        Some(max) if is_beyond(max, rejected, stored + rejected) => {
+            Err(too_many(Some(max), rejected, stored + rejected))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
+    let limit = match max {
+        Some(MaxErrors::Count(count)) if rejected > count => format!("--max-errors {count} allows"),
+        Some(MaxErrors::MilliPercent(share)) if is_beyond(MaxErrors::MilliPercent(share), rejected, read) => {
+            format!("--max-errors {}% allows", share as f64 / 1000.0)
+        }
+        _ => "can be a mistake of the file: none of the first is good".to_owned(),
+    };
+    Error::new(
+        ErrorKind::TooManyErrors,
+        format!("the table refuses {rejected} of {read} records, more than {limit}"),
+    )
+    .with_hint(
+        "what was refused of chunks that are in stands in the ledger's table reject; --on-error stop shows the first",
+    )
+}
+
+/// What is kept of the records that were refused.
+async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Reject> {
+    let (plan, origin) = (&run.plan, &chunk.origin);
+    let file = &plan.files[origin.file_no as usize];
+    let table = &plan.tables[file.table_no as usize];
+    let untouched = table.care != Care::Rewritten
+        && table.encode == Encode::PassThrough
+        && table.recode.is_none()
+        && locate::is_untouched(chunk);
+    let mut rejects = Vec::with_capacity(refused.len());
+    for (no, Refused { row, range, error }) in refused.into_iter().enumerate() {
+        let bytes: Bytes = chunk.bytes.slice(range.clone());
+        let known = error.place().clone();
+        let (record, byte) = match (known.record, known.byte) {
+            (Some(record), Some(byte)) => (record, Some(byte)),
+            _ if untouched => (origin.first_record + row, Some(origin.start_byte + range.start as u64)),
+            _ if no < LOOKED_UP_MAX => match locate::record_of_row(run, origin, row).await {
+                Some((record, byte)) => (record, Some(byte)),
+                None => (origin.first_record + row, None),
+            },
+            _ => (origin.first_record + row, None),
+        };
+        let is_as_read = chunk.aside.iter().any(|aside| aside.row == row && aside.range == range);
+        let as_in_file =
+            untouched || (is_as_read && table.encode == Encode::CopyText && table.recode.is_none());
+        let error = error.at(Place { file: Some(file.location.clone()), ..Place::default() });
+        rejects.push(Reject { record, byte, bytes, as_in_file, error });
+    }
+    rejects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_is_a_number_a_share_or_all_of_the_first_thousand() {
+        let percent = |share: u64| Some(MaxErrors::MilliPercent(share * 1000));
+        assert!(
+            !is_too_many(None, 999, 999) && is_too_many(None, 1000, 1000) && !is_too_many(None, 1000, 1001)
+        );
+        assert!(
+            !is_too_many(Some(MaxErrors::Count(5)), 5, 6) && is_too_many(Some(MaxErrors::Count(5)), 6, 7)
+        );
+        assert!(!is_too_many(percent(10), 100, 1000) && is_too_many(percent(10), 101, 1000));
+        // Of few records a share says little yet.
+        assert!(!is_too_many(percent(10), 50, 60) && is_beyond(MaxErrors::MilliPercent(10_000), 50, 60));
+    }
+}

@@ -1,0 +1,117 @@
+//! Records that were read and not stored: written with their chunk, read for whoever mends them.
+
+use super::Ledger;
+use crate::session::Session;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use howdah_model::{Error, Origin, Reject, Result};
+use std::pin::Pin;
+use tokio_postgres::types::{ToSql, Type};
+
+/// A rejected record as the ledger keeps it.
+#[derive(Debug, Clone)]
+pub struct RejectRow {
+    /// Its number in the ledger.
+    pub number: i64,
+    /// Index into the plan's files.
+    pub file_no: u32,
+    /// Its number in the file, from 1.
+    pub record: u64,
+    /// Its first byte in the plain bytes of the file.
+    pub start_byte: Option<u64>,
+    /// The record with its line ending.
+    pub bytes: Bytes,
+    /// `bytes` are those of the file.
+    pub as_in_file: bool,
+    /// The column.
+    pub column: Option<String>,
+    /// PostgreSQL's code.
+    pub sqlstate: Option<String>,
+    /// Why, without row values.
+    pub message: String,
+}
+
+impl Ledger {
+    /// Writes what was rejected of a chunk and corrects the chunk's counts, in the transaction that stores the rest.
+    pub(crate) async fn reject(
+        &self,
+        session: &Session,
+        job_id: &str,
+        origin: &Origin,
+        rejects: &[Reject],
+    ) -> Result<()> {
+        let stored = origin.records.saturating_sub(rejects.len() as u64);
+        let count = i64::try_from(rejects.len()).unwrap_or(i64::MAX);
+        let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
+        let (records, bytes_at): (Vec<i64>, Vec<Option<i64>>) = rejects
+            .iter()
+            .map(|reject| (reject.record.cast_signed(), reject.byte.map(u64::cast_signed)))
+            .unzip();
+        let bytes: Vec<&[u8]> = rejects.iter().map(|reject| reject.bytes.as_ref()).collect();
+        let as_in_file: Vec<bool> = rejects.iter().map(|reject| reject.as_in_file).collect();
+        let columns: Vec<Option<&str>> =
+            rejects.iter().map(|reject| reject.error.place().column.as_deref()).collect();
+        let sqlstates: Vec<Option<&str>> = rejects.iter().map(|reject| reject.error.sqlstate()).collect();
+        let messages: Vec<&str> = rejects.iter().map(|reject| reject.error.message()).collect();
+        let schema = &self.quoted;
+        let sql = format!(
+            "WITH told AS (INSERT INTO {schema}.reject \
+                (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, message) \
+             SELECT $1, $2, $3, r.* FROM ROWS FROM (pg_catalog.unnest($6), pg_catalog.unnest($7), \
+                pg_catalog.unnest($8), pg_catalog.unnest($9), pg_catalog.unnest($10), pg_catalog.unnest($11), \
+                pg_catalog.unnest($12)) r) \
+             UPDATE {schema}.chunk SET rows = $4, rejected = $5 WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3"
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 12] = [
+            (&job_id, Type::TEXT),
+            (&file_no, Type::INT4),
+            (&chunk_no, Type::INT8),
+            (&stored.cast_signed(), Type::INT8),
+            (&count, Type::INT8),
+            (&records, Type::INT8_ARRAY),
+            (&bytes_at, Type::INT8_ARRAY),
+            (&bytes, Type::BYTEA_ARRAY),
+            (&as_in_file, Type::BOOL_ARRAY),
+            (&columns, Type::TEXT_ARRAY),
+            (&sqlstates, Type::TEXT_ARRAY),
+            (&messages, Type::TEXT_ARRAY),
+        ];
+        let done = session.client().execute_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "writing rejected records into the ledger"))
+    }
+
+    /// Rejected records of a job that nobody has loaded since, in the order of the files.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rejects(
+        &self,
+        session: &Session,
+        job_id: &str,
+    ) -> Result<Pin<Box<dyn Stream<Item = Result<RejectRow>> + Send>>> {
+        let sql = format!(
+            "SELECT number, file_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, message \
+             FROM {}.reject WHERE job_id = $1 AND loaded_by IS NULL ORDER BY file_no, record",
+            self.quoted
+        );
+        let doing = "reading rejected records from the ledger";
+        let rows = session.client().query_typed_raw(&sql, [(job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, doing))?;
+        let ledger = self.clone();
+        let read = move |row: Result<tokio_postgres::Row, tokio_postgres::Error>| -> Result<RejectRow> {
+            let row = row.map_err(|error: tokio_postgres::Error| -> Error { ledger.error(&error, doing) })?;
+            Ok(RejectRow {
+                number: row.get(0),
+                file_no: row.get::<_, i32>(1).cast_unsigned(),
+                record: row.get::<_, i64>(2).cast_unsigned(),
+                start_byte: row.get::<_, Option<i64>>(3).map(i64::cast_unsigned),
+                bytes: Bytes::from(row.get::<_, Vec<u8>>(4)),
+                as_in_file: row.get(5),
+                column: row.get(6),
+                sqlstate: row.get(7),
+                message: row.get(8),
+            })
+        };
+        Ok(Box::pin(rows.map(read)))
+    }
+}

@@ -1,0 +1,377 @@
+//! One chunk of which the server refuses records: the others are stored and these are kept, in one transaction.
+//!
+//! Enters a [`CopyChunk`] whose doubtful records are set aside; leaves an [`Outcome`] and what was refused. In between:
+//! BEGIN and claim as for any chunk; the values that only the server can read are judged in one question; the rows
+//! that are certain go by one COPY; the others are shown to COPY as the file has them, under a savepoint. What a
+//! COPY refuses is cut at the line that the server names, or in the middle if it names none, and both parts are tried
+//! again: a record is refused only when COPY has refused it alone, with all rows before it in the table. So each row is sent
+//! at most twice for the first bad record behind it, whatever their number.
+
+use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
+use crate::copy::judge::judge;
+use crate::copy::{silent, stream, unchanged};
+use crate::error::session_error;
+use crate::session::Session;
+use bytes::Bytes;
+use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::time::Instant;
+
+/// Rows as they stand in the chunk: their numbers and where.
+type Row = (u64, Range<usize>);
+
+/// A record that COPY has refused by itself.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// Its number in the chunk, from 0.
+    pub row: u64,
+    /// Where it stands in the chunk.
+    pub range: Range<usize>,
+    /// Why.
+    pub error: Error,
+}
+
+/// The server said this about a row, not about itself, the table or the session: another row may well be stored.
+/// Source: PostgreSQL documentation, appendix A.
+pub fn is_about_a_row(error: &Error) -> bool {
+    let sqlstate = error.sqlstate().unwrap_or_default();
+    error.kind() == ErrorKind::Server
+        // Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
+        && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
+}
+
+/// A transaction that waits for the rows of a chunk.
+pub struct Salvage<'a> {
+    session: &'a mut Session,
+    target: &'a ChunkTarget<'a>,
+    chunk: &'a CopyChunk,
+    progress: &'a CopyProgress,
+    started: Instant,
+    savepoint: Savepoint,
+    stored: u64,
+}
+
+/// The one that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Savepoint {
+    None,
+    Kept,
+    Failed,
+}
+
+impl Savepoint {
+    /// Leads to a fresh one.
+    fn sql(self) -> &'static str {
+        match self {
+            Savepoint::None => "SAVEPOINT howdah",
+            Savepoint::Kept => "RELEASE SAVEPOINT howdah; SAVEPOINT howdah",
+            Savepoint::Failed => "ROLLBACK TO SAVEPOINT howdah",
+        }
+    }
+}
+
+impl<'a> Salvage<'a> {
+    /// Begins and claims; `None` if the chunk is in already. If the future is dropped before it is done, or
+    /// this before [`Salvage::commit`], the session counts as closed.
+    ///
+    /// # Errors
+    /// As for [`commit::commit_chunk`].
+    pub async fn begin(
+        session: &'a mut Session,
+        target: &'a ChunkTarget<'a>,
+        chunk: &'a CopyChunk,
+        progress: &'a CopyProgress,
+    ) -> Result<Option<Salvage<'a>>, ChunkError> {
+        let started = Instant::now();
+        let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
+        session.set_busy(true);
+        let mut salvage =
+            Salvage { session, target, chunk, progress, started, savepoint: Savepoint::None, stored: 0 };
+        // What is deferred would fail at COMMIT, where nobody can tell the row.
+        let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target));
+        salvage.run(&begin).await?;
+        if let Some(claim) = claim {
+            let claimed = salvage.session.client().execute_typed(&claim.sql, &claim.parameters()).await;
+            if salvage.or_fail(claimed).await? == 0 {
+                commit::roll_back(salvage.session).await;
+                return Ok(None);
+            }
+        }
+        if target.silent {
+            let silenced = silent::begin(salvage.session.client()).await;
+            salvage.or_fail(silenced).await?;
+        }
+        Ok(Some(salvage))
+    }
+
+    /// Stores what the table takes; what it refuses comes back, in the order of the file. `rows` tells where each record of
+    /// the chunk stands. `bear` is told rows stored and refused so far, and says when that is too much.
+    ///
+    /// # Errors
+    /// As for [`commit::commit_chunk`], but for what is about a row; that of `bear`. The chunk is not in then.
+    pub async fn copy(
+        &mut self,
+        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
+        bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+    ) -> Result<Vec<Refused>, ChunkError> {
+        let mut refused = self.refused_for_sure().await?;
+        let done = self.copy_certain().await?;
+        let unsure: Vec<Row> = if done {
+            self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
+        } else {
+            (0..).zip(rows()).collect()
+        };
+        let known: HashSet<u64> = refused.iter().map(|refused| refused.row).collect();
+        let unsure: Vec<Row> = unsure.into_iter().filter(|(row, _)| !known.contains(row)).collect();
+        self.bear(bear, &refused).await?;
+        self.show(&unsure, bear, &mut refused).await?;
+        refused.sort_by_key(|refused| refused.row);
+        Ok(refused)
+    }
+
+    /// Records that no COPY would take: those that the client knows, and those with values that the server does
+    /// not read.
+    async fn refused_for_sure(&mut self) -> Result<Vec<Refused>, ChunkError> {
+        let (mut refused, mut asked) = (Vec::new(), Vec::new());
+        for aside in &self.chunk.aside {
+            match &aside.doubt {
+                Doubt::Refused(error) => refused.push(of(aside, error.clone())),
+                Doubt::Values(values) => asked.extend(values.iter().map(|value| (aside, value))),
+                Doubt::Unknown => {}
+            }
+        }
+        if asked.is_empty() {
+            return Ok(refused);
+        }
+        let columns: Vec<&str> = asked.iter().map(|(_, (column, _))| column.as_str()).collect();
+        let values: Vec<&str> = asked.iter().map(|(_, (_, value))| value.as_str()).collect();
+        self.save().await?;
+        let (version, relation) = (self.session.server_version(), &self.target.table.table.relation);
+        let verdicts = match judge(self.session.client(), version, relation, &columns, &values).await {
+            Ok(verdicts) => verdicts,
+            Err(error) if error.as_db_error().is_some() => {
+                self.savepoint = Savepoint::Failed;
+                return Ok(refused);
+            }
+            Err(error) => return Err(self.fail(&error).await),
+        };
+        for verdict in verdicts {
+            let Some((aside, (column, _))) = asked.get(verdict.no) else { continue };
+            // The first of a record is the one that COPY would name.
+            if refused.last().is_none_or(|last: &Refused| last.row != aside.row) {
+                let place = Place { column: Some(column.clone()), ..Place::default() };
+                let message = format!("the server says: {}", verdict.message);
+                let error = Error::new(ErrorKind::Server, message).with_sqlstate(verdict.sqlstate).at(place);
+                refused.push(of(aside, error));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Sends the rows in the form that was made for them, if there is one and the server takes them all.
+    async fn copy_certain(&mut self) -> Result<bool, ChunkError> {
+        let Some(faster) = &self.chunk.faster else { return Ok(false) };
+        let pieces: Vec<Bytes> =
+            faster.parcels.iter().flat_map(|parcel| parcel.pieces.iter().cloned()).collect();
+        self.save().await?;
+        let relation = &self.target.table.table.relation;
+        let for_binary = commit::binary(self.target, self.chunk);
+        let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
+        if !self.or_fail(unchanged).await? {
+            return Ok(false);
+        }
+        let rows = self.chunk.origin.records.saturating_sub(self.chunk.aside.len() as u64);
+        let sql = commit::copy_sql(self.target, self.chunk, None)?;
+        Ok(self.try_copy(&sql, &pieces, rows).await?.is_none())
+    }
+
+    /// Shows rows to COPY as the file has them, all at once, then what was refused in parts.
+    async fn show(
+        &mut self,
+        rows: &[Row],
+        bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+        refused: &mut Vec<Refused>,
+    ) -> Result<(), ChunkError> {
+        let mut parts = vec![(0, rows.len())];
+        while let Some((first, end)) = parts.pop() {
+            let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
+            let sql = self.target.table.copy_sql.clone();
+            self.save().await?;
+            let pieces = pieces(&self.chunk.bytes, some);
+            let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
+                continue;
+            };
+            if let [(row, range)] = some {
+                refused.push(Refused { row: *row, range: range.clone(), error });
+                self.bear(bear, refused).await?;
+                continue;
+            }
+            let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
+            let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
+            let (at, behind) = (first + at, first + behind);
+            parts.extend([(behind, end), (at, behind), (first, at)]);
+        }
+        Ok(())
+    }
+
+    /// One COPY under the savepoint: what the server says about a row, and the line that it names.
+    async fn try_copy(
+        &mut self,
+        sql: &str,
+        pieces: &[Bytes],
+        rows: u64,
+    ) -> Result<Option<(Error, Option<u64>)>, ChunkError> {
+        let statement = self.session.prepare_copy(sql).await?;
+        let sink = match self.session.client().copy_in(&statement).await {
+            Ok(sink) => sink,
+            Err(error) => {
+                // See `begin_claim_and_start`.
+                self.session.abandon();
+                return Err(commit::copy_failure(&error, self.target));
+            }
+        };
+        let origin = &self.chunk.origin;
+        let mut sent = stream::Sent {
+            all_bytes: pieces.iter().map(|bytes| bytes.len() as u64).sum(),
+            plain_bytes: origin.end_byte - origin.start_byte,
+            passed_bytes: 0,
+            told: self.progress.bytes_cell(),
+        };
+        match stream::send(sink, pieces, &mut sent).await {
+            Ok(taken) if taken == rows => {
+                self.savepoint = Savepoint::Kept;
+                self.stored += rows;
+                Ok(None)
+            }
+            Ok(taken) => {
+                commit::roll_back(self.session).await;
+                Err(commit::wrong_count(taken, rows).into())
+            }
+            Err(error) => {
+                let failure = commit::copy_failure(&error, self.target);
+                if is_about_a_row(&failure.error) {
+                    self.savepoint = Savepoint::Failed;
+                    return Ok(Some((failure.error, failure.line)));
+                }
+                Err(self.fail(&error).await)
+            }
+        }
+    }
+
+    /// Writes down what was refused, and commits. `rejects` are all of it.
+    ///
+    /// # Errors
+    /// As for [`commit::commit_chunk`].
+    pub async fn commit(mut self, rejects: &[Reject]) -> Result<Outcome, ChunkError> {
+        let origin = &self.chunk.origin;
+        if self.stored + rejects.len() as u64 != origin.records {
+            commit::roll_back(self.session).await;
+            return Err(commit::wrong_count(self.stored, origin.records - rejects.len() as u64).into());
+        }
+        if self.savepoint == Savepoint::Failed {
+            self.save().await?;
+        }
+        if let (Some(ledger), false) = (self.target.ledger, rejects.is_empty())
+            && let Err(error) = ledger.reject(self.session, self.target.job_id, origin, rejects).await
+        {
+            commit::roll_back(self.session).await;
+            return Err(error.into());
+        }
+        if self.target.silent {
+            let relation = &self.target.table.table.relation;
+            let checked = silent::checked(self.session.client(), relation).await;
+            if !self.or_fail(checked).await? {
+                commit::roll_back(self.session).await;
+                return Err(commit::not_checked(relation).into());
+            }
+        }
+        self.progress.enter(commit::Phase::Commit);
+        let copied = Instant::now();
+        commit::commit(self.session).await?;
+        let mut omitted = origin.omitted;
+        omitted.rejected = rejects.len() as u64;
+        let receipt = Receipt {
+            file_no: origin.file_no,
+            chunk_no: origin.chunk_no,
+            start_byte: origin.start_byte,
+            end_byte: origin.end_byte,
+            rows: self.stored,
+            omitted,
+            digest: origin.digest,
+        };
+        Ok(Outcome::Stored { receipt, copy_time: copied - self.started, commit_time: copied.elapsed() })
+    }
+
+    async fn bear(
+        &mut self,
+        bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+        refused: &[Refused],
+    ) -> Result<(), ChunkError> {
+        let Err(error) = bear(self.stored, refused.len() as u64) else { return Ok(()) };
+        commit::roll_back(self.session).await;
+        Err(error.into())
+    }
+
+    /// A savepoint under which nothing has been done.
+    async fn save(&mut self) -> Result<(), ChunkError> {
+        self.run(self.savepoint.sql()).await?;
+        if self.savepoint == Savepoint::None {
+            self.savepoint = Savepoint::Kept;
+        }
+        Ok(())
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), ChunkError> {
+        let done = self.session.client().batch_execute(sql).await;
+        self.or_fail(done).await
+    }
+
+    async fn or_fail<T>(&mut self, done: Result<T, tokio_postgres::Error>) -> Result<T, ChunkError> {
+        match done {
+            Ok(done) => Ok(done),
+            Err(error) => Err(self.fail(&error).await),
+        }
+    }
+
+    /// The chunk is not in.
+    async fn fail(&mut self, error: &tokio_postgres::Error) -> ChunkError {
+        match error.as_db_error() {
+            Some(_) => commit::roll_back(self.session).await,
+            None => self.session.abandon(),
+        }
+        if error.as_db_error().is_some() {
+            return commit::copy_failure(error, self.target);
+        }
+        session_error(error, "copying").into()
+    }
+}
+
+fn of(aside: &Aside, error: Error) -> Refused {
+    Refused { row: aside.row, range: aside.range.clone(), error }
+}
+
+/// The rows' bytes, neighbours in one piece.
+fn pieces(bytes: &Bytes, rows: &[Row]) -> Vec<Bytes> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (_, range) in rows {
+        match ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => ranges.push(range.clone()),
+        }
+    }
+    ranges.into_iter().map(|range| bytes.slice(range)).collect()
+}
+
+/// Which of the rows stands at the line that the server names. It counts lines, not records, and not in every
+/// version alike: this is a hint for where to cut.
+fn row_of_line(bytes: &[u8], rows: &[Row], line: u64) -> Option<usize> {
+    let mut line_now = 1;
+    rows.iter().position(|(_, range)| {
+        let record = &bytes[range.clone()];
+        let ends = |byte| record.iter().filter(|other| **other == byte).count() as u64;
+        let lines = ends(b'\n').max(ends(b'\r')).max(1);
+        line_now += lines;
+        line < line_now
+    })
+}
