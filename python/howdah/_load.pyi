@@ -44,6 +44,8 @@ def load(
     triggers: Literal["keep", "disable"] = "keep",
     on_error: Literal["stop", "skip"] = "stop",
     max_errors: int | str | None = None,
+    reject_file: str | PathLike[str] | None = None,
+    rejects: str | None = None,
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -105,6 +107,10 @@ def load(
         on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
             ledger's table `reject` and goes on.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
+        reject_file: With on_error="skip": what was refused is written to this file when the load ends, in the format of
+            the files loaded.
+        rejects: The job whose rejected records the sources hold, as `reject_file` has written them, mended by now: they
+            are loaded into the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.

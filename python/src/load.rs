@@ -3,7 +3,7 @@
 use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
-use howdah_cli::settings::Settings;
+use howdah_cli::refused::Refused;
 use howdah_engine::model::{Job, Listener, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ use std::sync::Arc;
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
-        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', on_error='stop', max_errors=None, after=None, ledger='howdah', job_id=None, force=False, retry_for=None, on_event=None)"
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', on_error='stop', max_errors=None, reject_file=None, rejects=None, after=None, ledger='howdah', job_id=None, force=False, retry_for=None, on_event=None)"
 )]
 pub(crate) fn load<'py>(
     py: Python<'py>,
@@ -30,9 +30,12 @@ pub(crate) fn load<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, to)?;
-    let summary = run::run(py, on_event, move |listener, stop| load_job(job, connection, listener, stop))?;
+    let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, settings.to.clone())?;
+    let summary = run::run(py, on_event, move |listener, stop| async move {
+        let (job, refused) = Refused::prepare(settings, &connection).await?;
+        load_job(job, connection, &refused, listener, stop).await
+    })?;
     summary_object(py, &summary)
 }
 
@@ -40,12 +43,14 @@ pub(crate) fn load<'py>(
 pub(crate) async fn load_job(
     job: Job,
     connection: Connection,
+    refused: &Refused,
     listener: Arc<dyn Listener>,
     stop: Stop,
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
     let planned = howdah_engine::plan(&context, job).await?;
     let outcome = howdah_engine::load(&context, planned).await?;
+    refused.after(&context.connection, &outcome).await?;
     match outcome.error {
         None => Ok(outcome.summary),
         Some(error) => Err(Failure { error, summary: Some(Box::new(outcome.summary)) }),

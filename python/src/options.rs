@@ -113,6 +113,8 @@ fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
     Ok(BadRecordOptions {
         on_error: keywords.take::<Word<OnErrorName>>("on_error")?.map(|word| word.0),
         max_errors: keywords.take::<Number>("max_errors")?.map(|number| number.0),
+        reject_file: keywords.take("reject_file")?,
+        rejects: keywords.take("rejects")?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::options::LoadArguments;
 use crate::{connection, json, run};
-use howdah_cli::settings::Settings;
+use howdah_cli::refused::Refused;
 use howdah_engine::{Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -26,9 +26,10 @@ pub(crate) fn plan<'py>(
     table: Option<String>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, to)?;
+    let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, settings.to.clone())?;
     let plan = run::run(py, None, move |listener, stop| async move {
+        let (job, _) = Refused::prepare(settings, &connection).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)
     })?;

@@ -5,6 +5,7 @@ use crate::load::load_job;
 use crate::options::Word;
 use crate::{connection, run};
 use howdah_cli::options::IndexesName;
+use howdah_cli::refused::Refused;
 use howdah_engine::history;
 use pyo3::prelude::*;
 
@@ -28,7 +29,7 @@ pub(crate) fn resume<'py>(
         if let Some(indexes) = indexes {
             job.indexes = indexes.into();
         }
-        load_job(job, connection, listener, stop).await
+        load_job(job, connection, &Refused::default(), listener, stop).await
     })?;
     summary_object(py, &summary)
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, OnError, Result};
+use std::path::PathBuf;
 
 /// What becomes of records that the table does not take.
 #[derive(Debug, Clone, Default, Args)]
@@ -15,6 +16,16 @@ pub struct BadRecordOptions {
     /// when the first thousand are [default: any number]
     #[arg(long, value_name = "N|P%")]
     pub max_errors: Option<String>,
+    /// With --on-error skip: write what was refused to this file when the load ends, in the format of the files loaded
+    #[arg(long, value_name = "FILE")]
+    pub reject_file: Option<PathBuf>,
+    /// The sources are what --reject-file has written for this job, mended by now: load them into the table that they
+    /// were meant for, in the format they have
+    #[arg(long, value_name = "JOB", conflicts_with_all = [
+        "job", "format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null",
+        "default", "copy_options", "columns", "map", "ignore_extra", "create", "types", "lenient", "all_tables",
+    ])]
+    pub rejects: Option<String>,
 }
 
 /// What is done about a bad record.
@@ -86,9 +97,9 @@ mod tests {
     #[test]
     fn what_needs_a_ledger_or_skip_is_refused_without() {
         let schema = LedgerChoice::Schema("howdah".to_owned());
-        let skip = BadRecordOptions { on_error: Some(OnErrorName::Skip), max_errors: None };
+        let skip = BadRecordOptions { on_error: Some(OnErrorName::Skip), ..BadRecordOptions::default() };
         assert!(skip.resolve(&schema).is_ok() && skip.resolve(&LedgerChoice::None).is_err());
-        let some = BadRecordOptions { on_error: None, max_errors: Some("5".to_owned()) };
+        let some = BadRecordOptions { max_errors: Some("5".to_owned()), ..BadRecordOptions::default() };
         assert!(some.resolve(&schema).is_err());
     }
 }

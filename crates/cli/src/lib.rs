@@ -14,6 +14,7 @@ pub mod job_file;
 pub mod options;
 pub mod printer;
 pub mod progress;
+pub mod refused;
 pub mod settings;
 pub mod shaping;
 pub mod units;

@@ -352,6 +352,9 @@ pub struct StatusOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,
+    /// Write the records that the job has rejected, and nobody has loaded since, to this file
+    #[arg(long, value_name = "FILE", requires = "job")]
+    pub reject_file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

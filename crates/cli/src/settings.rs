@@ -1,5 +1,6 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
+use crate::bad_records::BadRecordOptions;
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
@@ -7,7 +8,8 @@ use crate::options::{
 use crate::{job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
-    LedgerChoice, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression, TriggersChoice,
+    LedgerChoice, OnError, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression,
+    TriggersChoice,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -25,6 +27,10 @@ pub struct Settings {
     pub job: Job,
     /// The server as named by the options; the environment completes it.
     pub to: Option<String>,
+    /// Where refused records are written at the end.
+    pub reject_file: Option<PathBuf>,
+    /// The job whose rejected records are loaded.
+    pub rejects: Option<String>,
 }
 
 impl Settings {
@@ -96,7 +102,12 @@ impl Settings {
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
         }
-        Ok(Settings { job, to: options.target.to })
+        let BadRecordOptions { reject_file, rejects, .. } = options.bad_records;
+        if reject_file.is_some() && job.bad_records.on_error == OnError::Stop {
+            let message = "--reject-file is for what --on-error skip leaves out";
+            return Err(Error::new(ErrorKind::Usage, message).with_hint("give --on-error skip"));
+        }
+        Ok(Settings { job, to: options.target.to, reject_file, rejects })
     }
 }
 

@@ -25,6 +25,7 @@ pub mod numbers;
 pub mod partitioner;
 pub mod pipeline;
 pub mod plan;
+pub mod rejected;
 mod rejects;
 pub mod restore;
 pub mod retry;

@@ -28,8 +28,8 @@ pub use job::{
     OnError, PartitionUnit, PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
 };
 pub use plan::{
-    BinaryPlan, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownTypes, NumberPlan, Plan, TablePlan,
-    TriggersPlan, TriggersWay,
+    BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownTypes, NumberPlan, Plan,
+    TablePlan, TriggersPlan, TriggersWay,
 };
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;

@@ -104,11 +104,37 @@ pub struct TablePlan {
     pub unsure: Vec<String>,
 }
 
-/// Types by which the client can tell many values that the server would take.
+/// What no value of a column may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Characters of a `varchar(n)` or `char(n)`; spaces at the end do not count.
+    pub chars_max: Option<u32>,
+    /// The type as the server writes it.
+    pub type_name: String,
+    /// NULL is refused, and nothing could put a value in its place.
+    pub not_null: bool,
+}
+
+impl Bounds {
+    /// The server may take it.
+    pub fn may_hold(&self, value: Option<&[u8]>) -> bool {
+        let Some(value) = value else { return !self.not_null };
+        let Some(most) = self.chars_max.map(|most| most as usize).filter(|most| value.len() > *most) else {
+            return true;
+        };
+        let spaces = value.iter().rev().take_while(|byte| **byte == b' ').count();
+        let begins_character = |byte: &&u8| **byte & 0xc0 != 0x80;
+        value[..value.len() - spaces].iter().filter(begins_character).count() <= most
+    }
+}
+
+/// Types by which the client can tell many values that the server would take, and some that it would not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTypes {
     /// Those of the columns, in the order of the fields.
     pub types: Vec<BinaryType>,
+    /// And what their values may not be.
+    pub bounds: Vec<Bounds>,
     /// The session's TimeZone.
     pub time_zone: String,
 }

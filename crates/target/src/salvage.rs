@@ -18,6 +18,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Instant;
 
+/// So few rows cost a COPY no more than its statement.
+const AT_ONCE_MIN: usize = 64;
+
 /// Rows as they stand in the chunk: their numbers and where.
 type Row = (u64, Range<usize>);
 
@@ -194,12 +197,21 @@ impl<'a> Salvage<'a> {
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
         let mut parts = vec![(0, rows.len())];
-        while let Some((first, end)) = parts.pop() {
+        // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
+        let mut at_once = rows.len();
+        while let Some((first, mut end)) = parts.pop() {
+            if end - first > at_once {
+                parts.push((first + at_once, end));
+                end = first + at_once;
+            }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
             let sql = self.target.table.copy_sql.clone();
             self.save().await?;
             let pieces = pieces(&self.chunk.bytes, some);
             let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
+                if some.len() == at_once {
+                    at_once = at_once.saturating_mul(2);
+                }
                 continue;
             };
             if let [(row, range)] = some {
@@ -209,6 +221,9 @@ impl<'a> Salvage<'a> {
             }
             let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
             let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
+            if named.is_some() {
+                at_once = (2 * behind).max(AT_ONCE_MIN);
+            }
             let (at, behind) = (first + at, first + behind);
             parts.extend([(behind, end), (at, behind), (first, at)]);
         }

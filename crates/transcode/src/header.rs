@@ -3,8 +3,8 @@
 //! A header is cut into fields by COPY's own rules for the format; whether the names fit a table is not
 //! looked at.
 
-use crate::encode::{attributes, decode};
-use howdah_model::{Error, ErrorKind, Format, FormatKind, Result};
+use crate::encode::{attributes, decode, escape};
+use howdah_model::{Eol, Error, ErrorKind, Format, FormatKind, Result};
 
 /// The field names of a header record (with or without its line ending), exactly as COPY would read the
 /// fields. A name spelled like NULL comes as it is spelled.
@@ -40,6 +40,45 @@ pub fn fields(format: &Format, record: &[u8]) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// A header record with these names, which [`fields`] reads back, in UTF-8.
+pub fn record(format: &Format, eol: Option<Eol>, names: &[String]) -> Vec<u8> {
+    let mut record = Vec::new();
+    for (no, name) in names.iter().enumerate() {
+        if no > 0 {
+            record.push(format.delimiter);
+        }
+        match format.kind {
+            FormatKind::Csv => {
+                record.push(format.quote);
+                for byte in name.bytes() {
+                    if byte == format.quote || byte == format.escape {
+                        record.push(format.escape);
+                    }
+                    record.push(byte);
+                }
+                record.push(format.quote);
+            }
+            FormatKind::Text => {
+                let mut escaped = Vec::new();
+                escape(name.as_bytes(), &mut escaped);
+                for byte in escaped {
+                    // A delimiter other than the tab.
+                    if byte == format.delimiter {
+                        record.push(b'\\');
+                    }
+                    record.push(byte);
+                }
+            }
+        }
+    }
+    record.extend_from_slice(match eol {
+        Some(Eol::CrLf) => b"\r\n",
+        Some(Eol::Cr) => b"\r",
+        Some(Eol::Lf) | None => b"\n",
+    });
+    record
+}
+
 /// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there. Read as COPY
 /// reads fields; nothing need be valid in any encoding.
 pub fn field_behind(format: &Format, before: &[u8]) -> usize {
@@ -73,6 +112,20 @@ fn without_line_ending(kind: FormatKind, record: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_that_is_written_is_read_back() {
+        let names = ["id", "a,b", "say \"hi\"", "two\nlines", "tab\there", "back\\slash", "semi;colon", ""];
+        let names = names.map(str::to_owned);
+        let semicolons = Format { delimiter: b';', ..Format::text() };
+        let backslash = Format { escape: b'\\', ..Format::csv() };
+        for format in [Format::csv(), Format::text(), semicolons, backslash] {
+            for eol in [Eol::Lf, Eol::Cr, Eol::CrLf] {
+                let written = record(&format, Some(eol), &names);
+                assert_eq!(fields(&format, &written).unwrap(), names, "{format:?}");
+            }
+        }
+    }
 
     #[test]
     fn names_are_read_as_copy_reads_fields() {

@@ -4,16 +4,20 @@
 //! it (a wrong number of fields, bytes that are no characters), the values that only the server can read, or
 //! nothing. Values that COPY would take are never called wrong: PostgreSQL's `copyfromparse.c` is the measure.
 
-use crate::encode::BinaryEncoder;
+use crate::encode::{BinaryEncoder, is_storable};
 use crate::header::field_behind;
 use crate::split::{Rules, State, Tail};
-use howdah_model::{Aside, BinaryType, Doubt, Eol, Error, ErrorKind, Format, Place};
+use howdah_model::{Aside, Bounds, Doubt, Eol, Error, ErrorKind, Format, KnownTypes, Place};
 use std::ops::Range;
 
 /// `bad_copy_file_format` (PostgreSQL documentation, appendix A).
 const BAD_FORMAT: &str = "22P04";
 /// `character_not_in_repertoire`.
 const NO_CHARACTER: &str = "22021";
+/// `string_data_right_truncation`.
+const TOO_LONG: &str = "22001";
+/// `not_null_violation`.
+const NULL_VALUE: &str = "23502";
 
 /// Looks at records of one kind of file.
 #[derive(Debug, Clone)]
@@ -26,15 +30,14 @@ pub struct Sifter {
 }
 
 impl Sifter {
-    /// For records of this format whose fields fill `columns` of these types, in a session with this TimeZone. `None`
+    /// For records of this format whose fields fill `columns` of these types. `None`
     /// where the format says what only the server can carry out.
     pub fn new(
         (format, eol, rules): (&Format, Option<Eol>, &Rules),
         columns: Vec<String>,
-        types: &[BinaryType],
-        time_zone: &str,
+        known: &KnownTypes,
     ) -> Option<Sifter> {
-        let encoder = BinaryEncoder::new(format, eol, types, time_zone)?;
+        let encoder = BinaryEncoder::new(format, eol, &known.types, &known.time_zone)?.within(&known.bounds);
         Some(Sifter { format: format.clone(), rules: rules.clone(), encoder, columns })
     }
 
@@ -44,17 +47,22 @@ impl Sifter {
         Aside { row, range, doubt: doubt.unwrap_or(Doubt::Unknown) }
     }
 
-    /// The records that are not certain to be readable, of a whole chunk.
+    /// The records that are not certain to be fit, of a whole chunk.
     pub fn all(&self, bytes: &[u8]) -> Vec<Aside> {
+        let is_text = is_storable(bytes);
         let (mut found, mut start, mut row) = (Vec::new(), 0, 0);
-        while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {
-            let end = match self.rules.tail(State::START, rest) {
-                Tail::Border(end) => start + end,
-                Tail::Unfinished(_) => bytes.len(),
-                // What stands behind it is no data.
-                Tail::EndMarker(_) => break,
+        while start < bytes.len() {
+            let (doubt, end) = match self.look(bytes, start) {
+                Some(looked) => looked,
+                None => match self.rules.tail(State::START, &bytes[start..]) {
+                    Tail::Border(end) => (Some(Doubt::Unknown), start + end),
+                    Tail::Unfinished(_) => (Some(Doubt::Unknown), bytes.len()),
+                    // What stands behind it is no data.
+                    Tail::EndMarker(_) => break,
+                },
             };
-            if let Some(doubt) = self.doubt(&bytes[start..end]) {
+            let broken = (!is_text).then(|| self.broken_bytes(&bytes[start..end])).flatten();
+            if let Some(doubt) = broken.map(Doubt::Refused).or(doubt) {
                 found.push(Aside { row, range: start..end, doubt });
             }
             (start, row) = (end, row + 1);
@@ -67,20 +75,31 @@ impl Sifter {
         if let Some(error) = self.broken_bytes(record) {
             return Some(Doubt::Refused(error));
         }
-        let mut fields = self.encoder.fields(record);
+        self.look(record, 0).map_or(Some(Doubt::Unknown), |(doubt, _)| doubt)
+    }
+
+    /// What is to be said of the fields of the record that begins at `start`, and where it ends; `None` where its fields
+    /// cannot be told apart.
+    fn look(&self, bytes: &[u8], start: usize) -> Option<(Option<Doubt>, usize)> {
+        let mut fields = self.encoder.fields(bytes, start);
         if fields.may_be_marker() {
-            return Some(Doubt::Unknown);
+            return None;
         }
-        let types = self.encoder.columns();
-        let (mut asked, mut count) = (Vec::new(), 0);
+        let (types, bounds) = (self.encoder.columns(), self.encoder.bounds());
+        let (mut asked, mut refused, mut count) = (Vec::new(), None, 0);
         let (mut scratch, mut written) = (Vec::new(), Vec::new());
         loop {
-            let Some(field) = fields.next(&mut scratch) else { return Some(Doubt::Unknown) };
-            let of = types.get(count).zip(self.columns.get(count));
-            if let (Some(value), Some((of, column))) = (field.value, of) {
-                written.clear();
-                if self.encoder.write_value(of, value, &mut written).is_none() {
-                    asked.push((column.clone(), String::from_utf8_lossy(value).into_owned()));
+            let field = fields.next(&mut scratch)?;
+            if let Some(column) = self.columns.get(count) {
+                let beyond = bounds.get(count).filter(|bounds| !bounds.may_hold(field.value));
+                if let Some(bounds) = beyond.filter(|_| refused.is_none()) {
+                    refused = Some(out_of_bounds(bounds, column, field.value.is_none()));
+                }
+                if let (Some(value), Some(of)) = (field.value, types.get(count)) {
+                    written.clear();
+                    if self.encoder.write_value(of, value, &mut written).is_none() {
+                        asked.push((column.clone(), String::from_utf8_lossy(value).into_owned()));
+                    }
                 }
             }
             count += 1;
@@ -88,10 +107,11 @@ impl Sifter {
                 break;
             }
         }
-        match self.wrong_count(count) {
+        let doubt = match self.wrong_count(count).or(refused) {
             Some(error) => Some(Doubt::Refused(error)),
             None => (!asked.is_empty()).then_some(Doubt::Values(asked)),
-        }
+        };
+        Some((doubt, fields.position()))
     }
 
     fn wrong_count(&self, count: usize) -> Option<Error> {
@@ -118,15 +138,33 @@ impl Sifter {
     }
 }
 
+/// The words are the server's.
+fn out_of_bounds(bounds: &Bounds, column: &str, is_null: bool) -> Error {
+    let (message, sqlstate) = if is_null {
+        (format!("null value in column \"{column}\" violates its not-null constraint"), NULL_VALUE)
+    } else {
+        (format!("value too long for type {}", bounds.type_name), TOO_LONG)
+    };
+    let place = Place { column: Some(column.to_owned()), ..Place::default() };
+    Error::new(ErrorKind::Record, message).with_sqlstate(sqlstate).at(place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use howdah_model::BinaryType;
 
     fn sifter(types: &[BinaryType]) -> Sifter {
+        let bounds = Bounds { chars_max: Some(3), type_name: "varchar(3)".to_owned(), not_null: true };
+        let known = KnownTypes {
+            types: types.to_vec(),
+            bounds: vec![Bounds::default(), bounds],
+            time_zone: "UTC".to_owned(),
+        };
         let format = Format::csv();
         let rules = Rules::new(&format, 180_000, Some(Eol::Lf)).unwrap();
         let columns = (0..types.len()).map(|no| format!("c{no}")).collect();
-        Sifter::new((&format, Some(Eol::Lf), &rules), columns, types, "UTC").unwrap()
+        Sifter::new((&format, Some(Eol::Lf), &rules), columns, &known).unwrap()
     }
 
     fn told(aside: &Aside) -> (u64, &'static str, Option<&str>) {
@@ -140,7 +178,8 @@ mod tests {
     #[test]
     fn each_doubtful_record_is_told_with_its_reason() {
         let sifter = sifter(&[BinaryType::Int4, BinaryType::Text]);
-        let bytes = b"1,a\n2\n3,c,d\nx,e\n5,\xff\n6,\0\n\"7\n\",f\n8,\"g\nh\"\n9,\"i\n";
+        let bytes =
+            b"1,a\n2\n3,c,d\nx,e\n5,\xff\n6,\0\n\"7\n\",f\n8,\"g\nh\"\n9,abc \n10,abcd\n11,\n12,\"i\n";
         let all = sifter.all(bytes);
         let found: Vec<_> = all.iter().map(told).collect();
         assert_eq!(
@@ -152,7 +191,9 @@ mod tests {
                 (4, "refused", Some("c1")),
                 (5, "refused", Some("c1")),
                 (6, "values", Some("c0")),
-                (8, "unknown", None),
+                (9, "refused", Some("c1")),
+                (10, "refused", Some("c1")),
+                (11, "unknown", None),
             ]
         );
         assert_eq!(&bytes[all[3].range.clone()], b"5,\xff\n");

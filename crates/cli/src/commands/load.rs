@@ -3,7 +3,9 @@
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
+use crate::refused::Refused;
 use crate::settings::Settings;
+use crate::units::show_count;
 use crate::{Exit, account};
 use howdah_engine::model::{Error, ErrorKind, Job, Place, Result, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
@@ -22,12 +24,19 @@ pub async fn load(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
-    run(settings.job, connection, printer, stop).await
+    let connection = stop.guard(super::connect(settings.to.clone(), printer, site_packages)).await?;
+    let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
+    run(job, connection, printer, stop, &refused).await
 }
 
 /// Loads a job on this connection.
-pub(super) async fn run(job: Job, connection: Connection, printer: &Printer, stop: &Stop) -> Result<Exit> {
+pub(super) async fn run(
+    job: Job,
+    connection: Connection,
+    printer: &Printer,
+    stop: &Stop,
+    refused: &Refused,
+) -> Result<Exit> {
     let context = Context {
         sources: Sources::new()?,
         connection,
@@ -36,6 +45,14 @@ pub(super) async fn run(job: Job, connection: Connection, printer: &Printer, sto
     };
     let planned = howdah_engine::plan(&context, job).await?;
     let outcome = howdah_engine::load(&context, planned).await?;
+    match refused.after(&context.connection, &outcome).await {
+        Ok(written) => {
+            for (path, records) in written {
+                printer.say(&format!("rejected records: {} in {}", show_count(records), path.display()));
+            }
+        }
+        Err(error) => printer.error(&error),
+    }
     if printer.json() {
         printer.out(&json(&Document {
             summary: &outcome.summary,

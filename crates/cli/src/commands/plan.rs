@@ -4,6 +4,7 @@ use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::Printer;
+use crate::refused::Refused;
 use crate::settings::Settings;
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count};
@@ -40,11 +41,12 @@ pub async fn plan(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.to.clone(), printer, site_packages)).await?;
+    let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let server = connection.display();
     let context =
         Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };
-    let planned = howdah_engine::plan(&context, settings.job).await?;
+    let planned = howdah_engine::plan(&context, job).await?;
     if printer.json() {
         printer.out(&json(&planned.plan));
     } else {

@@ -3,6 +3,7 @@
 use crate::Exit;
 use crate::options::ResumeOptions;
 use crate::printer::Printer;
+use crate::refused::Refused;
 use crate::settings::ledger_schema;
 use howdah_engine::model::Result;
 use howdah_engine::{Stop, history};
@@ -25,5 +26,5 @@ pub async fn resume(
     if let Some(indexes) = options.indexes {
         job.indexes = indexes.into();
     }
-    super::load::run(job, connection, printer, stop).await
+    super::load::run(job, connection, printer, stop, &Refused::default()).await
 }

@@ -8,7 +8,7 @@ use crate::settings::ledger_schema;
 use crate::units::show_count;
 use howdah_engine::history::{self, JobRow, JobStatus};
 use howdah_engine::model::Result;
-use howdah_engine::{Connection, Stop};
+use howdah_engine::{Connection, Stop, rejected};
 use std::path::PathBuf;
 
 /// Lists the jobs, or shows one.
@@ -31,6 +31,11 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
         Some(id) => vec![history::job(connection, schema, id).await?],
         None => history::jobs(connection, schema).await?,
     };
+    if let (Some(path), Some(row)) = (&options.reject_file, rows.first()) {
+        for (path, records) in rejected::write_files(connection, schema, row, path).await? {
+            printer.say(&format!("rejected records: {} in {}", show_count(records), path.display()));
+        }
+    }
     if printer.json() {
         printer.out(&json(&rows));
     } else if rows.is_empty() {

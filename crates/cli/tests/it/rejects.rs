@@ -65,12 +65,9 @@ fn load(database: &Database) -> HowdahCommand {
 }
 
 fn load_plainly(database: &Database) -> HowdahCommand {
-    howdah("load").args(["--json", "--chunk-size", "32kB", "--jobs", "2", "--table", "t"]).args([
-        "--indexes",
-        "keep",
-        "--to",
-        &database.conninfo(),
-    ])
+    howdah("load")
+        .args(["--json", "--chunk-size", "32kB", "--jobs", "2", "--indexes", "keep"])
+        .args(["--to", &database.conninfo()])
 }
 
 fn told(done: &Finished) -> Value {
@@ -124,7 +121,7 @@ fn skips_every_kind_of_bad_record(major: u32, name: &str, options: &[&str]) {
     let source = files.put(name, &bytes);
     let database = Server::shared(major).database();
     make_table(&database);
-    let done = load(&database).args(options).arg(&source).run(PATIENCE).expect_code(3);
+    let done = load(&database).args(options).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(3);
     check(&database, &plain);
     let summary = told(&done);
     let bad = BAD.len() as u64;
@@ -172,7 +169,8 @@ fn bad_records_of_a_file_whose_dialect_is_found_are_kept() {
         let database = Server::shared(15).database();
         let columns = if options.is_empty() { "id int, name text, amount int" } else { "id int, name text" };
         database.sql(&format!("CREATE TABLE t ({columns})"));
-        let done = load(&database).args(options).arg(&source).run(PATIENCE).expect_code(3);
+        let done =
+            load(&database).args(options).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(3);
         assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - 3).to_string(), "{}", done.stderr);
         let kept = database.rows(
             "SELECT record, start_byte, as_in_file, convert_from(bytes, 'UTF8') FROM howdah.reject ORDER BY record",
@@ -203,6 +201,7 @@ fn more_bad_records_than_are_borne_end_the_load_and_a_rerun_goes_on() {
         load(&database)
             .args(["--format", "csv", "--header"])
             .args(options)
+            .args(["--table", "t"])
             .arg(&source)
             .run(PATIENCE)
             .expect_code(code)
@@ -226,9 +225,15 @@ fn a_load_that_stopped_at_a_bad_record_goes_on_without_it_when_told() {
     let source = files.put("t.csv", &plain);
     let database = Server::shared(18).database();
     make_table(&database);
-    let stop = load_plainly(&database).args(["--format", "csv", "--header"]).arg(&source);
+    let stop =
+        load_plainly(&database).args(["--format", "csv", "--header"]).args(["--table", "t"]).arg(&source);
     stop.run(PATIENCE).expect_code(1);
-    load(&database).args(["--format", "csv", "--header"]).arg(&source).run(PATIENCE).expect_code(3);
+    load(&database)
+        .args(["--format", "csv", "--header"])
+        .args(["--table", "t"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(3);
     check(&database, &plain);
     assert_eq!(database.value("SELECT count(*) FROM howdah.job"), "1");
 }
@@ -246,7 +251,12 @@ fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
         if table.contains("UNIQUE") {
             database.sql("INSERT INTO t VALUES ('', 'y')");
         }
-        let stopped = load(&database).args(["--format", "csv"]).arg(&source).run(PATIENCE).expect_code(1);
+        let stopped = load(&database)
+            .args(["--format", "csv"])
+            .args(["--table", "t"])
+            .arg(&source)
+            .run(PATIENCE)
+            .expect_code(1);
         let error = told(&stopped)["error"].clone();
         assert_eq!(error["kind"], "too_many_errors", "{table}: {error}");
         assert!(error["message"].as_str().unwrap().contains("none of the first is good"), "{table}: {error}");
@@ -257,6 +267,66 @@ fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
 #[test]
 fn rejected_records_need_a_ledger() {
     let database = Server::shared(15).database();
-    let refused = load(&database).args(["--ledger", "none"]).arg("t.csv").run(PATIENCE).expect_code(2);
+    let refused = load(&database)
+        .args(["--ledger", "none"])
+        .args(["--table", "t"])
+        .arg("t.csv")
+        .run(PATIENCE)
+        .expect_code(2);
     assert!(refused.stderr.contains("--on-error skip needs a ledger"), "{}", refused.stderr);
+}
+
+/// What was refused is written as the file is, mended, and loaded with the options it had.
+#[test]
+fn rejected_records_are_mended_in_a_file_and_loaded() {
+    let files = Files::new();
+    let mut text = "id;when;name;amount\n".to_owned();
+    for id in 1..=ROWS {
+        text += &match id {
+            300 => "300;2024-01-01;\"semi;colon\";many\n".to_owned(),
+            9000 => "9000;2024-13-01;b;2\n".to_owned(),
+            12_000 => "12000;2024-01-01;c;-5\n".to_owned(),
+            _ => format!("{id};2024-01-01;name {id};1\n"),
+        };
+    }
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, \"when\" date, amount int CHECK (amount > 0))");
+    let rejects = files.path().join("rejects.csv");
+    let first = load(&database)
+        .arg("--reject-file")
+        .arg(&rejects)
+        .args(["--table", "t"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(3);
+    let job = told(&first)["job"].as_str().unwrap().to_owned();
+    let written = std::fs::read_to_string(&rejects).unwrap();
+    assert_eq!(
+        written,
+        "\"id\";\"when\";\"name\";\"amount\"\n300;2024-01-01;\"semi;colon\";many\n9000;2024-13-01;b;2\n12000;2024-01-01;c;-5\n"
+    );
+    // The same from the ledger, later.
+    let later = files.path().join("later.csv");
+    let status = howdah("status").args([&job, "--to", &database.conninfo(), "--reject-file"]).arg(&later);
+    status.run(PATIENCE).expect_code(0);
+    assert_eq!(std::fs::read_to_string(&later).unwrap(), written);
+    // Two are mended; one is as bad as before.
+    std::fs::write(&rejects, written.replace("many", "7").replace("2024-13-01", "2024-12-01")).unwrap();
+    let again = load(&database).args(["--rejects", &job[..8], "--table", "public.t"]);
+    let again = again.arg(&rejects).run(PATIENCE).expect_code(3);
+    let told = told(&again);
+    assert_eq!((&told["rows_stored"], &told["rows_rejected"]), (&2.into(), &1.into()));
+    assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - 1).to_string());
+    assert_eq!(
+        database.value("SELECT name || amount || \"when\" FROM t WHERE id = 300"),
+        "semi;colon72024-01-01"
+    );
+    let open = database
+        .rows("SELECT job_id, convert_from(bytes, 'UTF8') FROM howdah.reject WHERE loaded_by IS NULL");
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!(
+        (open[0][0].as_deref(), open[0][1].as_deref()),
+        (told["job"].as_str(), Some("12000;2024-01-01;c;-5\n"))
+    );
 }

@@ -28,9 +28,12 @@ impl Encoders {
     pub(super) fn new(table: &TablePlan, eol: Option<Eol>) -> Encoders {
         let (binary, format) = (table.binary.as_ref(), chunk_format(table));
         let eol = if table.encode == Encode::CopyText { Some(Eol::Lf) } else { eol };
+        let encoder = binary.and_then(|plan| BinaryEncoder::new(&format, eol, &plan.types, &plan.time_zone));
         Encoders {
-            binary: binary
-                .and_then(|binary| BinaryEncoder::new(&format, eol, &binary.types, &binary.time_zone)),
+            binary: encoder.map(|encoder| match &table.known {
+                Some(known) => encoder.within(&known.bounds),
+                None => encoder,
+            }),
             unquoter: table.text_sql.as_ref().and_then(|_| Unquoter::new(&table.format)),
             failures: AtomicU32::new(0),
         }

@@ -40,7 +40,7 @@ pub(crate) fn sifter(plan: &Plan, file_no: u32) -> Option<Sifter> {
     let (format, eol) = (chunk_format(table), eol_of_chunk(plan, file_no));
     let rules = Rules::new(&format, plan.server_version, eol).ok()?;
     let columns = table.fields.iter().flatten().cloned().collect();
-    Sifter::new((&format, eol, &rules), columns, &known.types, &known.time_zone)
+    Sifter::new((&format, eol, &rules), columns, known)
 }
 
 /// The line ending of the records as they are sent.

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn worth_it(types: &[BinaryType], width_bytes: u64) -> bool {
-        let column = ColumnEstimate { values: 1, bytes: width_bytes, uncertain: false };
+        let column = ColumnEstimate { values: 1, bytes: width_bytes, uncertain: 0 };
         let sample = Estimate { records: 1, columns: vec![column; types.len()], ..Estimate::default() };
         is_worth_it(&of_record(types, &vec![0; types.len()], &sample))
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn padded_words_cost_more_in_binary_than_others() {
-        let column = ColumnEstimate { values: 1, bytes: 5, uncertain: false };
+        let column = ColumnEstimate { values: 1, bytes: 5, uncertain: 0 };
         let sample = Estimate { records: 1, columns: vec![column], ..Estimate::default() };
         let more = |oid| {
             let costs = of_record(&[BinaryType::Text], &[oid], &sample);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_column_of_nulls_decides_nothing() {
-        let empty = ColumnEstimate { values: 0, bytes: 0, uncertain: false };
+        let empty = ColumnEstimate { values: 0, bytes: 0, uncertain: 0 };
         let sample = Estimate { records: 9, columns: vec![empty], ..Estimate::default() };
         let costs = of_record(&[BinaryType::Uuid], &[2950], &sample);
         assert_eq!(costs, Costs { text_ns: 0.0, binary_ns: 0.0 });

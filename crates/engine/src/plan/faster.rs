@@ -10,16 +10,18 @@ use super::{numbering, routing};
 use crate::Context;
 use crate::budget::{Layout, Scratch};
 use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
-use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Format, Job, RelationKind, Result};
+use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Format, Job, OnError, RelationKind, Result};
 use howdah_target::copy;
 use howdah_target::session::Session;
 use howdah_target::session::column_types::{self, ColumnTypes};
-use howdah_transcode::encode::{BinaryEncoder, Estimate};
+use howdah_transcode::encode::{BinaryEncoder, ColumnEstimate, Estimate};
 
 /// The note of csv that is sent as text; an earlier run's plan has it already.
 const AS_TEXT: &str = "csv records are sent as COPY text, which the server reads faster";
 /// The beginning of the note of rows that are sent as binary.
 const AS_BINARY: &str = "records are sent in COPY's binary format";
+/// Where bad records do not end the load, one value in so many may be uncertain.
+const UNCERTAIN_SHARE: u64 = 10;
 /// Buffers that the rows of a chunk may take. Rows of many small numbers are longer than that, and cost the server
 /// more to receive than it saves by not reading them.
 const ROW_BUFFERS_MAX: u64 = 4;
@@ -98,7 +100,12 @@ fn binary<'h>(
     }
     let seen = all.columns.iter().zip(&table.fields).zip(&table.readings);
     // Values in another spelling are rewritten before they get here.
-    let mut uncertain = seen.filter(|((seen, _), reading)| seen.uncertain && reading.is_none());
+    let is_uncertain = |seen: &ColumnEstimate| match job.bad_records.on_error {
+        OnError::Stop => seen.uncertain > 0,
+        // Single ones do not spoil the form of the others.
+        OnError::Skip => seen.uncertain > seen.values / UNCERTAIN_SHARE,
+    };
+    let mut uncertain = seen.filter(|((seen, _), reading)| is_uncertain(seen) && reading.is_none());
     if let Some(((_, Some(column)), _)) = uncertain.next() {
         return Err(unless_asked(format!("values of {column} can be read by the server alone")));
     }

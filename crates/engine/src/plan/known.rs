@@ -2,7 +2,9 @@
 //! the server is certain to take.
 
 use crate::Context;
-use howdah_model::{BinaryType, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, TablePlan};
+use howdah_model::{
+    BinaryType, Bounds, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, TablePlan,
+};
 use howdah_target::session::{Session, column_types};
 
 /// The beginning of the note; an earlier run's plan has it already.
@@ -36,8 +38,39 @@ pub(super) async fn choose(
         };
         let types: Option<Vec<BinaryType>> =
             read.columns.into_iter().map(|column| column.map(|(_, of)| of)).collect();
-        let known = |types| KnownTypes { types, time_zone: read.time_zone };
+        let bounds = columns.iter().map(|name| bounds(table, name)).collect();
+        let known = |types| KnownTypes { types, bounds, time_zone: read.time_zone };
         table.known = types.filter(|_| read.usual_settings).map(known);
     }
     Ok(())
+}
+
+fn bounds(table: &TablePlan, name: &str) -> Bounds {
+    let column = table.table.columns.iter().find(|column| column.name == name);
+    let Some(column) = column else { return Bounds::default() };
+    Bounds {
+        chars_max: chars_max(&column.type_name),
+        type_name: column.type_name.clone(),
+        not_null: column.not_null && !column.has_default,
+    }
+}
+
+/// `character varying(20)` or `character(5)`, as `format_type` writes these.
+fn chars_max(type_name: &str) -> Option<u32> {
+    let number = ["character varying(", "character("].iter().find_map(|of| type_name.strip_prefix(of));
+    number?.strip_suffix(')')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_types_of_limited_length_have_a_limit() {
+        assert_eq!(chars_max("character varying(20)"), Some(20));
+        assert_eq!(chars_max("character(5)"), Some(5));
+        for other in ["character varying", "character varying(20)[]", "text", "numeric(10,2)", "bit(3)"] {
+            assert_eq!(chars_max(other), None, "{other}");
+        }
+    }
 }

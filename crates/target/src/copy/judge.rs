@@ -13,11 +13,26 @@ use tokio_postgres::{Client, Error};
 /// The first version with `pg_input_error_info`.
 const VERSION_ERROR_INFO: u32 = 160_000;
 
-/// A value of this type is cast as it would be in an assignment, in a subtransaction of its own.
+/// A value of this type is cast as it would be in an assignment, in a subtransaction of its own. The usual types have
+/// statements of their own, which are planned once a session and not once a value.
 const FUNCTION_SQL: &str = "\
     CREATE FUNCTION pg_temp.howdah_judge(value pg_catalog.text, type_name pg_catalog.text, \
         OUT message pg_catalog.text, OUT sql_error_code pg_catalog.text) LANGUAGE plpgsql AS $howdah$ \
-    BEGIN EXECUTE 'SELECT CAST($1 AS ' || type_name || ')' USING value; \
+    DECLARE i4 pg_catalog.int4; i8 pg_catalog.int8; n pg_catalog.numeric; f8 pg_catalog.float8; d pg_catalog.date; \
+            t pg_catalog.timestamp; tz pg_catalog.timestamptz; b pg_catalog.bool; u pg_catalog.uuid; \
+    BEGIN \
+        CASE type_name \
+            WHEN 'integer' THEN i4 := value::pg_catalog.int4; \
+            WHEN 'bigint' THEN i8 := value::pg_catalog.int8; \
+            WHEN 'numeric' THEN n := value::pg_catalog.numeric; \
+            WHEN 'double precision' THEN f8 := value::pg_catalog.float8; \
+            WHEN 'date' THEN d := value::pg_catalog.date; \
+            WHEN 'timestamp without time zone' THEN t := value::pg_catalog.timestamp; \
+            WHEN 'timestamp with time zone' THEN tz := value::pg_catalog.timestamptz; \
+            WHEN 'boolean' THEN b := value::pg_catalog.bool; \
+            WHEN 'uuid' THEN u := value::pg_catalog.uuid; \
+            ELSE EXECUTE 'SELECT CAST($1 AS ' || type_name || ')' USING value; \
+        END CASE; \
     EXCEPTION WHEN OTHERS THEN message := SQLERRM; sql_error_code := SQLSTATE; END $howdah$";
 
 /// A value that the server does not take for its column.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use howdah_model::{Error, Origin, Reject, Result};
 use std::pin::Pin;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// A rejected record as the ledger keeps it.
@@ -78,6 +79,48 @@ impl Ledger {
         ];
         let done = session.client().execute_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing rejected records into the ledger"))
+    }
+
+    /// Files of a job of which records are rejected that nobody has loaded since, each with whether they are kept as
+    /// the file has them. None in a ledger of a version that keeps none.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rejected_files(&self, session: &Session, job_id: &str) -> Result<Vec<(u32, bool)>> {
+        let sql = format!(
+            "SELECT DISTINCT file_no, as_in_file FROM {}.reject WHERE job_id = $1 AND loaded_by IS NULL \
+             ORDER BY file_no, as_in_file",
+            self.quoted
+        );
+        match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
+            Ok(rows) => {
+                Ok(rows.iter().map(|row| (row.get::<_, i32>(0).cast_unsigned(), row.get(1))).collect())
+            }
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(Vec::new()),
+            Err(error) => Err(self.error(&error, "looking for rejected records in the ledger")),
+        }
+    }
+
+    /// Rejected records of these files of a job are in the table by now, or rejected by the other job.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rejects_loaded(
+        &self,
+        session: &Session,
+        job_id: &str,
+        file_nos: &[u32],
+        by: &str,
+    ) -> Result<()> {
+        let file_nos: Vec<i32> = file_nos.iter().map(|no| no.cast_signed()).collect();
+        let sql = format!(
+            "UPDATE {}.reject SET loaded_by = $3 WHERE job_id = $1 AND file_no = ANY ($2) AND loaded_by IS NULL",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&job_id, Type::TEXT), (&file_nos, Type::INT4_ARRAY), (&by, Type::TEXT)];
+        let done = session.client().execute_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "noting that rejected records are loaded"))
     }
 
     /// Rejected records of a job that nobody has loaded since, in the order of the files.

@@ -12,6 +12,7 @@ mod rewrite;
 mod unquote;
 
 pub use attributes::text_value;
+pub(crate) use binary::is_storable;
 pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most, PassedOver, TRAILER};
 use charset::is_text;
 pub(crate) use charset::{decode, whatwg};

@@ -110,7 +110,7 @@ pub(crate) fn of_records(
     values: &mut Values,
     mut tell: impl FnMut(&Values, usize),
 ) -> Option<()> {
-    let (mut fields, mut written) = (reader.fields(records), Vec::new());
+    let (mut fields, mut written) = (reader.fields(records, 0), Vec::new());
     while !fields.is_at_end() {
         let start = fields.position();
         if fields.may_be_marker() {

@@ -28,8 +28,8 @@ pub struct ColumnEstimate {
     pub values: u64,
     /// Their bytes, without quotes.
     pub bytes: u64,
-    /// Some are not certain.
-    pub uncertain: bool,
+    /// How many are not certain.
+    pub uncertain: u64,
 }
 
 impl Estimate {
@@ -46,7 +46,7 @@ impl Estimate {
         for (column, other) in self.columns.iter_mut().zip(&other.columns) {
             column.values += other.values;
             column.bytes += other.bytes;
-            column.uncertain |= other.uncertain;
+            column.uncertain += other.uncertain;
         }
     }
 }
@@ -92,7 +92,7 @@ impl BinaryEncoder {
         if self.value(of, value, &mut out).is_some() {
             return out.length() as u64;
         }
-        column.uncertain = true;
+        column.uncertain += 1;
         length_bytes + value.len() as u64
     }
 }

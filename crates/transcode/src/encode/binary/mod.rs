@@ -30,7 +30,7 @@ mod words;
 use crate::split::{Rules, State, Tail};
 pub use estimate::{ColumnEstimate, Estimate};
 pub(crate) use fields::Fields;
-use howdah_model::{BinaryType, ColumnChoice, Eol, Format, FormatKind};
+use howdah_model::{BinaryType, Bounds, ColumnChoice, Eol, Format, FormatKind};
 use out::Out;
 use std::ops::Range;
 
@@ -48,6 +48,8 @@ pub struct BinaryEncoder {
     eol: Eol,
     /// For each field of a record.
     columns: Vec<BinaryType>,
+    /// Of each, where values beyond them are passed over; else empty.
+    bounds: Vec<Bounds>,
     count: i16,
     /// Times without a time zone are read in UTC.
     session_is_utc: bool,
@@ -109,9 +111,16 @@ impl BinaryEncoder {
             format: format.clone(),
             eol: eol.unwrap_or(Eol::Lf),
             columns: columns.to_vec(),
+            bounds: Vec::new(),
             count,
             session_is_utc: is_utc(time_zone),
         })
+    }
+
+    /// Values beyond these bounds of the columns are not certain, either.
+    #[must_use]
+    pub fn within(self, bounds: &[Bounds]) -> BinaryEncoder {
+        BinaryEncoder { bounds: bounds.to_vec(), ..self }
     }
 
     /// Writes as many whole rows as there is room for in `buffer`, from byte `from` of the records on, where an earlier
@@ -152,18 +161,17 @@ impl BinaryEncoder {
         if from == 0 {
             out.put(HEADER)?;
         }
-        let broken_bytes = simdutf8::basic::from_utf8(records.get(from..)?).is_err();
+        let broken_bytes = !is_storable(records.get(from..)?);
         let mut fields = Fields::new(&self.format, self.eol, records, from);
         let (mut value, first) = (Vec::new(), out.length());
         while !fields.is_at_end() {
             let (start, length) = (fields.position(), out.length());
             let written = self.row(&mut fields, &mut value, &mut out).is_some();
-            let is_text = || simdutf8::basic::from_utf8(&records[start..fields.position()]).is_ok();
             if !written && out.is_full() {
                 let encoded = Encoded { taken: start, length, is_done: false };
                 return (length > first).then_some(Most { encoded, rows: row });
             }
-            if !written || (broken_bytes && !is_text()) {
+            if !written || (broken_bytes && !is_storable(&records[start..fields.position()])) {
                 out.truncate(length);
                 let end = match rules.tail(State::START, &records[start..]) {
                     Tail::Border(end) => start + end,
@@ -186,9 +194,14 @@ impl BinaryEncoder {
         &self.columns
     }
 
-    /// The fields of whole records.
-    pub(crate) fn fields<'a>(&'a self, records: &'a [u8]) -> Fields<'a> {
-        Fields::new(&self.format, self.eol, records, 0)
+    /// The bounds of their values, where there are any.
+    pub(crate) fn bounds(&self) -> &[Bounds] {
+        &self.bounds
+    }
+
+    /// The fields of whole records, from the beginning of one.
+    pub(crate) fn fields<'a>(&'a self, records: &'a [u8], from: usize) -> Fields<'a> {
+        Fields::new(&self.format, self.eol, records, from)
     }
 
     /// Appends a value, without its length; `None` where only the server can read it, or where it is long and no text.
@@ -211,10 +224,13 @@ impl BinaryEncoder {
             return None;
         }
         out.put(self.count.to_be_bytes())?;
-        let mut columns = self.columns.iter();
+        let (mut columns, mut bounds) = (self.columns.iter(), self.bounds.iter());
         loop {
             let column = columns.next()?;
             let field = fields.next(value)?;
+            if bounds.next().is_some_and(|bounds| !bounds.may_hold(field.value)) {
+                return None;
+            }
             match field.value {
                 Some(value) => self.value(column, value, out)?,
                 None => out.null()?,
@@ -286,6 +302,11 @@ impl BinaryEncoder {
             BinaryType::Geometry => out.sized(|out| geometry::write(value, out)),
         }
     }
+}
+
+/// Characters of UTF-8 that the server can store.
+pub(crate) fn is_storable(bytes: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(bytes).is_ok() && memchr::memchr(0, bytes).is_none()
 }
 
 /// The names under which a session may have UTC.

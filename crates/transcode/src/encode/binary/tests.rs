@@ -172,7 +172,7 @@ fn a_sample_tells_how_long_rows_are_and_what_is_not_certain() {
     assert_eq!((estimate.records, estimate.bytes), (2, whole));
     assert_eq!(estimate.sent_bytes, (2 + 8 + 7 + 8) + (2 + 8 + 4 + 7));
     let columns: Vec<_> = estimate.columns.iter().map(|of| (of.values, of.bytes, of.uncertain)).collect();
-    assert_eq!(columns, [(2, 2, false), (1, 3, false), (2, 13, true)]);
+    assert_eq!(columns, [(2, 2, 0), (1, 3, 0), (2, 13, 1)]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn arrays_of_shapes_have_colons_between_them_and_are_left_to_the_server() {
     for shapes in [point.to_owned(), format!("{point}:{point}"), format!("{point},{point}")] {
         assert_eq!(rows(&encoder, &format!("1,\"{{{shapes}}}\"\n"), 256), None);
         let column = encoder.estimate(format!("1,\"{{{shapes}}}\"\n").as_bytes()).columns[1];
-        assert!(column.uncertain, "so that the plan says text from the start");
+        assert!(column.uncertain > 0, "so that the plan says text from the start");
     }
     // NULL is one in any column.
     assert!(rows(&encoder, "1,\n", 256).is_some());
