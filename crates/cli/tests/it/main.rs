@@ -29,5 +29,6 @@ mod second_table;
 mod sequences;
 mod strike;
 mod toast;
+mod torture;
 mod triggers;
 mod twice;
