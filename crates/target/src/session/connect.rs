@@ -7,11 +7,13 @@ use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::{Backend, Session, settings, tls};
 use crate::error::{io_source, server_error, session_error};
+use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::net::IpAddr;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -256,7 +258,14 @@ fn tls_cause(error: &std::io::Error) -> Option<&rustls::Error> {
 fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
     if let Some(db) = error.as_db_error() {
         let message = format!("connection to {host} failed: {}", db.message());
-        let error = server_error(db, &message);
+        let mut error = server_error(db, &message);
+        if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE {
+            error = error.with_hint(format!(
+                "the owner of the database can run GRANT CONNECT ON DATABASE {} TO {}",
+                quote_ident(&info.database),
+                quote_ident(&info.user)
+            ));
+        }
         // "Cannot connect now" (57P03) is start-up, shutdown or recovery: another host may be ready.
         return Failure { error, try_next: db.code().code() == "57P03" };
     }
