@@ -7,12 +7,14 @@
 //!
 //! The binary and the Python wheel both call [`run`].
 
+pub mod access;
 pub mod account;
 pub mod commands;
 pub mod job_file;
 pub mod options;
 pub mod printer;
 pub mod progress;
+mod prompt;
 pub mod settings;
 pub mod shaping;
 pub mod units;

@@ -1,5 +1,6 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
+use crate::access::Access;
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
@@ -24,7 +25,7 @@ pub struct Settings {
     /// What to load.
     pub job: Job,
     /// The server as named by the options; the environment completes it.
-    pub to: Option<String>,
+    pub access: Access,
 }
 
 impl Settings {
@@ -34,6 +35,7 @@ impl Settings {
     /// `Usage` for options that contradict each other or have no such value.
     pub fn resolve(mut options: LoadOptions) -> Result<Settings> {
         check_contradictions(&options.format)?;
+        let mut access = Access::typed(&options.target);
         let mut sources: Vec<SourceSpec> = Vec::new();
         if let Some(path) = options.job.take() {
             sources = job_file::read(&path, &mut options)?;
@@ -95,7 +97,8 @@ impl Settings {
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
         }
-        Ok(Settings { job, to: options.target.to })
+        access.to = options.target.to;
+        Ok(Settings { job, access })
     }
 }
 

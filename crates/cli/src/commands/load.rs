@@ -22,7 +22,7 @@ pub async fn load(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
     run(settings.job, connection, printer, stop).await
 }
 

@@ -40,7 +40,7 @@ pub async fn plan(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
     let server = connection.display();
     let context =
         Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };

@@ -28,6 +28,7 @@ mod real_files;
 mod rights;
 mod scene;
 mod second_table;
+mod secrets;
 mod sequences;
 mod strike;
 mod toast;

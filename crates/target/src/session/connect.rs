@@ -20,6 +20,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// The oldest server howdah is tested with.
 const SERVER_VERSION_MIN: u32 = 130_000;
 
+/// invalid_password: what a server says of a wrong one, and this of one that it wants and nobody has given.
+pub const PASSWORD_MISSING: &str = "28P01";
+
 /// Why one address did not give a session, and whether the next may be tried.
 struct Failure {
     error: Error,
@@ -280,8 +283,9 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     let refused = Error::new(ErrorKind::ConnectionRefused, message);
     let error = match (io_source(error).and_then(tls_cause), &host.password) {
         (Some(_), _) => refused.with_hint("check sslmode and sslrootcert, and the server's certificate"),
-        (None, None) => refused.with_hint(format!(
-            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass; this was role {}, database {}",
+        (None, None) => refused.with_sqlstate(PASSWORD_MISSING).with_hint(format!(
+            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass, or let -W ask for it; this was role {}, \
+             database {}",
             info.user, info.database
         )),
         (None, Some(_)) => refused.with_hint("check sslmode, channel_binding and the server's pg_hba.conf"),

@@ -22,6 +22,7 @@ mod verifier;
 mod words;
 
 use crate::error::session_error;
+pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
 use howdah_model::Result;
 pub use settings::show;
