@@ -2,7 +2,7 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle values kills mess late demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle values kills torture mess late demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules"
@@ -10,6 +10,7 @@ help:
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
 	@echo "make values  HOWDAH_BINARY_VALUES (1000000) random values of each type, written by howdah, read by the server"
 	@echo "make kills   at least HOWDAH_KILLS (300) loads ended by faults and run again; HOWDAH_KILLS_SEED repeats a run"
+	@echo "make torture the night shift: HOWDAH_TORTURE_SECONDS (1200), at least HOWDAH_TORTURE_FAULTS (300); HOWDAH_TORTURE_SEED repeats"
 	@echo "make mess    HOWDAH_MESS_FILES (20000) clean tables made messy, from HOWDAH_MESS_SEED (0) on; 98 % must come back"
 	@echo "make late    at least HOWDAH_LATE_TABLES (1000) tables made from a sample, with late surprises"
 	@echo "make demo    build, load real data into an embedded server, run a query"
@@ -54,6 +55,12 @@ values:
 kills:
 	$(CARGO) xtask servers
 	HOWDAH_KILLS=$${HOWDAH_KILLS:-300} $(CARGO) test -p howdah-cli --test it kills
+
+# Random loads struck by faults, run again to the end, compared with a model. make test has 40 faults of it.
+torture:
+	$(CARGO) xtask servers
+	HOWDAH_TORTURE_SECONDS=$${HOWDAH_TORTURE_SECONDS:-1200} HOWDAH_TORTURE_FAULTS=$${HOWDAH_TORTURE_FAULTS:-300} \
+		$(CARGO) test -p howdah-cli --test it night_shift
 
 # Nightly: under a minute for 20,000 files. A file that does not come back is named by its seed.
 mess:

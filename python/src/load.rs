@@ -31,7 +31,7 @@ pub(crate) fn load<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, settings.to.clone())?;
+    let connection = connection::resolve(py, settings.access.to.clone())?;
     let summary = run::run(py, on_event, move |listener, stop| async move {
         let (job, refused) = Refused::prepare(settings, &connection).await?;
         load_job(job, connection, &refused, listener, stop).await

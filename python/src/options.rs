@@ -74,7 +74,7 @@ fn target(keywords: &mut Keywords<'_>) -> PyResult<TargetOptions> {
         Some(schema) => schema,
         None => None,
     };
-    Ok(TargetOptions { to, ledger })
+    Ok(TargetOptions { to, ledger, password: false, no_password: true })
 }
 
 fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {

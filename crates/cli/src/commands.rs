@@ -9,15 +9,22 @@ pub mod restore;
 pub mod resume;
 pub mod status;
 
+use crate::access::Access;
 use crate::printer::Printer;
-use crate::settings;
+use crate::{prompt, settings};
 use howdah_engine::Connection;
 use howdah_engine::model::Result;
 use std::path::PathBuf;
 
-/// The server, after saying what the user should know about it.
-async fn connect(to: Option<String>, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
-    let connection = settings::connection(to, site_packages).await?;
+/// The server, after saying what the user should know about it, and asking for a password where one is wanted.
+async fn connect(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
+    access.warning().iter().for_each(|warning| printer.warn(warning));
+    let connection = settings::connection(access.to.clone(), site_packages).await?;
     connection.warnings().iter().for_each(|warning| printer.warn(warning));
-    Ok(connection)
+    let asks = access.asks || (access.may_ask && prompt::is_possible() && connection.wants_password().await);
+    if !asks {
+        return Ok(connection);
+    }
+    let password = prompt::password(&format!("Password for {}: ", connection.display())).await?;
+    Ok(connection.with_password(&password))
 }

@@ -7,6 +7,7 @@
 //!
 //! The binary and the Python wheel both call [`run`].
 
+pub mod access;
 pub mod account;
 pub mod bad_records;
 pub mod commands;
@@ -14,6 +15,7 @@ pub mod job_file;
 pub mod options;
 pub mod printer;
 pub mod progress;
+mod prompt;
 pub mod refused;
 pub mod settings;
 pub mod shaping;

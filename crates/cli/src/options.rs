@@ -97,6 +97,12 @@ pub struct TargetOptions {
     /// The schema that keeps the ledger, or `none`: then a load cannot be resumed [default: howdah]
     #[arg(long, value_name = "SCHEMA")]
     pub ledger: Option<String>,
+    /// Ask for the password before connecting, as psql does; without this, when the server asks and none is known
+    #[arg(short = 'W', long)]
+    pub password: bool,
+    /// Never ask for a password
+    #[arg(short = 'w', long, conflicts_with = "password")]
+    pub no_password: bool,
 }
 
 /// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is named.

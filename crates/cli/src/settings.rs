@@ -1,5 +1,6 @@
 //! Options as typed -> a job and a server. Work code sees only the result.
 
+use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
@@ -26,7 +27,7 @@ pub struct Settings {
     /// What to load.
     pub job: Job,
     /// The server as named by the options; the environment completes it.
-    pub to: Option<String>,
+    pub access: Access,
     /// Where refused records are written at the end.
     pub reject_file: Option<PathBuf>,
     /// The job whose rejected records are loaded.
@@ -40,6 +41,7 @@ impl Settings {
     /// `Usage` for options that contradict each other or have no such value.
     pub fn resolve(mut options: LoadOptions) -> Result<Settings> {
         check_contradictions(&options.format)?;
+        let mut access = Access::typed(&options.target);
         let mut sources: Vec<SourceSpec> = Vec::new();
         if let Some(path) = options.job.take() {
             sources = job_file::read(&path, &mut options)?;
@@ -107,7 +109,8 @@ impl Settings {
             let message = "--reject-file is for what --on-error skip leaves out";
             return Err(Error::new(ErrorKind::Usage, message).with_hint("give --on-error skip"));
         }
-        Ok(Settings { job, to: options.target.to, reject_file, rejects })
+        access.to = options.target.to;
+        Ok(Settings { job, access, reject_file, rejects })
     }
 }
 

@@ -3,7 +3,7 @@
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::activity;
 use howdah_target::embedded::Embedded;
-use howdah_target::session::{Backend, Conninfo, Session};
+use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -111,6 +111,26 @@ impl Connection {
     /// The encoding that PGCLIENTENCODING or the conninfo names: as with psql, files are in it unless told.
     pub fn client_encoding(&self) -> Option<&str> {
         self.conninfo.client_encoding().filter(|name| *name != "auto")
+    }
+
+    /// A string for [`Connection::resolve`] with a password in it.
+    pub fn holds_password(to: &str) -> bool {
+        Conninfo::holds_password(to)
+    }
+
+    /// No password is known, and the server wants one. Tries to connect for that.
+    pub async fn wants_password(&self) -> bool {
+        let wants = |error: Error| {
+            error.kind() == ErrorKind::ConnectionRefused && error.sqlstate() == Some(PASSWORD_MISSING)
+        };
+        !self.embedded && self.conninfo.lacks_password() && self.open().await.is_err_and(wants)
+    }
+
+    /// The same with this password.
+    #[must_use]
+    pub fn with_password(mut self, password: &str) -> Connection {
+        self.conninfo.set_password(password);
+        self
     }
 
     /// What the user should know about the connection's files, such as a password file others can read.

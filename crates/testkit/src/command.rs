@@ -21,13 +21,21 @@ pub struct HowdahCommand {
     environment: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
     folder: Option<PathBuf>,
+    address_space_bytes: Option<u64>,
 }
 
 impl HowdahCommand {
     /// A command without arguments; in tests of the cli crate `env!("CARGO_BIN_EXE_howdah")` is the path.
     pub fn new(program: impl Into<PathBuf>) -> HowdahCommand {
         let program = program.into();
-        HowdahCommand { program, arguments: Vec::new(), environment: Vec::new(), stdin: None, folder: None }
+        HowdahCommand {
+            program,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            stdin: None,
+            folder: None,
+            address_space_bytes: None,
+        }
     }
 
     /// Adds an argument.
@@ -69,9 +77,24 @@ impl HowdahCommand {
         self
     }
 
+    /// It gets no more memory than this from the system (RLIMIT_AS).
+    #[must_use]
+    pub fn limit_memory(mut self, bytes: u64) -> HowdahCommand {
+        self.address_space_bytes = Some(bytes);
+        self
+    }
+
     /// Starts it.
     pub fn spawn(&self) -> Running {
-        let mut command = Command::new(&self.program);
+        let mut command = match self.address_space_bytes {
+            None => Command::new(&self.program),
+            Some(bytes) => {
+                // It becomes the program, so that signals reach that.
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--as={bytes}")).arg(&self.program);
+                command
+            }
+        };
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if ["PG", "AWS_", "HOWDAH_"].iter().any(|prefix| text.starts_with(prefix)) {
@@ -127,8 +150,22 @@ impl Running {
 
     /// Ctrl-C.
     pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// SIGTERM, as `kill` and a shutdown of the machine send it.
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// SIGHUP, as a terminal that goes away sends it.
+    pub fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
+    fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let _ = kill_process(pid.expect("process ids fit"), Signal::INT);
+        let _ = kill_process(pid.expect("process ids fit"), signal);
     }
 
     /// kill -9, then what it had written.

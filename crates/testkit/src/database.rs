@@ -102,6 +102,18 @@ impl Database {
         })
     }
 
+    /// Opens connections as this role until the server takes no more. They are closed with what is returned.
+    pub fn take_all_connections(&self, role: &str) -> Held {
+        let conninfo = self.socket_conninfo().replace("user=postgres", &format!("user={role}"));
+        block_on(async move {
+            let mut held = Vec::new();
+            while let Ok(client) = connect(&conninfo).await {
+                held.push(client);
+            }
+            Held(held)
+        })
+    }
+
     /// Row count and a hash over all rows, whatever their order: equal tables have equal digests.
     pub fn digest(&self, table: &str) -> (u64, String) {
         let sql = format!(
@@ -110,6 +122,16 @@ impl Database {
         let row = self.rows(&sql).swap_remove(0);
         let value = |at: usize| row[at].clone().expect("neither is ever NULL");
         (value(0).parse().expect("a count"), value(1))
+    }
+}
+
+/// Connections that do nothing but be there. Dropped: closed.
+pub struct Held(Vec<Client>);
+
+impl Held {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.0.len()
     }
 }
 

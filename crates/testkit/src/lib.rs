@@ -3,6 +3,7 @@
 //! - [`Server`]: a throw-away PostgreSQL 13, 15 or 18, and [`Database`]s in it
 //! - [`S3`]: a throw-away S3 server over a plain folder
 //! - [`Proxy`]: stands before either and breaks connections in ways that have names ([`Fault`])
+//! - [`SmallDisk`]: a file system that is full when a test says so; [`Clock`]: a wall clock that jumps
 //! - [`HowdahCommand`]: runs the binary, interrupts and kills it
 //! - [`corpus`]: messy files and the rows that they hold, and [`Scores`] that must not fall
 //! - [`Mess`]: clean tables made messy in one known way, the same for the same seed
@@ -13,6 +14,7 @@
 //! goes wrong in here panics: it is the test's failure.
 
 mod background;
+mod clock;
 mod command;
 mod corpus;
 mod database;
@@ -24,10 +26,12 @@ mod proxy;
 mod s3;
 mod score;
 mod server;
+mod small_disk;
 
+pub use clock::Clock;
 pub use command::{Finished, HowdahCommand, Running};
 pub use corpus::{Case, Wanted, corpus, corpus_folder};
-pub use database::{Database, Row};
+pub use database::{Database, Held, Row};
 pub use mess::{Mess, MessKind, asked};
 pub use nasty::{NastyFile, NastyOptions};
 pub use place::{psql, scratch, servers_folder};
@@ -35,3 +39,4 @@ pub use proxy::{Fault, HttpFailure, Proxy};
 pub use s3::S3;
 pub use score::Scores;
 pub use server::{MAJORS, Server, ServerOptions};
+pub use small_disk::SmallDisk;

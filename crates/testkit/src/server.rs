@@ -30,6 +30,8 @@ pub struct ServerOptions {
     pub settings: Vec<(String, String)>,
     /// Lines of `pg_hba.conf` that come first.
     pub hba: Vec<String>,
+    /// Variables of the server's environment, such as [`crate::Clock::env`].
+    pub environment: Vec<(String, String)>,
 }
 
 impl ServerOptions {
@@ -48,6 +50,7 @@ pub struct Server {
     port: u16,
     postmaster: Mutex<Option<Child>>,
     folder: TempDir,
+    environment: Vec<(String, String)>,
     _guard: Guard,
 }
 
@@ -66,7 +69,9 @@ impl Server {
         let data = folder.path().join("data");
         copy_template(&template(major), &data);
         let guard = Guard::new(folder.path(), &data.join("postmaster.pid"));
-        let mut server = Server { major, port: 0, postmaster: Mutex::new(None), folder, _guard: guard };
+        let environment = options.environment.clone();
+        let mut server =
+            Server { major, port: 0, postmaster: Mutex::new(None), folder, environment, _guard: guard };
         for attempt in 1.. {
             server.port = free_port();
             server.configure(options);
@@ -150,6 +155,33 @@ impl Server {
         }
     }
 
+    /// Takes connections again, whether it has come back from a crash by itself or has ended for good.
+    pub fn revive(&self) {
+        let answers =
+            || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1".to_owned()).is_ok();
+        let mut ended = false;
+        let answered = wait_until(|| {
+            ended =
+                self.lock().as_mut().is_none_or(|child| child.try_wait().expect("the postmaster").is_some());
+            ended || answers()
+        });
+        assert!(answered, "PostgreSQL {} does not come back:\n{}", self.major, self.log());
+        if ended {
+            self.lock().take();
+            self.start();
+        }
+    }
+
+    /// Keeps WAL in this folder from now on; the server is stopped and started for it.
+    pub fn keep_wal_in(&self, folder: &Path) {
+        self.stop_fast();
+        let wal = self.data_dir().join("pg_wal");
+        let moved = Command::new("mv").args([wal.as_path(), &folder.join("pg_wal")]).status();
+        assert!(moved.expect("mv").success(), "cannot move {}", wal.display());
+        std::os::unix::fs::symlink(folder.join("pg_wal"), wal).expect("a link in the data directory");
+        self.start();
+    }
+
     /// A fast stop and a start.
     pub fn restart(&self) {
         self.stop_fast();
@@ -179,6 +211,7 @@ impl Server {
         let log = log.expect("the server's log");
         command.arg("-D").arg(self.data_dir()).current_dir(self.data_dir());
         command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").env("TZ", "UTC");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("a file handle")).stderr(log);
         if let Some(account) = account() {
             account.apply(&mut command);

@@ -27,7 +27,7 @@ pub async fn bench(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options.load)?;
-    let connection = stop.guard(super::connect(settings.to, printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
     let listener = Arc::new(Remarks(*printer));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;

@@ -24,7 +24,7 @@ pub async fn load(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to.clone(), printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
     run(job, connection, printer, stop, &refused).await
 }

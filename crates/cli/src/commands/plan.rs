@@ -41,7 +41,7 @@ pub async fn plan(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = Settings::resolve(options)?;
-    let connection = stop.guard(super::connect(settings.to.clone(), printer, site_packages)).await?;
+    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let server = connection.display();
     let context =

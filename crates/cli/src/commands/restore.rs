@@ -2,6 +2,7 @@
 
 use super::load::json;
 use crate::Exit;
+use crate::access::Access;
 use crate::options::RestoreOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
@@ -29,7 +30,8 @@ pub async fn restore(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
+    let connection =
+        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = ledger_schema(&options.target)?;
     let listener = Arc::new(Progress::new(*printer));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };

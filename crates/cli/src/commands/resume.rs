@@ -1,6 +1,7 @@
 //! `howdah resume`: goes on with a job where it stopped, with the options it was begun with.
 
 use crate::Exit;
+use crate::access::Access;
 use crate::options::ResumeOptions;
 use crate::printer::Printer;
 use crate::refused::Refused;
@@ -19,7 +20,8 @@ pub async fn resume(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
+    let connection =
+        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = &ledger_schema(&options.target)?;
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     let mut job = history::to_resume(&row, schema)?;

@@ -2,6 +2,7 @@
 
 use super::load::json;
 use crate::Exit;
+use crate::access::Access;
 use crate::options::StatusOptions;
 use crate::printer::Printer;
 use crate::settings::ledger_schema;
@@ -21,7 +22,8 @@ pub async fn status(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let connection = stop.guard(super::connect(options.target.to.clone(), printer, site_packages)).await?;
+    let connection =
+        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
     stop.guard(show(options, &connection, printer)).await
 }
 

@@ -11,7 +11,7 @@ use howdah_model::{
     Error, ErrorKind, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
 };
 use howdah_target::copy;
-use howdah_target::session::{Session, catalog};
+use howdah_target::session::{Session, catalog, rights};
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, ColumnState};
 use std::collections::BTreeMap;
@@ -77,6 +77,10 @@ pub(super) async fn plan_all(
     if !unused.is_empty() {
         let message = format!("--types names columns that no field fills: {}", unused.join(", "));
         return Err(Error::new(ErrorKind::Columns, message));
+    }
+    for plan in plans.iter().filter(|plan| plan.create.is_none()) {
+        let columns: Vec<String> = plan.fields.iter().flatten().cloned().collect();
+        context.connection.attend(session, rights::check(session, &plan.table, &columns)).await?;
     }
     Ok((plans, placed))
 }

@@ -4,8 +4,8 @@
 
 use super::{HOWDAH_VERSION, Ledger};
 use crate::error::session_error;
-use crate::session::Session;
-use crate::sql::quote_literal;
+use crate::session::{Session, rights};
+use crate::sql::{quote_ident, quote_literal};
 use howdah_model::{Error, ErrorKind, Result};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
@@ -17,6 +17,17 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
 ];
+
+/// Which rights are lacking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grants {
+    /// To make the schema.
+    Create,
+    /// To use what another role has made.
+    Use,
+    /// None that could be granted.
+    None,
+}
 
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 const LOCK_KEY: i64 = 0x686f_7764_6168;
@@ -35,8 +46,32 @@ impl Ledger {
         // Also after success: the lock and the transaction end here, whatever happened.
         let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = session.client().batch_execute(end).await;
-        result?;
+        if let Err(error) = result {
+            let grants = if version == 0 { Grants::Create } else { Grants::None };
+            return Err(self.with_grants(session, error, grants).await);
+        }
         ended.map_err(|error| self.error(&error, "creating the ledger"))
+    }
+
+    /// The error, if it is about rights, with the statements that give them to this role.
+    async fn with_grants(&self, session: &Session, error: Error, grants: Grants) -> Error {
+        if error.sqlstate() != Some("42501") || grants == Grants::None {
+            return error;
+        }
+        // Only a hint depends on this.
+        let Ok(who) = rights::who(session).await else { return error };
+        let (schema, role) = (&self.quoted, quote_ident(&who.role));
+        error.with_hint(match grants {
+            Grants::Create => format!(
+                "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
+                 {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
+                quote_ident(&who.database)
+            ),
+            _ => format!(
+                "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role} and GRANT SELECT, INSERT, UPDATE ON ALL \
+                 TABLES IN SCHEMA {schema} TO {role}; or name another with --ledger"
+            ),
+        })
     }
 
     /// The schema is there, of whatever version.
@@ -55,7 +90,10 @@ impl Ledger {
             Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
             // Neither table nor schema: no ledger yet.
             Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000")) => Ok(0),
-            Err(error) => Err(self.error(&error, "reading the ledger's version")),
+            Err(error) => {
+                let error = self.error(&error, "reading the ledger's version");
+                Err(self.with_grants(session, error, Grants::Use).await)
+            }
         }
     }
 
@@ -129,10 +167,8 @@ impl Ledger {
                 .with_sqlstate("42501")
                 .with_hint("a load by its owner brings it up to date; or name another schema with --ledger");
         }
-        let message = format!("the ledger schema {schema} cannot be created: {}", mapped.message());
-        Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
-            "ask for GRANT CREATE ON DATABASE ... TO this role, or for CREATE SCHEMA {schema} AUTHORIZATION \
-             this role; or load without resume by --ledger none"
-        ))
+        let cause = session_error(error, "creating the ledger");
+        let message = format!("the ledger schema {schema} cannot be created: {}", cause.message());
+        Error::new(ErrorKind::Ledger, message).with_sqlstate("42501")
     }
 }

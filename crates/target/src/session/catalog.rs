@@ -2,10 +2,11 @@
 //! server's own rules (case folding, quotes, `search_path`); a [`Table`] leaves, or a Table error for what
 //! is not there or takes no rows. One round trip, a second only to suggest names.
 
-use super::Session;
+use super::{Session, rights};
 use crate::error::session_error;
 use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table};
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Relation and columns in one answer: a relation without columns gives one row of nulls.
@@ -52,6 +53,10 @@ pub async fn read_table(session: &Session, written_name: &str) -> Result<Table> 
 pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<Table>> {
     let rows = match session.client().query_typed(TABLE_SQL, &[(&written_name, Type::TEXT)]).await {
         Ok(rows) => rows,
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            let closed = rights::schema_closed(session, written_name).await;
+            return Err(closed.unwrap_or_else(|| name_error(&error, written_name)));
+        }
         Err(error) => return Err(name_error(&error, written_name)),
     };
     let Some(first) = rows.first() else { return Ok(None) };

@@ -7,16 +7,21 @@ use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::{Backend, Session, settings, tls};
 use crate::error::{io_source, server_error, session_error};
+use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::net::IpAddr;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The oldest server howdah is tested with.
 const SERVER_VERSION_MIN: u32 = 130_000;
+
+/// invalid_password: what a server says of a wrong one, and this of one that it wants and nobody has given.
+pub const PASSWORD_MISSING: &str = "28P01";
 
 /// Why one address did not give a session, and whether the next may be tried.
 struct Failure {
@@ -256,7 +261,14 @@ fn tls_cause(error: &std::io::Error) -> Option<&rustls::Error> {
 fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
     if let Some(db) = error.as_db_error() {
         let message = format!("connection to {host} failed: {}", db.message());
-        let error = server_error(db, &message);
+        let mut error = server_error(db, &message);
+        if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE {
+            error = error.with_hint(format!(
+                "the owner of the database can run GRANT CONNECT ON DATABASE {} TO {}",
+                quote_ident(&info.database),
+                quote_ident(&info.user)
+            ));
+        }
         // "Cannot connect now" (57P03) is start-up, shutdown or recovery: another host may be ready.
         return Failure { error, try_next: db.code().code() == "57P03" };
     }
@@ -271,8 +283,9 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     let refused = Error::new(ErrorKind::ConnectionRefused, message);
     let error = match (io_source(error).and_then(tls_cause), &host.password) {
         (Some(_), _) => refused.with_hint("check sslmode and sslrootcert, and the server's certificate"),
-        (None, None) => refused.with_hint(format!(
-            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass; this was role {}, database {}",
+        (None, None) => refused.with_sqlstate(PASSWORD_MISSING).with_hint(format!(
+            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass, or let -W ask for it; this was role {}, \
+             database {}",
             info.user, info.database
         )),
         (None, Some(_)) => refused.with_hint("check sslmode, channel_binding and the server's pg_hba.conf"),

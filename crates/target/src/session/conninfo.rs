@@ -108,6 +108,21 @@ impl Conninfo {
         build(&words, around).map(Some)
     }
 
+    /// The string itself holds a password. False for what cannot be understood.
+    pub fn holds_password(to: &str) -> bool {
+        words::parse(to).is_ok_and(|words| words.contains_key("password"))
+    }
+
+    /// No host's password is known, by whatever way.
+    pub fn lacks_password(&self) -> bool {
+        self.hosts.iter().all(|host| host.password.is_none())
+    }
+
+    /// Uses this password for every host.
+    pub fn set_password(&mut self, password: &str) {
+        self.hosts.iter_mut().for_each(|host| host.password = Some(password.to_owned()));
+    }
+
     /// `postgresql://user@host:port/database`, without password or other parameters.
     pub fn display(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();

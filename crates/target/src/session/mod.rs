@@ -12,6 +12,7 @@ mod hosts;
 mod keyword;
 pub mod partitions;
 mod pgpass;
+pub mod rights;
 mod service;
 mod settings;
 mod surroundings;
@@ -21,6 +22,7 @@ mod verifier;
 mod words;
 
 use crate::error::session_error;
+pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
 use howdah_model::Result;
 pub use settings::show;

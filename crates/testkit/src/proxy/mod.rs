@@ -84,6 +84,8 @@ struct Shared {
     cuts: watch::Sender<u64>,
     /// Counts orders to forget all connections.
     forgets: watch::Sender<u64>,
+    /// Counts orders to end what was forgotten.
+    ends: watch::Sender<u64>,
     accepted: AtomicU64,
     fired: AtomicU64,
 }
@@ -126,6 +128,7 @@ impl Proxy {
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
             forgets: watch::Sender::new(0),
+            ends: watch::Sender::new(0),
             accepted: AtomicU64::new(0),
             fired: AtomicU64::new(0),
         });
@@ -159,6 +162,11 @@ impl Proxy {
     /// has forgotten them. New ones follow the fault that is set.
     pub fn forget_all(&self) {
         self.shared.forgets.send_modify(|count| *count += 1);
+    }
+
+    /// Both sides learn at last that forgotten connections are gone, as TCP's keepalives tell them after minutes.
+    pub fn end_forgotten(&self) {
+        self.shared.ends.send_modify(|count| *count += 1);
     }
 
     /// Connections accepted so far.
@@ -283,13 +291,18 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// One connection from beginning to end.
 async fn serve(client: TcpStream, shared: Arc<Shared>) {
     let (mut cuts, mut forgets) = (shared.cuts.subscribe(), shared.forgets.subscribe());
+    let mut ends = shared.ends.subscribe();
     let mut relay = pin!(connect_and_relay(client, &shared));
     tokio::select! {
         () = &mut relay => return,
         _ = cuts.changed() => {}
         // The relay holds the sockets open.
         _ = forgets.changed() => {
-            let _ = cuts.changed().await;
+            ends.mark_unchanged();
+            tokio::select! {
+                _ = cuts.changed() => {}
+                _ = ends.changed() => {}
+            }
         }
     }
     shared.fired.fetch_add(1, Ordering::SeqCst);

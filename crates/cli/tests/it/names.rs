@@ -1,0 +1,96 @@
+//! Names that try to be something else: of tables, columns, files, objects, jobs, ledgers, roles, sequences.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{MAJORS, S3, Server};
+
+/// Each is a name, as it is.
+const NASTY: [&str; 6] = [
+    "\"; drop table x; --",
+    "'); drop table x; --",
+    "two\nlines\tand \\ a %s",
+    "$$ E'\\'' {table} ${1}",
+    "naïve 漢字 🐘",
+    "SELECT",
+];
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(name: &str) -> String {
+    format!("E'{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// A field of csv.
+fn field(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[test]
+fn nasty_names_of_tables_columns_files_jobs_and_ledgers_load_normally() {
+    // The worst on all servers, the others by turns.
+    let turns = MAJORS.into_iter().cycle().zip(NASTY).chain([(15, NASTY[0]), (18, NASTY[0])]);
+    for (major, name) in turns {
+        let (database, files) = (Server::shared(major).database(), Files::new());
+        let table = quoted(name);
+        // Keys, indexes, triggers and sequences bear the name too, and go through the journal and back.
+        database.sql(&format!(
+            "CREATE TABLE x (a integer); CREATE SCHEMA {table}; \
+             CREATE TABLE {table}.{table} (id bigserial, {table} text, \"other\" integer, \
+                 CONSTRAINT \"{0} k\" PRIMARY KEY (id)); \
+             CREATE INDEX \"{0} i\" ON {table}.{table} ({table}); \
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER {table} BEFORE INSERT ON {table}.{table} FOR EACH ROW EXECUTE FUNCTION see()",
+            name.replace('"', "\"\"")
+        ));
+        let before = crate::indexes::schema(&database);
+        let csv = format!("id,{},other\n5,{},1\n6,plain,2\n", field(name), field(name));
+        let source = files.put(&format!("{}.csv", name.replace(['/', '{', '}'], "-")), csv.as_bytes());
+        let written = format!("{table}.{table}");
+        let load = howdah("load").args(["--table", &written, "--to", &database.conninfo(), "--job-id", name]);
+        let load = load.args(["--indexes", "rebuild", "--triggers", "disable", "--after", "vacuum"]);
+        let load = load.args(["--format", "csv", "--header"]).arg(&source);
+        let what = format!("PostgreSQL {major}, {name:?}");
+        let planned = howdah("plan").args(["--table", &written, "--to", &database.conninfo()]).arg(&source);
+        planned.run(PATIENCE).expect_code(0);
+        load.clone().run(PATIENCE).expect_code(0);
+        let found = database.value(&format!("SELECT {table} FROM {written} WHERE id = 5"));
+        assert_eq!(found, name, "{what}");
+        assert_eq!(database.value("SELECT count(*) FROM x"), "0", "{what}");
+        assert_eq!(crate::indexes::schema(&database), before, "{what}");
+        let status = howdah("status").args([name, "--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+        assert!(status.stdout.contains("done"), "{what}\n{}", status.stdout);
+        assert_eq!(
+            database.value(&format!("SELECT count(*) FROM howdah.job WHERE job_id = {}", literal(name))),
+            "1"
+        );
+        // A ledger, and a table that is made, under the name.
+        let load = howdah("load").args(["--create", "--names", "keep", "--ledger", &format!("{name} l")]);
+        let made = format!("{table}.{}", quoted(&format!("{name} 2")));
+        load.args(["--table", &made, "--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(&format!("SELECT count({table}) FROM {made}")), "2", "{what}");
+    }
+}
+
+#[test]
+fn nasty_keys_of_objects_are_read() {
+    let s3 = S3::start();
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (a integer)");
+    // What reads object stores cannot address keys with control characters, and says so.
+    let addressable = |name: &str| name.replace(['{', '}', '\n', '\t'], "-");
+    for (no, name) in NASTY.iter().enumerate() {
+        let key = format!("folder/{}.csv", addressable(name));
+        s3.put("odd.names", &key, format!("a\n{no}\n").as_bytes());
+    }
+    let load =
+        howdah("load").args(["--table", "t", "--to", &database.conninfo(), "--format", "csv", "--header"]);
+    let load = load.envs(s3.env()).arg("s3://odd.names/folder/*.csv");
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(a::text, '' ORDER BY a) FROM t"), "012345");
+    s3.put("odd.names", "other/a\nb.csv", b"a\n1\n");
+    let load =
+        howdah("load").args(["--table", "t", "--to", &database.conninfo(), "--format", "csv", "--header"]);
+    let refused = load.envs(s3.env()).arg("s3://odd.names/other/*.csv").run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("the key cannot be addressed"), "{}", refused.stderr);
+}

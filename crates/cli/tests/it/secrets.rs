@@ -1,0 +1,265 @@
+//! Nothing that a load writes, anywhere, holds a secret.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Finished, HowdahCommand, S3, Server, ServerOptions};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+const PASSWORD: &str = "Pass'w0rd-4711";
+const WRONG: &str = "Wr0ng-0815";
+/// In the URL of an object, as those who sign it hand it out.
+const SIGNATURE: &str = "f00dfeedcafe4242";
+const TOKEN: &str = "T0ken-AQoDYXdzEJr";
+/// See `testkit/src/s3.rs`.
+const AWS_SECRET: &str = "howdah-test-secret";
+const SECRETS: [&str; 6] = [PASSWORD, "Pass%27w0rd-4711", WRONG, SIGNATURE, TOKEN, AWS_SECRET];
+
+struct Stage {
+    server: Server,
+    database: Database,
+    files: Files,
+}
+
+impl Stage {
+    /// A server that wants a password of the role `keeper`, and logs every statement.
+    fn new(major: u32) -> Stage {
+        let options = ServerOptions {
+            hba: vec!["host all keeper 127.0.0.1/32 scram-sha-256".to_owned()],
+            ..ServerOptions::default()
+        };
+        let options = options.set("log_statement", "all").set("password_encryption", "scram-sha-256");
+        let server = Server::private(major, &options);
+        let database = server.database();
+        let password = PASSWORD.replace('\'', "''");
+        database.sql(&format!("SET log_statement = 'none'; CREATE ROLE keeper LOGIN PASSWORD '{password}'"));
+        database.sql(&format!(
+            "CREATE TABLE t (a integer, b text); GRANT INSERT ON t TO keeper; \
+             GRANT CREATE ON DATABASE {} TO keeper",
+            database.name()
+        ));
+        Stage { server, database, files: Files::new() }
+    }
+
+    fn conninfo(&self) -> String {
+        self.database.conninfo().replace("user=postgres", "user=keeper")
+    }
+
+    fn load(&self) -> HowdahCommand {
+        howdah("load").args(["--table", "t", "--format", "csv", "--header", "--retry-for", "0s"])
+    }
+
+    /// A password in the environment.
+    fn load_with_password(&self) -> HowdahCommand {
+        self.load().args(["--to", &self.conninfo()]).envs([("PGPASSWORD", PASSWORD)])
+    }
+
+    /// Ledger, plans, and all the server has written down.
+    fn kept(&self) -> String {
+        let program =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin/pg_dump");
+        let dump = Command::new(program).args(["--dbname", &self.database.conninfo()]).output().unwrap();
+        assert!(dump.status.success());
+        String::from_utf8(dump.stdout).unwrap() + &self.server.log()
+    }
+}
+
+#[track_caller]
+fn assert_clean(text: &str, what: &str) {
+    for secret in SECRETS {
+        if let Some(at) = text.find(secret) {
+            let around = &text.as_bytes()[at.saturating_sub(200)..at + secret.len()];
+            panic!("{what} shows {secret}: ...{}", String::from_utf8_lossy(around));
+        }
+    }
+}
+
+#[track_caller]
+fn assert_quiet(finished: &Finished, what: &str) {
+    assert_clean(&finished.stdout, what);
+    assert_clean(&finished.stderr, what);
+}
+
+/// Serves one file to everybody, over and over, whatever the URL's parameters.
+fn web_server(body: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let mut request = [0; 8192];
+            let read = stream.read(&mut request).unwrap_or(0);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let body = if request[..read].starts_with(b"HEAD") { &body[..0] } else { body };
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    port
+}
+
+#[test]
+fn loads_plans_ledgers_logs_and_processes_show_no_secret() {
+    for major in [13, 18] {
+        let stage = Stage::new(major);
+        let s3 = S3::start();
+        s3.put("bucket", "a.csv", b"a,b\n1,x\n");
+        let port = web_server(b"a,b\n2,y\n");
+        let signed = format!(
+            "http://{SIGNATURE}:{TOKEN}@127.0.0.1:{port}/b.csv?X-Amz-Signature={SIGNATURE}&sig={SIGNATURE}&X-Amz-Security-Token={TOKEN}"
+        );
+        let sources = ["s3://bucket/a.csv", signed.as_str()];
+        let load = stage.load_with_password().envs(s3.env()).args(sources);
+        let plan =
+            howdah("plan").args(["--table", "t", "--format", "csv", "--header", "--to", &stage.conninfo()]);
+        let plan = plan.envs([("PGPASSWORD", PASSWORD)]).envs(s3.env()).args(sources);
+        for command in [plan.clone(), plan.arg("--json"), load.clone(), load.arg("--json").arg("--force")] {
+            assert_quiet(&command.run(PATIENCE).expect_code(0), "a load or a plan");
+        }
+        let status =
+            howdah("status").args(["--json", "--to", &stage.conninfo()]).envs([("PGPASSWORD", PASSWORD)]);
+        let told = status.run(PATIENCE).expect_code(0);
+        assert!(told.stdout.contains("b.csv"), "{}", told.stdout);
+        assert_quiet(&told, "status");
+        assert_clean(&stage.kept(), "the ledger or the server's log");
+    }
+}
+
+#[test]
+fn a_running_load_shows_no_secret_to_ps_and_to_other_sessions() {
+    let stage = Stage::new(15);
+    stage.database.sql(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'; \
+         CREATE TRIGGER pause AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+    );
+    let source = stage.files.put("a.csv", b"a,b\n1,x\n");
+    let mut running = stage.load_with_password().arg(source).spawn();
+    let sql = "SELECT string_agg(concat_ws(' ', application_name, query), ' ') FROM pg_stat_activity \
+               WHERE usename = 'keeper' AND query LIKE '%COPY%'";
+    let seen = loop {
+        assert!(running.is_running(), "{}", running.stderr_so_far());
+        if let Some(seen) = stage.database.rows(sql).swap_remove(0).swap_remove(0) {
+            break seen;
+        }
+    };
+    let of_process = |name: &str| std::fs::read(format!("/proc/{}/{name}", running.pid())).unwrap();
+    assert_clean(&seen, "pg_stat_activity");
+    assert_clean(&String::from_utf8_lossy(&of_process("cmdline")), "the command line");
+    assert_clean(&String::from_utf8_lossy(&of_process("comm")), "the process's name");
+    running.wait(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn errors_show_no_secret() {
+    let stage = Stage::new(18);
+    let source = stage.files.put("a.csv", b"a,b\n1,x\n");
+    let (port, name) = (stage.server.port(), stage.database.name());
+    let with = |to: &str| stage.load().args(["--to", to]).arg(&source);
+    let job = stage
+        .files
+        .put("job.toml", format!("to = \"postgresql://keeper:{WRONG}@h/d\nsources = []").as_bytes());
+    let other_job = stage
+        .files
+        .put("other.toml", format!("to = \"postgresql://keeper:{WRONG}@h/d\"\ntoo = 1").as_bytes());
+    let signed = format!("http://127.0.0.1:1/b.csv?X-Amz-Signature={SIGNATURE}&X-Amz-Security-Token={TOKEN}");
+    let s3 = S3::start();
+    let refused_key = s3.env().into_iter().map(|(name, value)| match name.as_str() {
+        "AWS_SECRET_ACCESS_KEY" => (name, TOKEN.to_owned()),
+        _ => (name, value),
+    });
+    s3.put("bucket", "a.csv", b"a,b\n1,x\n");
+    let commands = [
+        ("a wrong password", with(&stage.conninfo()).envs([("PGPASSWORD", WRONG)])),
+        ("a wrong password in an URL", with(&format!("postgresql://keeper:{WRONG}@127.0.0.1:{port}/{name}"))),
+        ("no such host", with(&format!("postgresql://keeper:{WRONG}@no-such-host.invalid/{name}"))),
+        ("nobody listens", with(&format!("postgresql://keeper:{WRONG}@127.0.0.1:1/{name}"))),
+        (
+            "no such database",
+            with(&format!(
+                "host=127.0.0.1 port={port} user=keeper dbname=none password='{}'",
+                PASSWORD.replace('\'', "\\'")
+            )),
+        ),
+        ("a bad port", with(&format!("postgresql://keeper:{WRONG}@127.0.0.1:port/{name}"))),
+        ("a bad URL", with(&format!("postgresql://keeper:{WRONG}@[::1/{name}"))),
+        ("a bad parameter", with(&format!("postgresql://h/{name}?password={WRONG}&sslmode=perhaps"))),
+        ("an unfinished quote", with(&format!("host=h password='{WRONG}"))),
+        ("a missing sign", with(&format!("host=h password {WRONG}"))),
+        ("an unknown word", with(&format!("host=h passwort={WRONG}"))),
+        ("a job file that is no TOML", howdah("load").arg("--job").arg(job)),
+        ("a job file with an unknown key", howdah("load").arg("--job").arg(other_job)),
+        ("a signed URL", stage.load_with_password().arg(signed)),
+        ("a user in an URL", stage.load_with_password().arg(format!("https://u:{TOKEN}@127.0.0.1:1/x.csv"))),
+        ("a refused key", stage.load_with_password().envs(refused_key).arg("s3://bucket/a.csv")),
+    ];
+    for (what, command) in commands {
+        let finished = command.clone().run(PATIENCE);
+        assert!(
+            finished.code != Some(0) && finished.stderr.contains("error: "),
+            "{what}\n{}",
+            finished.stderr
+        );
+        assert_quiet(&finished, what);
+        assert_quiet(&command.arg("--json").run(PATIENCE), what);
+    }
+    assert_clean(&stage.kept(), "the ledger or the server's log");
+}
+
+#[test]
+fn a_password_on_the_command_line_is_warned_of() {
+    let stage = Stage::new(15);
+    let source = stage.files.put("a.csv", b"a,b\n1,x\n");
+    let url = stage.conninfo() + &format!(" password='{}'", PASSWORD.replace('\'', "\\'"));
+    let told = stage.load().args(["--to", &url]).arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("visible to everybody on this machine") && told.contains("PGPASSFILE"), "{told}");
+    let told = stage.load_with_password().arg("--force").arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("visible to everybody"), "{told}");
+}
+
+#[test]
+fn a_password_is_asked_for_where_one_is_wanted_and_not_shown() {
+    let stage = Stage::new(18);
+    let source = stage.files.put("a.csv", b"a,b\n1,x\n");
+    let program = env!("CARGO_BIN_EXE_howdah");
+    // `script` gives the command a terminal.
+    let at_terminal = |more: &str, typed: &str| {
+        let line = format!(
+            "{program} load {more} --table t --format csv --header --force --retry-for 0s --to '{}' {}",
+            stage.conninfo(),
+            source.display()
+        );
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env_remove("PGPASSWORD");
+        let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut seen = Vec::new();
+        let mut block = [0; 4096];
+        while let Ok(count @ 1..) = stdout.read(&mut block) {
+            let asked = |seen: &[u8]| String::from_utf8_lossy(seen).matches("Password for ").count();
+            let before = asked(&seen);
+            seen.extend_from_slice(&block[..count]);
+            if asked(&seen) > before {
+                stdin.write_all(format!("{typed}\n").as_bytes()).unwrap();
+            }
+        }
+        let code = child.wait().unwrap().code();
+        (code, String::from_utf8_lossy(&seen).into_owned())
+    };
+    for more in ["", "-W"] {
+        let (code, seen) = at_terminal(more, PASSWORD);
+        assert_eq!(code, Some(0), "{seen}");
+        assert!(seen.contains("Password for postgresql://keeper@127.0.0.1"), "{seen}");
+        assert_clean(&seen, "the terminal");
+    }
+    let (code, seen) = at_terminal("", WRONG);
+    assert!(code == Some(1) && seen.contains("28P01"), "{seen}");
+    assert_clean(&seen, "the terminal");
+    let (code, seen) = at_terminal("--no-password", PASSWORD);
+    assert!(code == Some(1) && !seen.contains("Password for "), "{seen}");
+    // Nobody is there.
+    let alone = HowdahCommand::new("setsid").args(["--wait", program, "load", "-W", "--table", "t", "--to"]);
+    let refused = alone.arg(stage.conninfo()).arg(&source).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("no terminal to ask for a password"), "{refused}");
+    assert_eq!(stage.database.value("SELECT count(*) FROM t"), "2");
+}

@@ -1,0 +1,300 @@
+//! The night shift: random loads, each struck by faults, run again to the end, and compared with a model.
+//!
+//! `HOWDAH_TORTURE_FAULTS` faults must hit (40), `HOWDAH_TORTURE_SECONDS` must have passed (0);
+//! `HOWDAH_TORTURE_SEED` repeats a run, `HOWDAH_TORTURE_LOAD=MAJOR:SEED:FAULT` one load of it.
+//!
+//! [`scenario`] draws a load, [`faults`] has what strikes it, [`check`] what must be true in the end.
+
+mod check;
+mod data;
+mod faults;
+mod mode;
+mod others;
+mod scenario;
+mod shape;
+mod stage;
+mod world;
+
+use crate::scene::PATIENCE;
+use check::{Before, Findings};
+use fastrand::Rng;
+use faults::{Fault, strike};
+use howdah_testkit::{Finished, MAJORS, S3};
+use scenario::Scenario;
+use stage::Stage;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use world::{Means, World};
+
+const FAULTS_DEFAULT: u64 = 40;
+/// Runs of one load, the struck ones included, after which it counts as not getting on.
+const RUNS_MAX: u32 = 8;
+
+/// How long a campaign goes on.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    seed: u64,
+    faults: u64,
+    until: Instant,
+}
+
+/// What a campaign comes to.
+#[derive(Debug, Default)]
+struct Account {
+    hits: BTreeMap<Fault, u64>,
+    loads: u64,
+    misses: u64,
+    skipped: u64,
+    findings: Findings,
+}
+
+impl Account {
+    fn hits(&self) -> u64 {
+        self.hits.values().sum()
+    }
+
+    fn add(&mut self, other: Account) {
+        for (fault, count) in other.hits {
+            *self.hits.entry(fault).or_default() += count;
+        }
+        self.loads += other.loads;
+        self.misses += other.misses;
+        self.skipped += other.skipped;
+        self.findings.lost += other.findings.lost;
+        self.findings.doubled += other.findings.doubled;
+        self.findings.left_behind.extend(other.findings.left_behind);
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn the_night_shift_loses_doubles_and_leaves_nothing() {
+    if let Ok(load) = std::env::var("HOWDAH_TORTURE_LOAD") {
+        return replay(&load);
+    }
+    let began = Instant::now();
+    let budget = Budget {
+        seed: number("HOWDAH_TORTURE_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000)),
+        faults: number("HOWDAH_TORTURE_FAULTS").unwrap_or(FAULTS_DEFAULT),
+        until: began + Duration::from_secs(number("HOWDAH_TORTURE_SECONDS").unwrap_or(0)),
+    };
+    say(&format!("torture: HOWDAH_TORTURE_SEED={} HOWDAH_TORTURE_FAULTS={}", budget.seed, budget.faults));
+    let s3 = S3::start();
+    let mut account = Account::default();
+    std::thread::scope(|scope| {
+        let campaigns: Vec<_> = (0..MAJORS.len())
+            .map(|no| {
+                scope.spawn({
+                    let s3 = &s3;
+                    move || campaign(s3, no, budget)
+                })
+            })
+            .collect();
+        campaigns.into_iter().for_each(|campaign| account.add(campaign.join().unwrap()));
+    });
+    assert!(account.hits() >= budget.faults, "{account:?}");
+    say(&format!(
+        "torture: {} faults, {} lost, {} doubled, {} left behind; seed {}\n\
+         torture: {} loads on PostgreSQL {MAJORS:?}, {} faults came too late, {} could not be had on this machine, \
+         {:.0} s\ntorture: {:?}",
+        account.hits(),
+        account.findings.lost,
+        account.findings.doubled,
+        account.findings.left_behind.len(),
+        budget.seed,
+        account.loads,
+        account.misses,
+        account.skipped,
+        began.elapsed().as_secs_f64(),
+        account.hits
+    ));
+}
+
+/// Loads into one server until its share of the faults has hit. The deck is dealt so that together the servers see all.
+fn campaign(s3: &S3, server_no: usize, budget: Budget) -> Account {
+    let major = MAJORS[server_no];
+    let means = Means::find();
+    let server = world::server(major, &means);
+    let world = World::new(&server, s3, &means);
+    let usual = usual_ledger(&world);
+    let mut account = Account::default();
+    let share = budget.faults.div_ceil(MAJORS.len() as u64);
+    let mut deck = Vec::new();
+    let mut random = Rng::with_seed(budget.seed ^ (u64::from(major) << 32));
+    while account.hits() < share || Instant::now() < budget.until {
+        if deck.is_empty() {
+            deck = dealt(budget.seed, server_no, account.loads);
+        }
+        let Some(fault) = deck.pop() else { continue };
+        if !fault.is_possible(&world) {
+            account.skipped += 1;
+            continue;
+        }
+        run(&world, &usual, random.u64(..1 << 40), fault, &mut account);
+        assert!(
+            account.misses < account.hits() * 2 + 40,
+            "PostgreSQL {major}: faults do not hit: {account:?}"
+        );
+    }
+    account
+}
+
+/// All faults in an order of the seed's, those first that no other server begins with.
+fn dealt(seed: u64, server_no: usize, round: u64) -> Vec<Fault> {
+    let mut deck = Fault::ALL.to_vec();
+    Rng::with_seed(seed ^ round).shuffle(&mut deck);
+    let at = server_no * deck.len() / MAJORS.len();
+    deck.rotate_right(at);
+    deck
+}
+
+/// What the ledger of a load consists of that nothing has struck.
+fn usual_ledger(world: &World<'_>) -> Vec<String> {
+    let mut random = Rng::with_seed(0);
+    let scenario = Scenario { in_bucket: false, ..Scenario::draw(&mut random) };
+    let stage = Stage::set(world, scenario, 0, &mut random);
+    stage.load(world).run(PATIENCE).expect_code(0);
+    check::relations_of_ledger(&stage)
+}
+
+/// One load again, as a failure names it.
+fn replay(load: &str) {
+    let words: Vec<&str> = load.split(':').collect();
+    let [major, seed, fault] = words[..] else { panic!("HOWDAH_TORTURE_LOAD=MAJOR:SEED:FAULT") };
+    let fault = Fault::ALL.into_iter().find(|known| format!("{known:?}") == fault).expect("a fault's name");
+    let (s3, means) = (S3::start(), Means::find());
+    let server = world::server(major.parse().unwrap(), &means);
+    let world = World::new(&server, &s3, &means);
+    let usual = usual_ledger(&world);
+    let mut account = Account::default();
+    run(&world, &usual, seed.parse().unwrap(), fault, &mut account);
+    say(&format!("torture: {account:?}"));
+}
+
+/// One load: struck once or twice, run again until done, compared; then refused.
+fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &mut Account) {
+    let began = Instant::now();
+    let mut random = Rng::with_seed(seed);
+    let mut scenario = Scenario::draw(&mut random);
+    scenario.in_bucket |= fault.needs_bucket();
+    let name = format!("HOWDAH_TORTURE_LOAD={}:{seed}:{fault:?} {scenario:?}", world.server.major());
+    let stage = Stage::set(world, scenario, seed, &mut random);
+    let before = Before::look(world, &stage);
+    account.loads += 1;
+    let night = Night { world, stage: &stage, before: &before, fault, name: &name };
+    let runs = night.run_to_end(account, &mut random);
+    let findings = before.compare(world, &stage, usual);
+    assert!(findings.is_clean(), "{name}: {findings:#?}\n{runs:#?}");
+    assert_eq!(stage.database.value(&format!("SELECT status FROM {}.job", stage.ledger)), "done", "{name}");
+    let refused = stage.load(world).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("this job finished"), "{name}\n{}", refused.stderr);
+    account.findings.left_behind.extend(findings.left_behind);
+    if std::env::var_os("HOWDAH_TORTURE_TRACE").is_some() {
+        say(&format!("{:.1} s {name}\n    {}", began.elapsed().as_secs_f64(), runs.join("\n    ")));
+    }
+}
+
+/// One load and what strikes it.
+struct Night<'a> {
+    world: &'a World<'a>,
+    stage: &'a Stage,
+    before: &'a Before,
+    fault: Fault,
+    name: &'a str,
+}
+
+impl Night<'_> {
+    /// Struck once or twice, then run until nothing is left to do. How each run ended.
+    fn run_to_end(&self, account: &mut Account, random: &mut Rng) -> Vec<String> {
+        let (fault, name) = (self.fault, self.name);
+        let strikes = random.u32(1..3);
+        let mut runs = Vec::new();
+        for no in 0..RUNS_MAX {
+            let finished = if no < strikes {
+                let struck = strike(fault, self.world, self.stage, random);
+                self.heal(struck.revert_sql);
+                *(if struck.hit { account.hits.entry(fault).or_default() } else { &mut account.misses }) += 1;
+                struck.finished
+            } else {
+                self.next_run(random)
+            };
+            assert_civil(&finished, fault, name);
+            runs.push(format!("{:?} {:?} {}", finished.code, finished.elapsed, last_error(&finished.stderr)));
+            if finished.code == Some(0) || finished.stderr.contains("this job finished") {
+                return runs;
+            }
+            assert!(no < strikes, "{name}: fails without a fault\n{}\n{runs:#?}", finished.stderr);
+        }
+        panic!("{name}: does not come to an end\n{runs:#?}");
+    }
+
+    /// Puts the world right, but for what the load has to put right itself.
+    fn heal(&self, revert_sql: Option<&str>) {
+        self.world.heal();
+        if self.fault == Fault::Changed {
+            (0..self.stage.contents.len()).for_each(|no| self.stage.put_back(self.world, no));
+        }
+        if let Some(sql) = revert_sql {
+            // What did not come to be need not be undone.
+            let _ = self.stage.database.try_sql(&format!("SET ROLE {}; {sql}", world::LOADER));
+        }
+    }
+
+    /// The same command again, or `resume`; sometimes `restore` comes before, and must leave no trace of the load.
+    fn next_run(&self, random: &mut Rng) -> Finished {
+        let (world, stage) = (self.world, self.stage);
+        // The server learns late that the client is gone: sessions of the run before still hold what they held.
+        let learns_after = Duration::from_millis(random.u64(..1500));
+        let restores = random.u8(..3) == 0;
+        let resume = if random.u8(..4) == 0 { stage.resume(world) } else { None };
+        std::thread::scope(|scope| {
+            if self.fault == Fault::HalfOpen {
+                scope.spawn(move || {
+                    std::thread::sleep(learns_after);
+                    world.to_server.end_forgotten();
+                });
+            }
+            if restores {
+                self.restore();
+            }
+            resume.unwrap_or_else(|| stage.load(world)).run(PATIENCE)
+        })
+    }
+
+    fn restore(&self) {
+        let restored = self.stage.restore(self.world).run(PATIENCE);
+        if self.fault == Fault::HalfOpen && restored.stderr.contains("is at work") {
+            return;
+        }
+        assert_eq!(restored.code, Some(0), "{}: restore\n{}", self.name, restored.stderr);
+        let left = self.before.traces(self.stage);
+        assert!(left.is_empty(), "{}: restore left {left:?}\n{}", self.name, restored.stderr);
+    }
+}
+
+/// A run that ended as a program does: no panic, and an error says so. Without memory it may abort, and a signal that
+/// comes before anything has begun ends it as signals do.
+#[track_caller]
+fn assert_civil(finished: &Finished, fault: Fault, name: &str) {
+    let Finished { code, signal, stderr, .. } = finished;
+    if fault == Fault::OutOfMemory {
+        return;
+    }
+    assert!(!stderr.contains("panicked"), "{name}: a panic\n{stderr}");
+    let known = matches!(code, Some(0 | 1 | 130)) || matches!(signal, Some(1 | 2 | 9 | 15));
+    assert!(known, "{name}: ended with {code:?}, signal {signal:?}\n{stderr}");
+    assert!(*code != Some(1) || stderr.contains("error: "), "{name}: failed without an error\n{stderr}");
+}
+
+fn last_error(stderr: &str) -> &str {
+    stderr.lines().rfind(|line| line.starts_with("error")).unwrap_or_default()
+}
+
+/// Past the capture of the test harness: the figures belong into every log.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

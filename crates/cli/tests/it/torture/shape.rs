@@ -1,0 +1,69 @@
+//! The tables that are loaded: plain, with keys, with triggers, partitioned, numbered, wide.
+
+use fastrand::Rng;
+
+/// What `t` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// No key, no index.
+    Plain,
+    /// A primary key, indexes, a foreign key and a check.
+    Keyed,
+    /// That, and a trigger that writes down each row that it sees.
+    Watched,
+    /// Partitions of partitions, with an index and a key.
+    Partitioned,
+    /// A key that the server numbers, which no file has.
+    Numbered,
+    /// Values that are stored out of line.
+    Wide,
+}
+
+const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
+
+impl Shape {
+    const ALL: [Shape; 6] =
+        [Shape::Plain, Shape::Keyed, Shape::Watched, Shape::Partitioned, Shape::Numbered, Shape::Wide];
+
+    pub(super) fn draw(random: &mut Rng) -> Shape {
+        Shape::ALL[random.usize(..Shape::ALL.len())]
+    }
+
+    /// Foreign keys take locks on another table.
+    pub(super) fn has_foreign_key(self) -> bool {
+        matches!(self, Shape::Keyed | Shape::Watched)
+    }
+
+    /// Makes `t`, and `model.wanted` for the rows that it must come to hold.
+    pub(super) fn sql(self) -> String {
+        let keys = format!(
+            "CREATE TABLE parent (part integer PRIMARY KEY); \
+             INSERT INTO parent SELECT generate_series(0, 255); \
+             CREATE TABLE t ({COLUMNS}, PRIMARY KEY (id), CHECK (part >= 0), \
+                 CONSTRAINT t_part_fkey FOREIGN KEY (part) REFERENCES parent); \
+             CREATE INDEX t_day ON t (day, part); CREATE UNIQUE INDEX t_both ON t (part, id) WHERE part > 3; \
+             COMMENT ON INDEX t_day IS 'kept'"
+        );
+        let table = match self {
+            Shape::Plain => format!("CREATE TABLE t ({COLUMNS})"),
+            Shape::Keyed => keys,
+            Shape::Watched => format!(
+                "{keys}; CREATE TABLE seen (id bigint); \
+                 CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
+                     'BEGIN INSERT INTO public.seen VALUES (NEW.id); RETURN NULL; END'; \
+                 CREATE TRIGGER see AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION see()"
+            ),
+            Shape::Partitioned => format!(
+                "CREATE TABLE t ({COLUMNS}, PRIMARY KEY (part, id)) PARTITION BY RANGE (part); \
+                 CREATE TABLE t_low PARTITION OF t FOR VALUES FROM (MINVALUE) TO (90) PARTITION BY HASH (id); \
+                 CREATE TABLE t_low_0 PARTITION OF t_low FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+                 CREATE TABLE t_low_1 PARTITION OF t_low FOR VALUES WITH (MODULUS 2, REMAINDER 1); \
+                 CREATE TABLE t_mid PARTITION OF t FOR VALUES FROM (90) TO (180); \
+                 CREATE TABLE t_high PARTITION OF t FOR VALUES FROM (180) TO (MAXVALUE); CREATE INDEX t_day ON t (day)"
+            ),
+            Shape::Numbered => format!("CREATE TABLE t (k bigserial PRIMARY KEY, {COLUMNS})"),
+            Shape::Wide => format!("CREATE TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
+        };
+        format!("{table}; CREATE SCHEMA model; CREATE TABLE model.wanted ({COLUMNS})")
+    }
+}
