@@ -7,9 +7,9 @@
 use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::options::{
-    AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
-    OutputOptions, PartitionUnitName, PartitionsName, RunOptions, ShapingOptions, TargetOptions, ToastName,
-    TriggersName,
+    AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
+    LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
+    ShapingOptions, TargetOptions, ToastName, TriggersName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -44,6 +44,7 @@ impl LoadArguments {
             job: None,
             format: format(&mut keywords)?,
             shaping: shaping(&mut keywords)?,
+            arrival: arrival(&mut keywords)?,
             run: run(&mut keywords)?,
             output: OutputOptions { quiet: true, json: false },
         };
@@ -104,6 +105,17 @@ fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
         evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
         lenient: keywords.take("lenient")?.unwrap_or(false),
         all_tables: keywords.take("all_tables")?.unwrap_or(false),
+    })
+}
+
+fn arrival(keywords: &mut Keywords<'_>) -> PyResult<ArrivalOptions> {
+    Ok(ArrivalOptions {
+        mode: keywords.take::<Word<ModeName>>("mode")?.map(|word| word.0),
+        key: keywords.take::<Names>("key")?.map(|names| names.0).unwrap_or_default(),
+        delete_missing: keywords.take("delete_missing")?.unwrap_or(false),
+        keep: keywords.take::<Word<KeepName>>("keep")?.map(|word| word.0),
+        atomic: keywords.take("atomic")?.unwrap_or(false),
+        lock_timeout: keywords.take::<Number>("lock_timeout")?.map(|number| number.0),
     })
 }
 

@@ -8,6 +8,7 @@
 //! The binary and the Python wheel both call [`run`].
 
 pub mod account;
+pub mod arrival;
 pub mod commands;
 pub mod job_file;
 pub mod options;

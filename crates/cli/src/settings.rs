@@ -4,7 +4,7 @@ use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
 };
-use crate::{job_file, shaping, units};
+use crate::{arrival, job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
     LedgerChoice, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression, TriggersChoice,
@@ -43,6 +43,7 @@ impl Settings {
             let spec = |location: String| SourceSpec { location, table: None };
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
+        let arrival = arrival::resolve(&options)?;
         let shaping = shaping::resolve(&options.format, &options.shaping)?;
         let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
         let job = Job {
@@ -74,6 +75,7 @@ impl Settings {
                 None | Some(TriggersName::Keep) => TriggersChoice::Keep,
                 Some(TriggersName::Disable) => TriggersChoice::Disable,
             },
+            arrival,
             chunk_bytes: options
                 .run
                 .chunk_size

@@ -68,6 +68,12 @@ const NAMES: &[(&str, &str)] = &[
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
     ("triggers", "\"disable\""),
+    ("mode", "\"merge\""),
+    ("key", "[\"id\"]"),
+    ("delete-missing", "true"),
+    ("keep", "\"last\""),
+    ("atomic", "true"),
+    ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

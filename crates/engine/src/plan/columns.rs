@@ -378,6 +378,7 @@ mod tests {
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,
+            arrival: howdah_model::Arrival::default(),
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

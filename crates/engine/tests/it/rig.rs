@@ -116,6 +116,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         triggers: howdah_engine::model::TriggersChoice::Keep,
+        arrival: howdah_engine::model::Arrival::default(),
         chunk_bytes: None,
         memory_bytes: 256 * MIB,
         jobs: Jobs::Fixed(2),

@@ -33,6 +33,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         route: None,
         number: None,
         toast_compression: None,
+        staging: None,
         notes: Vec::new(),
         unsure: Vec::new(),
     }
@@ -56,6 +57,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,
+        arrival: howdah_model::Arrival::default(),
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -79,6 +81,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         unsure: Vec::new(),
         ranged: true,
         rereadable: true,
+        input_no: 0,
     };
     Plan {
         job_id: job_id.to_owned(),
