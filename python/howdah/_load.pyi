@@ -47,6 +47,12 @@ def load(
     reject_file: str | PathLike[str] | None = None,
     rejects: str | None = None,
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
+    mode: Literal["append", "truncate", "merge", "insert-new"] = "append",
+    key: str | Sequence[str] | None = None,
+    delete_missing: bool = False,
+    keep: Literal["first", "last", "error"] = "error",
+    atomic: bool = False,
+    lock_timeout: int | str | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
@@ -113,6 +119,14 @@ def load(
             are loaded into the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
+        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, or
+            by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
+            adds.
+        key: The columns that tell rows apart, which a unique index is on; for `"merge"` and `"insert-new"`.
+        delete_missing: Delete rows whose key no record has; for `"merge"`.
+        keep: Which of several records of one key counts, in the order of the sources.
+        atomic: Other sessions see all rows at once or none.
+        lock_timeout: How long a lock on the table is waited for at a time, in seconds or as `"5s"` (the default).
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.

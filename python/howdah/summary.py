@@ -36,6 +36,9 @@ class TableSummary:
     """Records found for it."""
     rows_stored: int
     """Rows stored, those of earlier runs of the same job included."""
+    changes: dict[str, int] | None = None
+    """Rows `inserted`, `updated`, `unchanged` and `deleted`, and `duplicates` among the records, where rows did not
+    come into the table as they were read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Summary:
     wall_seconds: float
     """From start to end of this run."""
     stages: dict[str, float]
-    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`) -> busy or waiting
+    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`) -> busy or waiting
     seconds, added up over threads and sessions."""
     sessions: int
     """The largest number of sessions that copied at once."""

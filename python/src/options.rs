@@ -8,9 +8,9 @@ use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::bad_records::{BadRecordOptions, OnErrorName};
 use howdah_cli::options::{
-    AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
-    OutputOptions, PartitionUnitName, PartitionsName, RunOptions, ShapingOptions, TargetOptions, ToastName,
-    TriggersName,
+    AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
+    LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
+    ShapingOptions, TargetOptions, ToastName, TriggersName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -46,6 +46,7 @@ impl LoadArguments {
             format: format(&mut keywords)?,
             shaping: shaping(&mut keywords)?,
             bad_records: bad_records(&mut keywords)?,
+            arrival: arrival(&mut keywords)?,
             run: run(&mut keywords)?,
             output: OutputOptions { quiet: true, json: false },
         };
@@ -115,6 +116,17 @@ fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
         max_errors: keywords.take::<Number>("max_errors")?.map(|number| number.0),
         reject_file: keywords.take("reject_file")?,
         rejects: keywords.take("rejects")?,
+    })
+}
+
+fn arrival(keywords: &mut Keywords<'_>) -> PyResult<ArrivalOptions> {
+    Ok(ArrivalOptions {
+        mode: keywords.take::<Word<ModeName>>("mode")?.map(|word| word.0),
+        key: keywords.take::<Names>("key")?.map(|names| names.0).unwrap_or_default(),
+        delete_missing: keywords.take("delete_missing")?.unwrap_or(false),
+        keep: keywords.take::<Word<KeepName>>("keep")?.map(|word| word.0),
+        atomic: keywords.take("atomic")?.unwrap_or(false),
+        lock_timeout: keywords.take::<Number>("lock_timeout")?.map(|number| number.0),
     })
 }
 

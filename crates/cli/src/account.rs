@@ -55,6 +55,7 @@ pub fn text(summary: &Summary) -> String {
     }
     let _ = writeln!(text, "tries  {}", retries(summary.retries));
     list_files(&mut text, summary);
+    list_changes(&mut text, summary);
     list_mends(&mut text, summary);
     let _ = write!(text, "{}", verdict(summary));
     text
@@ -94,6 +95,7 @@ fn stages(summary: &Summary) -> String {
         Stage::Commit => "commit",
         Stage::Indexes => "indexes",
         Stage::Finish => "finish",
+        Stage::Apply => "apply",
     };
     let shown: Vec<String> = summary
         .stages
@@ -205,6 +207,26 @@ fn seen_from<'a>(here: &str, location: &'a str) -> Cow<'a, str> {
 }
 
 /// What was read in another spelling, passed over, mended and left out.
+/// What became of the rows of tables that these did not come into as they were read.
+fn list_changes(text: &mut String, summary: &Summary) {
+    let changed = summary.tables.iter().filter_map(|table| Some((table, table.changes?)));
+    for (table, changes) in changed {
+        let _ = write!(
+            text,
+            "merge  {}: {} inserted, {} updated, {} unchanged, {} deleted",
+            table.table,
+            show_count(changes.inserted),
+            show_count(changes.updated),
+            show_count(changes.unchanged),
+            show_count(changes.deleted)
+        );
+        let _ = match changes.duplicates {
+            0 => writeln!(text),
+            count => writeln!(text, "; {} records of a key that another one counts for", show_count(count)),
+        };
+    }
+}
+
 fn list_mends(text: &mut String, summary: &Summary) {
     for read in &summary.read {
         let _ = writeln!(

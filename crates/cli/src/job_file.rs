@@ -63,6 +63,13 @@ struct JobFile {
     triggers: Option<String>,
     on_error: Option<String>,
     max_errors: Option<Number>,
+    mode: Option<String>,
+    #[serde(default)]
+    key: Vec<String>,
+    delete_missing: Option<bool>,
+    keep: Option<String>,
+    atomic: Option<bool>,
+    lock_timeout: Option<Number>,
     job_id: Option<String>,
     retry_for: Option<Number>,
     #[serde(default)]
@@ -184,6 +191,15 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.create_partitions, unit);
     fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
     fill(&mut run.triggers, file.triggers.map(|name| word("triggers", &name)).transpose()?);
+    let arrival = &mut options.arrival;
+    fill(&mut arrival.mode, file.mode.map(|name| word("mode", &name)).transpose()?);
+    if arrival.key.is_empty() {
+        arrival.key = file.key;
+    }
+    arrival.delete_missing |= file.delete_missing.unwrap_or(false);
+    fill(&mut arrival.keep, file.keep.map(|name| word("keep", &name)).transpose()?);
+    arrival.atomic |= file.atomic.unwrap_or(false);
+    fill(&mut arrival.lock_timeout, file.lock_timeout.map(Number::into_text));
     let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);

@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod account;
+pub mod arrival;
 pub mod bad_records;
 pub mod commands;
 pub mod job_file;

@@ -27,7 +27,8 @@ pub enum Command {
     Status(StatusOptions),
     /// Go on with a job where it stopped
     Resume(ResumeOptions),
-    /// Put back indexes, keys and foreign keys that a killed load has dropped, and triggers that it has disabled
+    /// Put back indexes, keys and foreign keys that a killed load has dropped and triggers that it has disabled, and drop its
+    /// staging tables
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),
@@ -65,6 +66,9 @@ pub struct LoadOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub shaping: ShapingOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub arrival: ArrivalOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub bad_records: BadRecordOptions,
@@ -288,6 +292,54 @@ pub enum FormatName {
     Csv,
     /// Backslash escapes
     Text,
+}
+
+/// What rows are to those that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    /// They come on top, chunk by chunk
+    Append,
+    /// The table is emptied first; others see it empty, and then fill
+    Truncate,
+    /// Those whose key is there change that row, the others come on top
+    Merge,
+    /// Those whose key is not there come on top
+    InsertNew,
+}
+
+/// Which of several records of one key counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeepName {
+    /// The first, in the order of the sources
+    First,
+    /// The last
+    Last,
+    /// None: the load fails
+    Error,
+}
+
+/// How rows come into the table.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Options for rows that are there already")]
+pub struct ArrivalOptions {
+    /// What the rows of the files are to those that are there [default: append]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeName>,
+    /// The columns that tell rows apart, which a unique index is on; for --mode merge and insert-new
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub key: Vec<String>,
+    /// Delete rows whose key no record has; for --mode merge
+    #[arg(long)]
+    pub delete_missing: bool,
+    /// Which of several records of one key counts [default: error]
+    #[arg(long, value_enum)]
+    pub keep: Option<KeepName>,
+    /// Other sessions see all rows at once or none: these wait in a staging table until all are there
+    #[arg(long)]
+    pub atomic: bool,
+    /// How long a lock on the table is waited for at a time; others wait behind us no longer [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub lock_timeout: Option<String>,
 }
 
 /// How the load is run.

@@ -6,7 +6,7 @@ use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
 };
-use crate::{job_file, shaping, units};
+use crate::{arrival, job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
     LedgerChoice, OnError, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression,
@@ -51,6 +51,7 @@ impl Settings {
             let spec = |location: String| SourceSpec { location, table: None };
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
+        let arrival = arrival::resolve(&options)?;
         let shaping = shaping::resolve(&options.format, &options.shaping)?;
         let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
         let job = Job {
@@ -68,11 +69,7 @@ impl Settings {
                 None | Some(ToastName::Auto) => ToastCompression::Auto,
                 Some(ToastName::Keep) => ToastCompression::Keep,
             },
-            partitions: match options.run.partitions {
-                None | Some(PartitionsName::Auto) => PartitionsChoice::Auto,
-                Some(PartitionsName::Direct) => PartitionsChoice::Direct,
-                Some(PartitionsName::Parent) => PartitionsChoice::Parent,
-            },
+            partitions: partitions(&options.run),
             create_partitions: options.run.create_partitions.map(|unit| match unit {
                 PartitionUnitName::Day => PartitionUnit::Day,
                 PartitionUnitName::Month => PartitionUnit::Month,
@@ -83,6 +80,7 @@ impl Settings {
                 Some(TriggersName::Disable) => TriggersChoice::Disable,
             },
             bad_records: options.bad_records.resolve(&ledger(&options.target))?,
+            arrival,
             chunk_bytes: options
                 .run
                 .chunk_size
@@ -154,6 +152,14 @@ fn after(words: &[AfterName]) -> Vec<After> {
         AfterName::None => None,
     };
     words.iter().filter_map(step).collect()
+}
+
+fn partitions(run: &RunOptions) -> PartitionsChoice {
+    match run.partitions {
+        None | Some(PartitionsName::Auto) => PartitionsChoice::Auto,
+        Some(PartitionsName::Direct) => PartitionsChoice::Direct,
+        Some(PartitionsName::Parent) => PartitionsChoice::Parent,
+    }
 }
 
 fn encode(run: &RunOptions) -> EncodeChoice {

@@ -191,7 +191,24 @@ async fn open_undos(
         let session = context.connection.open().await?;
         context.connection.attend(&session, ledger.open_undos(&session, Some(job_id))).await
     };
-    patiently(context, retry_for, read).await
+    let mut open = patiently(context, retry_for, read).await?;
+    // Rows wait there for the next run.
+    open.retain(|undo| undo.change.kind != UndoKind::Staging);
+    Ok(open)
+}
+
+/// Drops the staging tables of a run, and forgets what was in them.
+///
+/// # Errors
+/// The first of what could not be dropped.
+pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
+    for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
+        connection.attend(&session, put_back(&session, ledger, entry, None)).await?;
+    }
+    Ok(())
 }
 
 /// `a, b and 3 more`: of many, some.
@@ -301,6 +318,8 @@ async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Resul
     let title = entry.to_string();
     match (done, entry.change.kind) {
         (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
+        (PutBack::Done, UndoKind::Staging) => tell(context, format!("{title} is dropped")),
+        (PutBack::TableGone, UndoKind::Staging) => {}
         (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
         (PutBack::TriggerGone, _) => tell(context, format!("{title} is not enabled again: it is gone")),
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),

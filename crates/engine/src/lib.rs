@@ -10,6 +10,7 @@
 //! try again, [`stop`] carries a Ctrl-C to whoever waits.
 
 mod after;
+mod arrival;
 mod attend;
 pub mod bench;
 pub mod budget;

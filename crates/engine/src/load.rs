@@ -4,13 +4,16 @@ use crate::feed::Opened;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, after, finish, indexes, rejects, retry, sequences, triggers};
+use crate::{Context, after, arrival, finish, indexes, rejects, retry, sequences, triggers};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, NewColumn, Plan, Receipt, Result, Summary, TableChange};
+use howdah_model::{
+    Error, ErrorKind, Event, Mode, NewColumn, Plan, Receipt, Result, Summary, TableChange, TablePlan,
+};
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, LoadedBefore};
 use howdah_target::session::Session;
+use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -112,10 +115,19 @@ async fn open_ledger(
     ledger.begin(session, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
+    if plan.job.arrival.mode == Mode::Truncate {
+        empty_tables(session, ledger, plan).await?;
+    }
+    if plan.job.arrival.is_staged() {
+        let fresh = ledger.receipts(session, &plan.job_id).await?.is_empty();
+        arrival::make_staging(session, ledger, plan, fresh).await?;
+    }
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
-    let before = async { if plan.job.force { Ok(None) } else { ledger.loaded_before(session, plan).await } };
+    // Only rows that come on top are there twice then.
+    let doubles = plan.job.arrival.mode == Mode::Append && !plan.job.force;
+    let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     // Sent together: one round trip.
     let ((), receipts, before, dropped) = tokio::try_join!(durable, receipts, before, dropped)?;
@@ -179,12 +191,24 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
     Ok(())
 }
 
+async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for TablePlan { table, .. } in &plan.tables {
+        if seen.insert(&table.relation) {
+            let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
+            truncate::empty(session, ledger, &plan.job_id, (table, lock_timeout_ms)).await?;
+        }
+    }
+    Ok(())
+}
+
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     indexes::drop_all(run).await?;
     triggers::silence_all(run).await?;
     pipeline::run(run, opened).await?;
     finish::finish(run).await?;
-    rejects::check(run)
+    rejects::check(run)?;
+    arrival::bring_in(run).await
 }
 
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
@@ -206,6 +230,7 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
             close_in_time(context, plan, ledger, Some(&session), status, rows).await;
         }
     }
+    forget_staging(run, error.as_ref()).await;
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
         let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -218,6 +243,24 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
     }
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }
+}
+
+/// After a failure that the same files and tables would meet again, nothing waits in staging tables any more.
+async fn forget_staging(run: &Run, error: Option<&Error>) {
+    let (Some(ledger), Some(error)) = (&run.ledger, error) else { return };
+    if !run.plan.job.arrival.is_staged() || !arrival::is_for_good(error) {
+        return;
+    }
+    let forgetting = async {
+        if arrival::has_begun(&run.context, ledger, &run.plan).await? {
+            return Ok(());
+        }
+        indexes::drop_staging(run, ledger).await
+    };
+    let done = tokio::time::timeout(FAILED_WITHIN, forgetting).await;
+    if !matches!(done, Ok(Ok(()))) {
+        run.warn(format!("a staging table is left: howdah restore {} drops it", run.plan.job_id));
+    }
 }
 
 async fn after_the_rows(run: &Run) -> Result<()> {
@@ -252,8 +295,9 @@ async fn close(
     rows: u64,
 ) -> Result<()> {
     let connection = &context.connection;
+    let ending = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
     let close_on = async |session: &Session| {
-        connection.attend(session, ledger.close(session, &plan.job_id, status, rows)).await
+        connection.attend(session, ledger.close(session, &plan.job_id, (status, rows), &ending)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())
         && close_on(session).await.is_ok()

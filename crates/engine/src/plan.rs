@@ -4,6 +4,7 @@
 //! Enters a [`Job`], leaves a [`Plan`] that can be printed, kept and shipped. Reads the heads of the files,
 //! the catalog and the ledger; changes nothing anywhere.
 
+mod arrival;
 mod columns;
 mod cost;
 mod dated;
@@ -82,6 +83,13 @@ pub enum History {
     },
 }
 
+impl History {
+    /// An earlier run has stored rows.
+    fn has_rows(&self) -> bool {
+        matches!(self, History::Begun(receipts) if !receipts.is_empty())
+    }
+}
+
 /// Plans a job.
 ///
 /// # Errors
@@ -128,27 +136,17 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
     };
+    let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
     let identity = Identity::new(&job, versions);
     let mut settled = connection.attend(&session, identity.settle(&session, &job)).await?;
-    let mut plan = Plan {
-        job_id: std::mem::take(&mut settled.name),
-        work_key: identity.work_key,
-        identity: identity.identity,
-        server_version: session.server_version(),
-        chunk_bytes: 0,
-        record_bytes_max: 0,
-        tables: Vec::new(),
-        files: Vec::new(),
-        indexes: Vec::new(),
-        triggers: Vec::new(),
-        job: job.clone(),
-    };
+    let name = std::mem::take(&mut settled.name);
+    let mut plan = empty_plan(&job, name, identity, session.server_version());
     if let Some(earlier) = settled.earlier.take() {
         return earlier::planned(&heads, plan, settled, earlier, sources).await;
     }
     let heads = heads.read_all(sources).await?;
-    let (mut tables, placed) = tables::plan_all(context, &session, &job, heads).await?;
+    let (mut tables, placed) = tables::plan_all(context, &session, (&job, &plan.job_id), heads).await?;
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
     toast::choose(context, &session, &job, &mut tables, &placed).await?;
@@ -156,9 +154,11 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         .iter()
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
+    arrival::number_inputs(&mut plan.files, &order);
     plan.tables = tables;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
-    let dated = around_rows(context, &session, &mut plan, &rows_to_come).await?;
+    let dated =
+        around_rows(context, &session, &mut plan, (&rows_to_come, settled.history.has_rows())).await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let has_parts = placed.iter().any(|(_, head)| head.opened.may_have_parts);
@@ -177,18 +177,37 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     })
 }
 
+/// The plan of a job of which nothing is decided yet.
+fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32) -> Plan {
+    Plan {
+        job_id,
+        work_key: identity.work_key,
+        identity: identity.identity,
+        server_version,
+        chunk_bytes: 0,
+        record_bytes_max: 0,
+        tables: Vec::new(),
+        files: Vec::new(),
+        indexes: Vec::new(),
+        triggers: Vec::new(),
+        job: job.clone(),
+    }
+}
+
 /// What becomes of indexes and triggers, and how rows reach partitions: asked anew by every run of a job.
 async fn around_rows(
     context: &Context,
     session: &Session,
     plan: &mut Plan,
-    rows_to_come: &indexes::RowsToCome,
+    (rows_to_come, begun): (&indexes::RowsToCome, bool),
 ) -> Result<Vec<dated::Dated>> {
     let job = &plan.job;
-    plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, rows_to_come).await?;
+    plan.indexes =
+        indexes::choose(context, session, (job, begun), &plan.job_id, &plan.tables, rows_to_come).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
+    arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
     dated::read(context, session, job, &mut plan.tables).await
 }
@@ -241,6 +260,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         unsure: head.found.as_ref().map(Found::unsure).unwrap_or_default(),
         ranged: object.ranged() && untouched,
         rereadable: object.rereadable(),
+        input_no: 0,
     }
 }
 

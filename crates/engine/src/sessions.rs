@@ -10,6 +10,7 @@ use crate::pipeline::Run;
 use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
+use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage};
 use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
@@ -174,6 +175,7 @@ impl<'a> Worker<'a> {
             table: &run.plan.tables[file.table_no as usize],
             // What cannot be read again, or not be missed, must not be lost in a crash of the server.
             synchronous: !file.rereadable || run.ledger.is_none(),
+            first_place: place_of(file.input_no, chunk.origin.start_byte),
             silent: run.is_silent(file.table_no),
         };
         self.slot.begin(session.backend());

@@ -2,7 +2,8 @@
 
 use howdah_model::summary::Status;
 use howdah_model::{
-    FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Stage, Summary, TableSummary,
+    Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, Stage,
+    Summary, TableSummary,
 };
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 9] = [
     Stage::Read,
     Stage::Decompress,
     Stage::Split,
@@ -19,6 +20,7 @@ const STAGES: [Stage; 8] = [
     Stage::Commit,
     Stage::Indexes,
     Stage::Finish,
+    Stage::Apply,
 ];
 
 /// Of more rejected records of a file than this, the ledger tells.
@@ -122,6 +124,8 @@ pub struct Tally {
     sessions_max: AtomicU32,
     waits: Mutex<HashMap<String, u64>>,
     warnings: Mutex<Vec<String>>,
+    /// What became of the rows in each table, by `schema.name`.
+    changes: Mutex<BTreeMap<String, Changes>>,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
 }
@@ -139,6 +143,7 @@ impl Tally {
             sessions_max: AtomicU32::new(0),
             waits: Mutex::new(HashMap::new()),
             warnings: Mutex::default(),
+            changes: Mutex::default(),
             again: AtomicBool::new(false),
         }
     }
@@ -194,6 +199,11 @@ impl Tally {
             warnings.push(message.to_owned());
         }
         is_new
+    }
+
+    /// All rows have come from the staging table into this one.
+    pub fn set_changes(&self, table: &Relation, changes: Changes) {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), changes);
     }
 
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
@@ -269,12 +279,14 @@ impl Tally {
     pub fn summary(&self, plan: &Plan, status: Status) -> Summary {
         let files: Vec<FileSummary> =
             plan.files.iter().enumerate().map(|(no, _)| self.file_summary(plan, no)).collect();
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tables: BTreeMap<String, TableSummary> = BTreeMap::new();
         for file in &files {
             let table = tables.entry(file.table.clone()).or_insert_with(|| TableSummary {
                 table: file.table.clone(),
                 rows_read: 0,
                 rows_stored: 0,
+                changes: changes.get(&file.table).copied(),
             });
             table.rows_read += file.rows_read;
             table.rows_stored += file.rows_stored;

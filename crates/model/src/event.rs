@@ -27,6 +27,8 @@ pub enum Stage {
     Indexes,
     /// The barrier and what follows the last chunk.
     Finish,
+    /// Bringing rows from staging tables into theirs.
+    Apply,
 }
 
 /// One thing that happened. Serialised with a `type` key.

@@ -3,6 +3,7 @@
 //! A job holds no secret: connection strings and credentials travel beside it, so that it can be
 //! printed, hashed and kept in the ledger.
 
+use crate::arrival::Arrival;
 use crate::format::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -258,6 +259,9 @@ pub struct Job {
     /// What becomes of records that the table does not take. Jobs in older ledgers lack it.
     #[serde(default)]
     pub bad_records: BadRecords,
+    /// How rows come into the tables. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub arrival: Arrival,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
     /// What the process may hold in memory.

@@ -4,6 +4,7 @@
 //! [`Table`], a [`Chunk`] carries records and where they came from, an [`Event`] tells listeners what
 //! happened, a [`Summary`] what came of it, and an [`Error`] what went wrong and where.
 
+pub mod arrival;
 pub mod binary;
 pub mod chunk;
 pub mod dialect;
@@ -17,6 +18,7 @@ pub mod route;
 pub mod summary;
 pub mod table;
 
+pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
 pub use chunk::{Aside, Chunk, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};

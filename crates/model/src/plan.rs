@@ -2,6 +2,7 @@
 //!
 //! A plan holds no secret and no row values.
 
+use crate::arrival::StagingPlan;
 use crate::binary::BinaryType;
 use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
@@ -97,6 +98,10 @@ pub struct TablePlan {
     /// it.
     #[serde(default)]
     pub toast_compression: Option<String>,
+    /// The staging table that rows are copied into first, where they do not come into the table as they are read. Plans
+    /// in older ledgers lack it.
+    #[serde(default)]
+    pub staging: Option<StagingPlan>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
@@ -137,6 +142,13 @@ pub struct KnownTypes {
     pub bounds: Vec<Bounds>,
     /// The session's TimeZone.
     pub time_zone: String,
+}
+
+impl TablePlan {
+    /// The relation that chunks are copied into: the table, or its staging table.
+    pub fn copied_into(&self) -> &Relation {
+        self.staging.as_ref().map_or(&self.table.relation, |staging| &staging.relation)
+    }
 }
 
 /// How records are sent in COPY's binary format. A chunk with a value that is not certain goes as it would without.
@@ -272,6 +284,9 @@ pub struct FilePlan {
     pub ranged: bool,
     /// It can be read again (not stdin).
     pub rereadable: bool,
+    /// Its number in the order in which the sources were given. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub input_no: u32,
 }
 
 /// A job made concrete.

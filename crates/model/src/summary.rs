@@ -1,5 +1,6 @@
 //! What came of a load. Its JSON form is the document `--json` prints; the keys are stable.
 
+use crate::arrival::Changes;
 use crate::event::Stage;
 use crate::reading::{Mend, Reading};
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,9 @@ pub struct TableSummary {
     pub rows_read: u64,
     /// Rows stored, those of earlier runs of the same job included.
     pub rows_stored: u64,
+    /// What became of the rows that were there, and of those that came, by all runs of the job; null where rows are
+    /// appended as they are read, and until the table is done.
+    pub changes: Option<Changes>,
 }
 
 /// The whole account of one run.

@@ -13,7 +13,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
-use crate::sql::quote_literal;
+use crate::sql::{quote_literal, quote_relation};
 use bytes::Bytes;
 use futures_util::future::join5;
 use howdah_model::route::Leaf;
@@ -36,6 +36,8 @@ pub struct ChunkTarget<'a> {
     pub table: &'a TablePlan,
     /// COMMIT waits for the disk: for sources that cannot be read again after a server crash.
     pub synchronous: bool,
+    /// The place of the chunk's first record, where the table is a staging table with places.
+    pub first_place: Option<i64>,
     /// Triggers do not fire: by `session_replication_role`, which the role must be allowed to set.
     pub silent: bool,
 }
@@ -156,7 +158,7 @@ async fn run(
         return Err(wrong_count(rows, chunk.origin.records).into());
     }
     if target.silent {
-        let relation = &target.table.table.relation;
+        let relation = target.table.copied_into();
         let checked = silent::checked(session.client(), relation).await;
         let checked = checked.map_err(|error| session_error(&error, "looking for what was not checked"));
         if !matches!(checked, Ok(true)) {
@@ -218,11 +220,11 @@ async fn begin_claim_and_start(
         }
     };
     let leaves: Vec<&Leaf> = parcels(target, chunk).filter_map(|(leaf, _)| leaf).collect();
-    let relation = &target.table.table.relation;
+    let relation = target.table.copied_into();
     let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
     // Behind the claim, whose table may have triggers of its own.
     let silencing = async { if target.silent { silent::begin(client).await } else { Ok(()) } };
-    let begin = begin_sql(target);
+    let begin = begin_sql(target, chunk);
     match join5(client.batch_execute(&begin), claiming, silencing, comparing, client.copy_in(&first)).await {
         (Ok(()), Ok(claimed), Ok(()), Ok(unchanged), Ok(sink)) => {
             Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
@@ -310,14 +312,24 @@ pub(crate) fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<
 }
 
 /// READ COMMITTED, because the claim must see what a session it waited for has committed.
-pub(crate) fn begin_sql(target: &ChunkTarget<'_>) -> String {
+pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk) -> String {
     let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
     let toast = target
         .table
         .toast_compression
         .as_deref()
         .map(|method| format!("; SET LOCAL default_toast_compression TO {}", quote_literal(method)));
-    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}", toast.unwrap_or_default())
+    // Until COMMIT no other session draws from the sequence: its lock keeps them waiting.
+    let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
+    let place = target.table.staging.as_ref().and_then(|staging| staging.place.as_ref());
+    let places = place.zip(target.first_place).filter(|_| !is_numbered).map(|(place, first)| {
+        format!("; ALTER SEQUENCE {} RESTART WITH {first}", quote_relation(&place.sequence))
+    });
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}{}",
+        toast.unwrap_or_default(),
+        places.unwrap_or_default()
+    )
 }
 
 pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
@@ -361,7 +373,7 @@ pub(crate) async fn after_failed_copy(
 pub(crate) fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'_>) -> ChunkError {
     let Some(db) = error.as_db_error() else { return session_error(error, "copying").into() };
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
-    let found = copy_error(db, &target.table.table.relation, &columns);
+    let found = copy_error(db, target.table.copied_into(), &columns);
     ChunkError { error: found.error, line: found.line }
 }
 

@@ -8,11 +8,14 @@
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
 //! - [`salvage`]: the same for a chunk of which some records are refused;
+//! - [`staging`]: tables in which rows wait until all of them are there;
+//! - [`arrival`]: how they come into their table then;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
+//! - [`truncate`]: a table is emptied, once for each job;
 //! - [`trial`]: a schema for tables that are only measured.
 
 pub mod embedded;
@@ -29,6 +32,10 @@ pub mod ledger;
 pub mod commit;
 pub mod salvage;
 
+pub mod staging;
+
+pub mod arrival;
+
 pub mod undo;
 
 pub mod activity;
@@ -41,6 +48,7 @@ pub mod sequences;
 pub mod upkeep;
 
 pub mod trial;
+pub mod truncate;
 
 mod error;
 pub mod sql;

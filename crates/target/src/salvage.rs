@@ -92,7 +92,7 @@ impl<'a> Salvage<'a> {
         let mut salvage =
             Salvage { session, target, chunk, progress, started, savepoint: Savepoint::None, stored: 0 };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
-        let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target));
+        let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk));
         salvage.run(&begin).await?;
         if let Some(claim) = claim {
             let claimed = salvage.session.client().execute_typed(&claim.sql, &claim.parameters()).await;
@@ -150,7 +150,7 @@ impl<'a> Salvage<'a> {
         let columns: Vec<&str> = asked.iter().map(|(_, (column, _))| column.as_str()).collect();
         let values: Vec<&str> = asked.iter().map(|(_, (_, value))| value.as_str()).collect();
         self.save().await?;
-        let (version, relation) = (self.session.server_version(), &self.target.table.table.relation);
+        let (version, relation) = (self.session.server_version(), self.target.table.copied_into());
         let verdicts = match judge(self.session.client(), version, relation, &columns, &values).await {
             Ok(verdicts) => verdicts,
             Err(error) if error.as_db_error().is_some() => {
@@ -178,7 +178,7 @@ impl<'a> Salvage<'a> {
         let pieces: Vec<Bytes> =
             faster.parcels.iter().flat_map(|parcel| parcel.pieces.iter().cloned()).collect();
         self.save().await?;
-        let relation = &self.target.table.table.relation;
+        let relation = self.target.table.copied_into();
         let for_binary = commit::binary(self.target, self.chunk);
         let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
         if !self.or_fail(unchanged).await? {
@@ -294,7 +294,7 @@ impl<'a> Salvage<'a> {
             return Err(error.into());
         }
         if self.target.silent {
-            let relation = &self.target.table.table.relation;
+            let relation = self.target.table.copied_into();
             let checked = silent::checked(self.session.client(), relation).await;
             if !self.or_fail(checked).await? {
                 commit::roll_back(self.session).await;

@@ -70,6 +70,12 @@ const NAMES: &[(&str, &str)] = &[
     ("triggers", "\"disable\""),
     ("on-error", "\"skip\""),
     ("max-errors", "\"0.5%\""),
+    ("mode", "\"merge\""),
+    ("key", "[\"id\"]"),
+    ("delete-missing", "true"),
+    ("keep", "\"last\""),
+    ("atomic", "true"),
+    ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
 ];

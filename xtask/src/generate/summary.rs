@@ -3,7 +3,7 @@
 
 use howdah_model::summary::Status;
 use howdah_model::{
-    DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, Stage, Summary, TableSummary,
+    Changes, DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, Stage, Summary, TableSummary,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -63,6 +63,7 @@ const KEYS: &[(&str, &str)] = &[
     ("stages.commit", "Seconds spent waiting for the answer to COMMIT"),
     ("stages.indexes", "Seconds spent dropping indexes, keys and foreign keys, and building them again"),
     ("stages.finish", "Seconds spent in the barrier and the last look at the ledger"),
+    ("stages.apply", "Seconds spent bringing rows from staging tables into their tables (--mode, --atomic)"),
     ("sessions", "The largest number of sessions that copied at once"),
     (
         "waits",
@@ -79,6 +80,20 @@ const KEYS: &[(&str, &str)] = &[
     ("tables[].table", "`schema.name`"),
     ("tables[].rows_read", "As above, of all files that go to this table"),
     ("tables[].rows_stored", "As above, of all files that go to this table"),
+    (
+        "tables[].changes.inserted",
+        "Rows that came on top. `changes` is null where rows come into the table as they are read, and until all are in; it counts what all runs of the job did",
+    ),
+    ("tables[].changes.updated", "Rows that were there and were changed"),
+    (
+        "tables[].changes.unchanged",
+        "Records that say what is there already, or whose key is there with `--mode insert-new`",
+    ),
+    ("tables[].changes.deleted", "Rows that `--delete-missing` deleted"),
+    (
+        "tables[].changes.duplicates",
+        "Records that did not count, because another one has the same key (`--keep`)",
+    ),
 ];
 
 pub(super) fn page() -> String {
@@ -114,6 +129,7 @@ fn example() -> Summary {
         (Stage::Commit, 0.02),
         (Stage::Indexes, 0.4),
         (Stage::Finish, 0.01),
+        (Stage::Apply, 0.0),
     ];
     Summary {
         job: "3f6c0a9d5be21c44".to_owned(),
@@ -148,6 +164,7 @@ fn example() -> Summary {
         retries: 0,
         files: vec![file("2013.csv", 336_776, 31_100_000), file("2014.csv.gz", 336_776, 10_400_000)],
         tables: vec![TableSummary {
+            changes: Some(Changes { inserted: 673_552, ..Changes::default() }),
             table: "public.flights".to_owned(),
             rows_read: 673_552,
             rows_stored: 673_552,

@@ -20,6 +20,7 @@ mod left_out;
 mod lenient;
 mod long_records;
 mod memory;
+mod modes;
 mod names;
 mod output;
 mod pipe;

@@ -11,11 +11,13 @@ use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
 use crate::values;
 use bytes::Bytes;
+use howdah_model::arrival::place_of;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::{Inspector, Oddity};
+use howdah_transcode::number::Numbers;
 use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -170,7 +172,17 @@ impl Emitter {
     ) -> Option<Faster> {
         let Some(numbered) = &self.numbered else { return faster };
         let run = &feeder.run;
-        let numbers = run.numbers.take((&run.context, &feeder.handle), &numbered.plan, origin.records);
+        let file = &run.plan.files[self.file_no as usize];
+        let is_staged = run.plan.tables[file.table_no as usize].staging.is_some();
+        let numbers = if is_staged {
+            place_of(file.input_no, origin.start_byte).map(|first| Numbers {
+                first,
+                increment: 1,
+                count: origin.records,
+            })
+        } else {
+            run.numbers.take((&run.context, &feeder.handle), &numbered.plan, origin.records)
+        };
         let Some(numbers) = numbers else { return faster };
         run.tally.time(Stage::Encode, || numbered.number(bytes, faster, buffers, &numbers))
     }

@@ -379,6 +379,7 @@ mod tests {
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,
             bad_records: howdah_model::BadRecords::default(),
+            arrival: howdah_model::Arrival::default(),
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

@@ -18,6 +18,7 @@ use howdah_model::{
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
+use howdah_target::staging;
 use howdah_transcode::decompress::may_have_parts;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
@@ -43,6 +44,9 @@ pub(super) async fn go_on(
             return if job.force { Ok(None) } else { Err(not_the_table(&row, table)) };
         }
     }
+    if !done && row.chunks > 0 && !staging_is_there(session, &row.plan).await? {
+        return Ok(None);
+    }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
     let history = match row.finished_at {
         Some(at) if done => History::Done { at },
@@ -60,6 +64,16 @@ pub(super) async fn go_on(
     let bound = done || row.chunks > 0 || row.plan.tables.iter().any(makes_something);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), history, earlier }))
+}
+
+/// The staging tables that chunks were copied into, if they were.
+async fn staging_is_there(session: &Session, plan: &Plan) -> Result<bool> {
+    for staging in plan.tables.iter().filter_map(|table| table.staging.as_ref()) {
+        if !staging::exists(session, &staging.relation).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A table that is not there any more, or not the one that rows were stored in.
@@ -99,7 +113,9 @@ pub(super) async fn planned(
         planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
     }
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
-    let dated = around_rows(heads.context, heads.session, &mut plan, &rows_to_come).await?;
+    let dated =
+        around_rows(heads.context, heads.session, &mut plan, (&rows_to_come, settled.history.has_rows()))
+            .await?;
     let scratch = faster::scratch(&plan.tables);
     let has_parts = plan.files.iter().any(|file| may_have_parts(file.codec));
     let layout =
@@ -108,7 +124,11 @@ pub(super) async fn planned(
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
-        Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {
+        Some(_)
+            if begun
+                && !plan.job.arrival.is_staged()
+                && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) =>
+        {
             look_again(heads, &plan, sources).await?
         }
         _ => (unread(&plan, &sources)?, Vec::new()),

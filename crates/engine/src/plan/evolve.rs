@@ -22,7 +22,7 @@ struct Seen {
 /// The table as it will be, and what leads there.
 pub(super) fn shape(job: &Job, table: Table, heads: &[Head]) -> Shape {
     let before = table.columns.clone();
-    let mut shape = Shape { table, create: None, changes: Vec::new() };
+    let mut shape = Shape { staging: None, table, create: None, changes: Vec::new() };
     if job.shaping.evolve == Evolve::None {
         return shape;
     }

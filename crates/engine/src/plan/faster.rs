@@ -120,7 +120,7 @@ fn binary<'h>(
     }
     let buffers = if all.bytes == 0 { 2 } else { (all.sent_bytes + all.sent_bytes / 10).div_ceil(all.bytes) };
     Ok(BinaryPlan {
-        copy_sql: copy::binary_statement(&table.table.relation, &columns)
+        copy_sql: copy::binary_statement(table.copied_into(), &columns)
             .map_err(|error| unless_asked(error.message().to_owned()))?,
         columns,
         types,

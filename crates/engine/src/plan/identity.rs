@@ -6,7 +6,7 @@
 //! to what a pattern matches or taken away.
 
 use super::{History, earlier, ledger_of};
-use howdah_model::{Error, ErrorKind, Format, Job, Plan, Result, Shaping, SourceSpec, Table};
+use howdah_model::{Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table};
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
@@ -65,6 +65,11 @@ struct Work<'a> {
     columns: &'a Option<Vec<String>>,
     map: &'a BTreeMap<String, String>,
     ignore_extra: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrival: Option<(Mode, &'a [String], bool, Keep)>,
+    /// The sources as given, where their order tells which record counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<&'a [SourceSpec]>,
 }
 
 impl Identity {
@@ -81,6 +86,8 @@ impl Identity {
             columns: &job.columns,
             map: &job.map,
             ignore_extra: job.ignore_extra,
+            arrival: job.arrival.work(),
+            order: (job.arrival.keep != Keep::Error).then_some(&job.sources),
         };
         let work_key = digest(&work);
         let rereadable = versions.iter().all(|version| version.rereadable);
@@ -204,6 +211,7 @@ mod tests {
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,
             bad_records: howdah_model::BadRecords::default(),
+            arrival: howdah_model::Arrival::default(),
             chunk_bytes: None,
             memory_bytes: 0,
             jobs: Jobs::Auto,

@@ -8,7 +8,9 @@ use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
-use howdah_model::{Eol, IndexesChoice, Job, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice};
+use howdah_model::{
+    Eol, IndexesChoice, Job, Mode, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
+};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
@@ -59,7 +61,7 @@ fn seen_record_bytes(head: &Head) -> Option<f64> {
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
-    job: &Job,
+    (job, begun): (&Job, bool),
     job_id: &str,
     tables: &[TablePlan],
     rows_to_come: &RowsToCome,
@@ -74,7 +76,7 @@ pub(super) async fn choose(
     for table in tables {
         let relation = &table.table.relation;
         let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !stored || !seen.insert(relation) {
+        if !stored || table.staging.is_some() || !seen.insert(relation) {
             continue;
         }
         let rows = rows_to_come.get(relation).copied().unwrap_or(0);
@@ -88,7 +90,11 @@ pub(super) async fn choose(
         };
         let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
         if looks || !open.is_empty() {
-            let captured = context.connection.attend(session, capture::look(session, relation)).await?;
+            let mut captured = context.connection.attend(session, capture::look(session, relation)).await?;
+            if job.arrival.mode == Mode::Truncate && !begun {
+                // It is emptied before they go.
+                captured.iter_mut().for_each(|captured| (captured.empty, captured.rows) = (true, 0.0));
+            }
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
             plan.notes = notes(&open, job_id, relation, oids);
             if let Some(captured) = captured.filter(|_| looks) {

@@ -6,6 +6,7 @@ use super::faster::chunk_format;
 use super::indexes::RowsToCome;
 use crate::Context;
 use crate::budget::Layout;
+use howdah_model::arrival::PlaceColumn;
 use howdah_model::plan::{NumberPlan, TablePlan};
 use howdah_model::{RelationKind, Result};
 use howdah_target::copy::with_column;
@@ -32,7 +33,16 @@ pub(super) async fn choose(
         table.notes.retain(|note| !note.starts_with(BY_CLIENT));
         let is_large = rows_to_come.get(&table.table.relation).is_some_and(|rows| *rows >= ROWS_MIN);
         let is_plain = table.table.kind == RelationKind::Table && table.create.is_none();
-        if !is_large || !is_plain || Numberer::new(&chunk_format(table), None).is_none() {
+        let place = table.staging.as_ref().and_then(|staging| staging.place.clone());
+        if let Some(place) = place {
+            table.number = of_places(table, place);
+            continue;
+        }
+        if table.staging.is_some()
+            || !is_large
+            || !is_plain
+            || Numberer::new(&chunk_format(table), None).is_none()
+        {
             continue;
         }
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
@@ -54,6 +64,22 @@ pub(super) async fn choose(
     Ok(())
 }
 
+/// Places of records, which the client knows, as the last column of a staging table.
+fn of_places(table: &TablePlan, place: PlaceColumn) -> Option<NumberPlan> {
+    Numberer::new(&chunk_format(table), None)?;
+    let last = table.fields.iter().flatten().last()?;
+    let with = |sql: &String| with_column(sql, last, &place.name);
+    Some(NumberPlan {
+        copy_sql: with(&table.copy_sql)?,
+        text_sql: table.text_sql.as_ref().and_then(with),
+        binary_sql: table.binary.as_ref().and_then(|binary| with(&binary.copy_sql)),
+        column: place.name,
+        sequence: place.sequence,
+        number_bytes: 8,
+        buffers: 0,
+    })
+}
+
 /// Further buffers that chunks would use so that rows get their numbers, where the rows themselves take `rows`: short
 /// rows may become twice as long.
 pub(super) fn scratch(table: &TablePlan, rows: u32) -> u32 {
@@ -69,6 +95,9 @@ pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout, rewritten: impl 
         table.number.take_if(|_| buffers == 0);
         if let Some(number) = &mut table.number {
             number.buffers = buffers;
+            if table.staging.is_some() {
+                continue;
+            }
             table.notes.push(format!(
                 "{BY_CLIENT} {} for {} are taken by the chunk and sent with the rows",
                 number.sequence, number.column

@@ -23,7 +23,9 @@ pub(super) async fn choose(
     indexes: &[IndexesPlan],
     tables: &mut [TablePlan],
 ) -> Result<()> {
-    for table in tables.iter_mut().filter(|table| table.table.kind == RelationKind::Partitioned) {
+    let routed =
+        |table: &&mut TablePlan| table.table.kind == RelationKind::Partitioned && table.staging.is_none();
+    for table in tables.iter_mut().filter(routed) {
         table.route = None;
         table.notes.retain(|note| !note.starts_with(BY_CLIENT) && !note.starts_with(BY_SERVER));
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();

@@ -1,5 +1,6 @@
 //! The table each file goes to, as it is or as it is going to be made, and how COPY is told of the file.
 
+use super::arrival;
 use super::columns::Columns;
 use super::evolve;
 use super::field_targets;
@@ -8,7 +9,8 @@ use super::new_table;
 use crate::Context;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    Error, ErrorKind, Format, Job, NewTable, Reading, Relation, RelationKind, Result, Table, TableChange,
+    Error, ErrorKind, Format, Job, NewTable, Reading, Relation, RelationKind, Result, StagingPlan, Table,
+    TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
@@ -25,6 +27,8 @@ pub(super) struct Shape {
     pub(super) table: Table,
     pub(super) create: Option<NewTable>,
     pub(super) changes: Vec<TableChange>,
+    /// Where rows wait, where they do not come into the table as they are read.
+    pub(super) staging: Option<StagingPlan>,
 }
 
 /// The files of one table, by whatever name they mean it.
@@ -40,20 +44,22 @@ struct Group {
 pub(super) async fn plan_all(
     context: &Context,
     session: &Session,
-    job: &Job,
+    (job, job_id): (&Job, &str),
     heads: Vec<Head>,
 ) -> Result<(Vec<TablePlan>, Vec<(u32, Head)>)> {
     let mut plans: Vec<TablePlan> = Vec::new();
     let mut placed = Vec::new();
-    for (relation, Group { table, mut heads }) in groups(context, session, job, heads).await? {
-        let shape = match table {
+    let groups = groups(context, session, job, heads).await?;
+    for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
+        let mut shape = match table {
             Some(table) => evolve::shape(job, table, &heads),
             None => {
                 let create = new_table::shape(context, session, job, &mut heads).await?;
                 let table = as_if_made(relation, &create);
-                Shape { table, create: Some(create), changes: Vec::new() }
+                Shape { table, create: Some(create), changes: Vec::new(), staging: None }
             }
         };
+        shape.staging = arrival::staging(job, job_id, group_no, &shape)?;
         let mut chosen = Vec::new();
         for head in &mut heads {
             chosen.push(columns(context, job, &shape, head).await?);
@@ -220,8 +226,8 @@ fn table_plan(
         (Encode::PassThrough, format.clone())
     };
     notes.push(how_bytes_go(care, recode.as_deref(), leaves_out));
-    let statement =
-        |sent: &Format| copy::statement(&shape.table.relation, &stored, sent, session.server_version());
+    let copied_into = shape.staging.as_ref().map_or(&shape.table.relation, |staging| &staging.relation);
+    let statement = |sent: &Format| copy::statement(copied_into, &stored, sent, session.server_version());
     let copy_sql = statement(&sent)?;
     let text_sql = Unquoter::new(&sent).map(|text| statement(&text.sent_format(&sent))).transpose()?;
     let plan = TablePlan {
@@ -242,6 +248,7 @@ fn table_plan(
         known: None,
         number: None,
         toast_compression: None,
+        staging: shape.staging.clone(),
         notes,
         unsure,
     };

@@ -32,7 +32,7 @@ pub(super) async fn choose(
     for table in &plan.tables {
         let relation = &table.table.relation;
         let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !stored || table.create.is_some() || !seen.insert(relation) {
+        if !stored || table.staging.is_some() || table.create.is_some() || !seen.insert(relation) {
             continue;
         }
         let rows = rows_to_come.get(relation).copied().unwrap_or(0);

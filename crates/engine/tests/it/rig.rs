@@ -117,6 +117,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         indexes: howdah_engine::model::IndexesChoice::Keep,
         triggers: howdah_engine::model::TriggersChoice::Keep,
         bad_records: howdah_engine::model::BadRecords::default(),
+        arrival: howdah_engine::model::Arrival::default(),
         chunk_bytes: None,
         memory_bytes: 256 * MIB,
         jobs: Jobs::Fixed(2),

@@ -264,8 +264,35 @@ impl Ledger {
         Ok(rows.iter().map(receipt).collect())
     }
 
+    fn close_sql(&self, job_id: &str, status: Status, rows_stored: u64) -> String {
+        format!(
+            "UPDATE {}.job SET status = {}, rows_stored = {rows_stored}, \
+             finished_at = pg_catalog.clock_timestamp() WHERE job_id = {} RETURNING job_id",
+            self.quoted,
+            quote_literal(JobStatus::from(status).as_str()),
+            quote_literal(job_id)
+        )
+    }
+
+    /// Notes in the open transaction how the job ends, with further statements, each with its semicolon.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn end_within(
+        &self,
+        session: &Session,
+        job_id: &str,
+        (status, rows_stored): (Status, u64),
+        ending: &str,
+    ) -> Result<()> {
+        let sql = format!("{}; {ending}", self.close_sql(job_id, status, rows_stored));
+        let done = session.client().batch_execute(&sql).await;
+        done.map_err(|error| self.error(&error, "closing the job in the ledger"))
+    }
+
     /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
-    /// answered before can be lost (see [`crate::finish`]).
+    /// answered before can be lost (see [`crate::finish`]). `ending` are further statements of the same transaction, each
+    /// with its semicolon.
     ///
     /// # Errors
     /// Ledger, if the job is not there; those of the session.
@@ -273,17 +300,12 @@ impl Ledger {
         &self,
         session: &Session,
         job_id: &str,
-        status: Status,
-        rows_stored: u64,
+        (status, rows_stored): (Status, u64),
+        ending: &str,
     ) -> Result<()> {
         // One simple query is one transaction and one round trip; it takes no parameters.
-        let sql = format!(
-            "BEGIN; {DURABLE_SQL}; UPDATE {}.job SET status = {}, rows_stored = {rows_stored}, \
-             finished_at = pg_catalog.clock_timestamp() WHERE job_id = {} RETURNING job_id; COMMIT",
-            self.quoted,
-            quote_literal(JobStatus::from(status).as_str()),
-            quote_literal(job_id)
-        );
+        let sql =
+            format!("BEGIN; {DURABLE_SQL}; {}; {ending}COMMIT", self.close_sql(job_id, status, rows_stored));
         let answers = session.client().simple_query(&sql).await;
         let answers = match answers {
             Ok(answers) => answers,

@@ -7,11 +7,13 @@ mod claim;
 mod job;
 mod reject;
 mod schema;
+mod step;
 mod undo;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
 pub use reject::RejectRow;
+pub use step::Step;
 pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;

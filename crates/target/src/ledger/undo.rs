@@ -7,7 +7,7 @@
 use super::Ledger;
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use serde::Serialize;
 use std::fmt;
@@ -37,11 +37,13 @@ pub enum UndoKind {
     ForeignKey,
     /// The validation of a foreign key.
     Validate,
+    /// A table in which rows wait is dropped, with the job's receipts for what is in it.
+    Staging,
 }
 
 impl UndoKind {
     /// All of them, in the order in which they are put back.
-    pub const ALL: [UndoKind; 9] = [
+    pub const ALL: [UndoKind; 10] = [
         UndoKind::Trigger,
         UndoKind::Index,
         UndoKind::Constraint,
@@ -51,6 +53,7 @@ impl UndoKind {
         UndoKind::Marks,
         UndoKind::ForeignKey,
         UndoKind::Validate,
+        UndoKind::Staging,
     ];
 
     /// The word in the ledger.
@@ -65,6 +68,7 @@ impl UndoKind {
             UndoKind::Marks => "marks",
             UndoKind::ForeignKey => "foreign key",
             UndoKind::Validate => "validate",
+            UndoKind::Staging => "staging",
         }
     }
 }
@@ -80,7 +84,8 @@ pub struct NewUndo {
     pub table_oid: u32,
     /// Name of the index, constraint or trigger, unquoted.
     pub name: String,
-    /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to, quoted.
+    /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to,
+    /// quoted; of a staging table, the table that its rows wait for.
     pub definition: String,
     /// Put it back when run in order in one transaction.
     pub statements: Vec<String>,
@@ -120,6 +125,7 @@ impl fmt::Display for NewUndo {
             UndoKind::Attach => "the attachment of the index",
             UndoKind::Marks => "the marks of the index",
             UndoKind::ForeignKey | UndoKind::Validate => "the foreign key",
+            UndoKind::Staging => return write!(f, "the staging table of {}", self.definition),
         };
         write!(f, "{what} {} of {}", self.name, self.relation)
     }
@@ -213,6 +219,35 @@ impl Ledger {
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// The statement that closes the entry of a staging table.
+    pub(crate) fn staging_done_sql(&self, job_id: &str, staging: &Relation) -> String {
+        format!(
+            "UPDATE {}.undo SET undone_at = pg_catalog.clock_timestamp() WHERE job_id = {} AND kind = 'staging' \
+             AND name = {} AND undone_at IS NULL",
+            self.quoted,
+            quote_literal(job_id),
+            quote_literal(&staging.name)
+        )
+    }
+
+    /// Some chunk of the job is in.
+    pub(crate) async fn has_chunks(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let sql = format!("SELECT EXISTS (SELECT FROM {}.chunk WHERE job_id = $1)", self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// The statement that forgets what of an unfinished job was in its staging tables, and what has come from there:
+    /// its next run begins anew.
+    pub(crate) fn forget_sql(&self, job_id: &str) -> String {
+        let (schema, job) = (&self.quoted, quote_literal(job_id));
+        let unfinished = format!(
+            "job_id = {job} AND NOT EXISTS (SELECT FROM {schema}.job WHERE job_id = {job} AND status = 'done')"
+        );
+        format!("DELETE FROM {schema}.chunk WHERE {unfinished}; DELETE FROM {schema}.step WHERE {unfinished}")
     }
 
     /// The statement that closes an entry.

@@ -193,7 +193,7 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
              WHERE conrelid = $2 AND conname = $1",
             false,
         ),
-        UndoKind::Trigger | UndoKind::Attach | UndoKind::Marks => return Ok(false),
+        UndoKind::Trigger | UndoKind::Attach | UndoKind::Marks | UndoKind::Staging => return Ok(false),
     };
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
     session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;

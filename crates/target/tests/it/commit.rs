@@ -36,6 +36,7 @@ impl Stage {
             job_id: "job",
             table,
             synchronous: false,
+            first_place: None,
             silent: false,
         };
         commit_chunk(session, &target, chunk, &CopyProgress::default()).await
@@ -48,6 +49,7 @@ impl Stage {
             job_id: "job",
             table,
             synchronous: false,
+            first_place: None,
             silent: false,
         };
         commit_chunk(&mut self.session, &target, chunk, &CopyProgress::default()).await
@@ -255,7 +257,7 @@ on_every_version!(a_terminated_backend_is_a_lost_connection_and_nothing_is_in, s
     let chunk = chunk(0, 2_000_000, rows);
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, silent: false };
+    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, first_place: None, silent: false };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let kill = async {
         while progress.phase() != Phase::Copy || progress.bytes() == 0 {
@@ -278,8 +280,14 @@ async fn a_dropped_future_leaves_a_closed_session_and_no_rows() {
     let chunk = chunk(0, 2_000_000, "1,x\n".repeat(2_000_000));
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target =
-        ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, silent: false };
+    let target = ChunkTarget {
+        ledger: Some(&stage.ledger),
+        job_id: "job",
+        table,
+        synchronous: false,
+        first_place: None,
+        silent: false,
+    };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let started = async {
         while progress.bytes() == 0 {
@@ -303,6 +311,7 @@ async fn without_a_ledger_a_chunk_is_stored_each_time() {
         job_id: "job",
         table: &stage.plan.tables[0],
         synchronous: true,
+        first_place: None,
         silent: false,
     };
     for _ in 0..2 {

@@ -76,16 +76,16 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert_eq!(job.plan, plan);
     assert!(job.finished_at.is_none() && job.started_at.ends_with('Z') && job.started_at.len() == 20);
     client.batch_execute("INSERT INTO howdah.chunk VALUES ('it''s a job', 0, 3, 0, 9, 7)").await.unwrap();
-    ledger.close(&session, "it's a job", Status::Failed, 7).await.unwrap();
+    ledger.close(&session, "it's a job", (Status::Failed, 7), "").await.unwrap();
     let [job] = &ledger.of_work(&session, "work", "another").await.unwrap()[..] else { panic!() };
     assert_eq!((job.status, job.chunks, job.rows_stored), (JobStatus::Failed, 1, 7));
     assert!(job.finished_at.is_some());
     ledger.begin(&session, &plan).await.unwrap();
-    ledger.close(&session, "it's a job", Status::Done, 7).await.unwrap();
+    ledger.close(&session, "it's a job", (Status::Done, 7), "").await.unwrap();
     assert_eq!(ledger.jobs(&session).await.unwrap()[0].runs, 2);
     assert!(ledger.of_work(&session, "work", "another").await.unwrap().is_empty());
     assert_eq!(ledger.of_work(&session, "work", &plan.identity).await.unwrap().len(), 1);
-    assert_eq!(ledger.close(&session, "other", Status::Done, 0).await.unwrap_err().kind(), ErrorKind::Ledger);
+    assert_eq!(ledger.close(&session, "other", (Status::Done, 0), "").await.unwrap_err().kind(), ErrorKind::Ledger);
     // Other chunk borders would double rows.
     plan.chunk_bytes += 1;
     assert_eq!(ledger.begin(&session, &plan).await.unwrap_err().kind(), ErrorKind::Ledger);
@@ -118,13 +118,13 @@ on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_k
     assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
     ledger.ensure(&session).await.unwrap();
     ledger.ensure(&session).await.unwrap();
-    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 4);
+    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 5);
     assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
     let table = table(&session, "t").await;
     ledger.begin(&session, &plan("old", table.clone())).await.unwrap();
     let mut chunk = chunk(1, 2, "1\n2\n");
     chunk.origin.omitted = Omitted { left_out: 7, blank: 3, rejected: 0 };
-    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false, silent: false };
+    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false, first_place: None, silent: false };
     let stored = commit_chunk(&mut session, &target, &chunk, &CopyProgress::default()).await.unwrap();
     let Outcome::Stored { receipt, .. } = stored else { panic!("{stored:?}") };
     assert_eq!(receipt.omitted, Omitted { left_out: 7, blank: 3, rejected: 0 });
@@ -143,7 +143,7 @@ on_every_version!(a_role_that_may_not_bring_a_ledger_up_to_date_is_told, server 
     let ledger = Ledger::new("howdah");
     let error = ledger.ensure(&session).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
-    assert!(error.message().contains("is of version 1 and cannot be brought to version 4"), "{error}");
+    assert!(error.message().contains("is of version 1 and cannot be brought to version 5"), "{error}");
     assert!(error.hint().unwrap().contains("its owner"), "{:?}", error.hint());
     // Once the owner has loaded, the role's rights are enough.
     ledger.ensure(&connect(&to).await).await.unwrap();

@@ -34,6 +34,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         known: None,
         number: None,
         toast_compression: None,
+        staging: None,
         notes: Vec::new(),
         unsure: Vec::new(),
     }
@@ -58,6 +59,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,
         bad_records: howdah_model::BadRecords::default(),
+        arrival: howdah_model::Arrival::default(),
         chunk_bytes: None,
         memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
@@ -81,6 +83,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         unsure: Vec::new(),
         ranged: true,
         rereadable: true,
+        input_no: 0,
     };
     Plan {
         job_id: job_id.to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn restore(database: &Database) -> HowdahCommand {
 }
 
 /// What `pg_dump --schema-only` says of everything but the ledger.
-pub(super) fn schema(database: &Database) -> String {
+pub(crate) fn schema(database: &Database) -> String {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin/pg_dump");
     let out = Command::new(program)
         .args(["--schema-only", "--exclude-schema=howdah", "--dbname", &database.conninfo()])

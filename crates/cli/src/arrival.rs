@@ -1,0 +1,107 @@
+//! Options about rows that are there already, as typed -> [`Arrival`].
+
+use crate::options::{ArrivalOptions, KeepName, LoadOptions, ModeName};
+use crate::units;
+use howdah_engine::model::arrival::LOCK_TIMEOUT_MS_DEFAULT;
+use howdah_engine::model::{Arrival, Error, ErrorKind, Keep, Mode, Result};
+
+/// What the options say.
+///
+/// # Errors
+/// `Usage` for options that contradict each other or lack another.
+pub fn resolve(options: &LoadOptions) -> Result<Arrival> {
+    let typed = &options.arrival;
+    let arrival = Arrival {
+        mode: typed.mode.map_or(Mode::Append, Mode::from),
+        key: typed.key.clone(),
+        delete_missing: typed.delete_missing,
+        keep: match typed.keep {
+            None | Some(KeepName::Error) => Keep::Error,
+            Some(KeepName::First) => Keep::First,
+            Some(KeepName::Last) => Keep::Last,
+        },
+        atomic: typed.atomic,
+        lock_timeout_ms: lock_timeout_ms(typed)?,
+    };
+    check(&arrival, typed, options)?;
+    Ok(arrival)
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Mode {
+        match name {
+            ModeName::Append => Mode::Append,
+            ModeName::Truncate => Mode::Truncate,
+            ModeName::Merge => Mode::Merge,
+            ModeName::InsertNew => Mode::InsertNew,
+        }
+    }
+}
+
+/// To the server 0 means without end, which is what nobody who waits behind us wants.
+fn lock_timeout_ms(options: &ArrivalOptions) -> Result<u64> {
+    let Some(text) = &options.lock_timeout else { return Ok(LOCK_TIMEOUT_MS_DEFAULT) };
+    match units::milliseconds("--lock-timeout", text)? {
+        ms @ 1..=LOCK_TIMEOUT_MS_MAX => Ok(ms),
+        _ => Err(usage(format!("--lock-timeout: expected 1ms to 1h, got {text:?}"))),
+    }
+}
+
+/// Nobody waits so long for readers; the server counts in 31 bits.
+const LOCK_TIMEOUT_MS_MAX: u64 = 3_600_000;
+
+fn check(arrival: &Arrival, typed: &ArrivalOptions, options: &LoadOptions) -> Result<()> {
+    let has_key = arrival.has_key();
+    if has_key && arrival.key.is_empty() {
+        return Err(usage(
+            "--mode merge and --mode insert-new need the --key that tells rows apart".to_owned(),
+        ));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = arrival.key.iter().find(|column| !seen.insert(*column)) {
+        return Err(usage(format!("--key names the column {twice} twice")));
+    }
+    for (name, given) in [("--key", !arrival.key.is_empty()), ("--keep", typed.keep.is_some())] {
+        if given && !has_key {
+            return Err(usage(format!("{name} is for --mode merge and --mode insert-new")));
+        }
+    }
+    if arrival.delete_missing && arrival.mode != Mode::Merge {
+        return Err(usage("--delete-missing is for --mode merge".to_owned()));
+    }
+    if arrival.atomic && arrival.mode == Mode::Truncate {
+        let message = "--atomic and --mode truncate exclude each other: emptying a table shuts its readers out until the rows are in";
+        return Err(usage(message.to_owned()).with_hint("leave out --atomic"));
+    }
+    if arrival.is_staged() || arrival.mode != Mode::Append {
+        check_others(options)?;
+    }
+    Ok(())
+}
+
+/// What goes with rows that are appended as they are read, and not with others.
+fn check_others(options: &LoadOptions) -> Result<()> {
+    use crate::options::{IndexesName, TriggersName};
+    let run = &options.run;
+    if options.target.ledger.as_deref() == Some("none") {
+        let message = "--mode and --atomic need a ledger, in which is kept what has been done to the table";
+        return Err(usage(message.to_owned()).with_hint("leave out --ledger none"));
+    }
+    let staged =
+        options.arrival.atomic || matches!(options.arrival.mode, Some(ModeName::Merge | ModeName::InsertNew));
+    let only_appended = [
+        ("--create-partitions", run.create_partitions.is_some()),
+        ("--indexes rebuild", run.indexes == Some(IndexesName::Rebuild)),
+        ("--triggers disable", run.triggers == Some(TriggersName::Disable)),
+    ];
+    match only_appended.iter().find(|(_, given)| staged && *given) {
+        Some((name, _)) => Err(usage(format!(
+            "{name} is for rows that come into the table as they are read, not from a staging table"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}

@@ -1,0 +1,93 @@
+//! Others see all rows of a load at once, or none.
+
+use super::{assert_nothing_left, load};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
+use howdah_testkit::{MAJORS, Server};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const ROWS: u64 = 20_000;
+
+#[test]
+fn readers_see_all_rows_or_none_and_are_never_kept_waiting() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(31, 1, ROWS));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             CREATE INDEX ON t (note); INSERT INTO t VALUES (0, 0, 0, 'there')",
+        );
+        let over = AtomicBool::new(false);
+        let seen = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut seen = Vec::new();
+                while !over.load(Relaxed) {
+                    let count = database.value("SET lock_timeout = '1s'; SELECT count(*) FROM t");
+                    if seen.last() != Some(&count) {
+                        seen.push(count);
+                    }
+                }
+                seen
+            });
+            let command =
+                load(&database, &[&source]).args(["--atomic", "--chunk-size", "64kB", "--jobs", "4"]);
+            let finished = command.run(PATIENCE);
+            over.store(true, Relaxed);
+            finished.expect_code(0);
+            reader.join().unwrap()
+        });
+        let (none, all) = ("1".to_owned(), (ROWS + 1).to_string());
+        assert!(seen == [none.clone(), all.clone()] || seen == [none], "PostgreSQL {major}: {seen:?}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), all);
+        let ended = "SELECT status || ' ' || rows_stored FROM howdah.job";
+        assert_eq!(database.value(ended), format!("done {ROWS}"));
+        assert_nothing_left(&database, "atomic");
+    }
+}
+
+#[test]
+fn a_bad_record_in_the_last_chunk_leaves_the_table_as_it_was() {
+    let files = Files::new();
+    let mut bytes = csv(32, 1, ROWS);
+    bytes.extend_from_slice(b"20001,not a number,1,x\n");
+    let source = files.put("a.csv", &bytes);
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text)");
+    let failed =
+        load(&database, &[&source]).args(["--atomic", "--chunk-size", "64kB"]).run(PATIENCE).expect_code(1);
+    assert!(failed.stderr.contains("a.csv, record 20001"), "{}", failed.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    assert_nothing_left(&database, "bad record");
+}
+
+#[test]
+fn an_interrupted_load_goes_on_where_it_stopped() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(33, 1, ROWS));
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id bigint, part integer, amount numeric, note text); \
+         CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(30); RETURN NULL; END'; \
+         CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+    );
+    let command = load(&database, &[&source]).args(["--atomic", "--chunk-size", "64kB"]);
+    let running = command.spawn();
+    let naps =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    while database.value(naps) == "0" {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.interrupt();
+    running.wait(PATIENCE).expect_code(130);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    database.sql(END_SESSIONS);
+    database.sql("DROP TRIGGER nap ON t");
+    let resumed = command.run(PATIENCE).expect_code(0);
+    assert!(
+        resumed.stderr.contains("20,000 rows more were stored by another run of this job"),
+        "{}",
+        resumed.stderr
+    );
+    assert_eq!(database.value("SELECT count(*) || ' ' || count(DISTINCT id) FROM t"), "20000 20000");
+    assert_nothing_left(&database, "resumed");
+}

@@ -1,0 +1,164 @@
+//! Loads of every mode that are killed at any step: run again or restored, the table is as it should be, and nothing is
+//! left beside it.
+
+use super::{assert_nothing_left, load};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Running, Server};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 30_000;
+
+/// How a load brings rows in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Merge,
+    MergeAtomic,
+    MergeDelete,
+    InsertNew,
+    Atomic,
+}
+
+const WAYS: [Way; 5] = [Way::Merge, Way::MergeAtomic, Way::MergeDelete, Way::InsertNew, Way::Atomic];
+
+impl Way {
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Way::Merge => &["--mode", "merge", "--key", "id"],
+            Way::MergeAtomic => &["--mode", "merge", "--key", "id", "--atomic"],
+            Way::MergeDelete => &["--mode", "merge", "--key", "id", "--delete-missing"],
+            Way::InsertNew => &["--mode", "insert-new", "--key", "id"],
+            Way::Atomic => &["--atomic"],
+        }
+    }
+
+    /// The rows of the file over those that are there: ids 1 to 100, and some beyond.
+    fn wanted_sql(self) -> &'static str {
+        match self {
+            Way::Merge | Way::MergeAtomic => {
+                "CREATE TABLE wanted AS SELECT * FROM file UNION ALL SELECT * FROM t WHERE id > 30000"
+            }
+            Way::MergeDelete => "CREATE TABLE wanted AS SELECT * FROM file",
+            Way::InsertNew => {
+                "CREATE TABLE wanted AS SELECT * FROM t UNION ALL SELECT * FROM file WHERE id NOT IN (SELECT id FROM t)"
+            }
+            Way::Atomic => "CREATE TABLE wanted AS SELECT * FROM t UNION ALL SELECT * FROM file",
+        }
+    }
+}
+
+struct Kill {
+    database: Database,
+    _files: Files,
+    source: PathBuf,
+    way: Way,
+}
+
+impl Kill {
+    fn new(major: u32, way: Way) -> Kill {
+        let files = Files::new();
+        let bytes = csv(41, 1, ROWS);
+        let source = files.put("a.csv", &bytes);
+        let database = Server::shared(major).database();
+        let key = if way == Way::Atomic { "" } else { " PRIMARY KEY" };
+        database.sql(&format!(
+            "CREATE TABLE file (id bigint, part integer, amount numeric, note text); \
+             CREATE TABLE t (id bigint{key}, part integer, amount numeric, note text)"
+        ));
+        database.copy_in("COPY file FROM STDIN (FORMAT csv, HEADER true)", bytes).unwrap();
+        database.sql(
+            "INSERT INTO t SELECT id, 0, 0, 'old' FROM generate_series(1, 100) id; \
+             INSERT INTO t SELECT id, 0, 0, 'beyond' FROM generate_series(40001, 40100) id",
+        );
+        database.sql(way.wanted_sql());
+        // Statements on the table take a little longer, so that they can be hit.
+        database.sql(
+            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.15); RETURN NULL; END'; \
+             CREATE TRIGGER nap BEFORE INSERT OR UPDATE OR DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+        );
+        Kill { database, _files: files, source, way }
+    }
+
+    fn command(&self) -> HowdahCommand {
+        load(&self.database, &[&self.source]).args(self.way.args().iter().copied()).args([
+            "--chunk-size",
+            "128kB",
+            "--jobs",
+            "2",
+        ])
+    }
+
+    /// Waits until the query gives so much, or the load is over.
+    fn wait_for(&self, running: &mut Running, sql: &str, least: u64) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        let count = || {
+            let rows = self.database.try_rows(sql).ok()?;
+            rows[0][0].as_deref()?.parse::<u64>().ok()
+        };
+        while count().unwrap_or(0) < least {
+            if !running.is_running() || Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    #[track_caller]
+    fn assert_wanted(&self, what: &str) {
+        assert_eq!(self.database.digest("t"), self.database.digest("wanted"), "{what}");
+        assert_eq!(
+            self.database.value("SELECT count(*) FROM howdah.job WHERE status <> 'done'"),
+            "0",
+            "{what}"
+        );
+        assert_nothing_left(&self.database, what);
+    }
+}
+
+const MADE: &str = "SELECT count(*) FROM howdah.undo";
+const CHUNKS: &str = "SELECT count(*) FROM howdah.chunk";
+const STEPS: &str = "SELECT count(*) FROM howdah.step WHERE name <> 'parts'";
+const NAPS: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+
+/// Ends a load when the query gives so much; then it is run again, restored first or not.
+fn kill_at(major: u32, way: Way, (sql, least): (&str, u64), restore: bool) -> bool {
+    let kill = Kill::new(major, way);
+    let what = format!("PostgreSQL {major}, {way:?}: {sql} = {least}, restore: {restore}");
+    let mut running = kill.command().spawn();
+    let hit = kill.wait_for(&mut running, sql, least);
+    running.kill();
+    if restore {
+        kill.database.sql(END_SESSIONS);
+        let command = crate::scene::howdah("restore").args(["--to", &kill.database.conninfo()]);
+        command.run(PATIENCE).expect_code(0);
+        assert_nothing_left(&kill.database, &what);
+    }
+    let finished = kill.command().run(PATIENCE);
+    let done = finished.code == Some(0) || finished.stderr.contains("this job finished");
+    assert!(done, "{what}\n{}", finished.stderr);
+    kill.assert_wanted(&what);
+    hit
+}
+
+#[test]
+fn no_kill_loses_or_doubles_a_row_in_any_mode() {
+    let moments = [(MADE, 1), (CHUNKS, 3), (CHUNKS, 12), (NAPS, 1), (STEPS, 1), (STEPS, 2)];
+    let hits: usize = std::thread::scope(|scope| {
+        let campaigns: Vec<_> = MAJORS
+            .into_iter()
+            .enumerate()
+            .map(|(no, major)| {
+                scope.spawn(move || {
+                    let cases = WAYS.into_iter().flat_map(|way| moments.map(|moment| (way, moment)));
+                    // Each server sees a third of all cases, half of them restored.
+                    let cases = cases.enumerate().filter(|(case, _)| case % MAJORS.len() == no);
+                    cases.filter(|(case, (way, moment))| kill_at(major, *way, *moment, case % 2 == 0)).count()
+                })
+            })
+            .collect();
+        campaigns.into_iter().map(|campaign| campaign.join().unwrap()).sum()
+    });
+    assert!(hits >= 18, "{hits} of 30 kills hit a load that was still at work");
+}

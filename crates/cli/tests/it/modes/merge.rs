@@ -1,0 +1,278 @@
+//! Merging is what the server would do by simple statements, one after the other, whatever the types, the order and the
+//! number of sessions.
+
+use super::{assert_nothing_left, changes, load};
+use crate::scene::{Files, PATIENCE};
+use fastrand::Rng;
+use howdah_testkit::{Database, MAJORS, Server};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The columns of the files; `t` has one more, and an identity column.
+const COLUMNS: &str = "id, code, amount, doc, spot, words, day, note";
+const TYPES: &str =
+    "id bigint, code varchar(9), amount numeric, doc json, spot point, words text[], day date, note text";
+
+/// Rows of keys that may come again, some of them in another spelling of the same value.
+fn csv(random: &mut Rng, rows: u64, keys: u64) -> String {
+    let mut text = format!("{}\n", COLUMNS.replace(", ", ","));
+    for _ in 0..rows {
+        let id = random.u64(..keys);
+        let amount = ["1", "1.0", "1.00", "2.5", ""][random.usize(..5)];
+        let doc = ["{}", "{ }", "[1]", ""][random.usize(..4)];
+        let note = ["same", "\"two\nlines\"", "", "\"\""][random.usize(..4)];
+        let (x, day) = (random.u8(..3), random.u8(1..4));
+        let _ = writeln!(
+            text,
+            "{id},c{},{amount},{doc},\"({x},1)\",\"{{a,NULL,b{x}}}\",2024-02-0{day},{note}",
+            id % 7
+        );
+    }
+    text
+}
+
+/// `t`, filled from one file; `input` with the rows of the others in their order; `wanted`, what is to come out.
+fn scene(major: u32, there: &str, inputs: &[&str], (keep, mode): (&str, &str)) -> Database {
+    let database = Server::shared(major).database();
+    database.sql(&format!(
+        "CREATE TABLE first ({TYPES}, no bigserial); \
+         CREATE TABLE input ({TYPES}, no bigserial); \
+         CREATE TABLE t ({TYPES}, extra text DEFAULT 'new', num bigint GENERATED ALWAYS AS IDENTITY, \
+             twice bigint GENERATED ALWAYS AS (id * 2) STORED, UNIQUE (code, id))"
+    ));
+    let copy = |table: &str, csv: &str| {
+        let sql = format!("COPY {table} ({COLUMNS}) FROM STDIN (FORMAT csv, HEADER true)");
+        database.copy_in(&sql, csv.as_bytes().to_vec()).unwrap();
+    };
+    copy("first", there);
+    database.sql(&format!(
+        "INSERT INTO t ({COLUMNS}, extra) SELECT DISTINCT ON (id, code) {COLUMNS}, 'old' FROM first ORDER BY id, code, no"
+    ));
+    inputs.iter().for_each(|csv| copy("input", csv));
+    let order = if keep == "last" { "DESC" } else { "ASC" };
+    let fields = |of: &str| COLUMNS.split(", ").map(|c| format!("{of}.{c}")).collect::<Vec<_>>().join(", ");
+    let (of_c, of_t) = (fields("c"), fields("t"));
+    let chosen = format!("SELECT DISTINCT ON (id, code) * FROM input ORDER BY id, code, no {order}");
+    let from_file = if mode == "insert-new" {
+        format!(
+            "SELECT {of_c}, 'new' FROM c WHERE NOT EXISTS (SELECT FROM t WHERE t.id = c.id AND t.code = c.code)"
+        )
+    } else {
+        format!(
+            "SELECT {of_c}, coalesce(t.extra, 'new') FROM c LEFT JOIN t ON t.id = c.id AND t.code = c.code"
+        )
+    };
+    let stays = match mode {
+        "merge" => format!(
+            "SELECT {of_t}, t.extra FROM t WHERE NOT EXISTS (SELECT FROM c WHERE t.id = c.id AND t.code = c.code)"
+        ),
+        "insert-new" => format!("SELECT {of_t}, t.extra FROM t"),
+        _ => format!("SELECT {of_t}, t.extra FROM t WHERE false"),
+    };
+    database.sql(&format!(
+        "CREATE TABLE wanted AS WITH c AS ({chosen}) {from_file} UNION ALL {stays}; \
+         CREATE TABLE counts AS WITH c AS ({chosen}), \
+             j AS (SELECT c.id IS NOT NULL AS in_c, t.id IS NOT NULL AS in_t, ROW({of_c})::text <> ROW({of_t})::text AS differs \
+                   FROM c FULL JOIN t ON t.id = c.id AND t.code = c.code) \
+         SELECT count(*) FILTER (WHERE NOT in_t) AS inserted, count(*) FILTER (WHERE in_c AND in_t AND differs) AS updated, \
+                count(*) FILTER (WHERE in_c AND in_t AND NOT differs) AS same, count(*) FILTER (WHERE NOT in_c) AS gone, \
+                (SELECT count(*) FROM input) - (SELECT count(*) FROM c) AS twins FROM j"
+    ));
+    database
+}
+
+fn counts(database: &Database, mode: &str) -> [u64; 5] {
+    let row = &database.rows("SELECT inserted, updated, same, gone, twins FROM counts")[0];
+    let [inserted, updated, same, gone, twins] =
+        [0, 1, 2, 3, 4].map(|at| row[at].as_ref().unwrap().parse().unwrap());
+    match mode {
+        "merge" => [inserted, updated, same, 0, twins],
+        "insert-new" => [inserted, 0, updated + same, 0, twins],
+        _ => [inserted, updated, same, gone, twins],
+    }
+}
+
+#[track_caller]
+fn assert_wanted(database: &Database, what: &str) {
+    database.sql(&format!("CREATE VIEW got AS SELECT {COLUMNS}, extra FROM t"));
+    assert_eq!(database.digest("got"), database.digest("wanted"), "{what}");
+    assert_nothing_left(database, what);
+}
+
+#[test]
+fn merging_is_what_the_server_does_row_by_row() {
+    let seed = fastrand::u64(..1_000_000);
+    let modes = ["merge", "insert-new", "delete-missing"];
+    std::thread::scope(|scope| {
+        for (no, major) in MAJORS.into_iter().enumerate() {
+            scope.spawn(move || {
+                let mut random = Rng::with_seed(seed + u64::from(major));
+                for round in 0..4 {
+                    let mode = modes[(no + round) % modes.len()];
+                    let keep = ["first", "last"][random.usize(..2)];
+                    let atomic = round == 3;
+                    let rows = [300, 3000, 20_000][random.usize(..3)];
+                    merged(&mut random, major, (mode, keep, atomic), rows, seed);
+                }
+            });
+        }
+    });
+}
+
+fn merged(random: &mut Rng, major: u32, (mode, keep, atomic): (&str, &str, bool), rows: u64, seed: u64) {
+    let jobs = random.u8(1..4).to_string();
+    let what =
+        format!("seed {seed}, PostgreSQL {major}, {mode}, {keep}, atomic {atomic}, {rows} rows, {jobs} jobs");
+    let there = csv(random, rows, rows * 2);
+    let inputs = [csv(random, rows, rows * 3), csv(random, rows / 3, rows * 3)];
+    let files = Files::new();
+    // Named so that neither the size nor the name of the files is their order.
+    let (one, two) = (files.put("b.csv", inputs[0].as_bytes()), files.put("a.csv", inputs[1].as_bytes()));
+    let (paths, inputs): (Vec<&Path>, Vec<&str>) = if random.bool() {
+        (vec![&one, &two], vec![&inputs[0], &inputs[1]])
+    } else {
+        (vec![&two, &one], vec![&inputs[1], &inputs[0]])
+    };
+    let database = scene(major, &there, &inputs, (keep, mode));
+    let wanted = counts(&database, mode);
+    let mut command = load(&database, &paths).args(["--key", "id,code", "--keep", keep, "--jobs", &jobs]);
+    command = match mode {
+        "delete-missing" => command.args(["--mode", "merge", "--delete-missing"]),
+        mode => command.args(["--mode", mode]),
+    };
+    command = command.args(["--chunk-size", "64kB"]);
+    if atomic {
+        command = command.arg("--atomic");
+    }
+    // A spelling of NULL with a digit, which the client does not number records of: then the server does.
+    if random.u8(..3) == 0 {
+        command = command.args(["--encode", "csv"]);
+    }
+    assert_eq!(changes(&command), wanted, "{what}");
+    assert_wanted(&database, &what);
+    let again = command.run(PATIENCE).expect_code(1);
+    assert!(again.stderr.contains("this job finished"), "{what}\n{}", again.stderr);
+}
+
+#[test]
+fn records_that_the_server_numbers_keep_their_order() {
+    let files = Files::new();
+    let database = Server::shared(13).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, note text)");
+    let mut text = "id,note\n".to_owned();
+    for no in 0..20_000 {
+        let _ = writeln!(text, "{},n{no}", 1000 + no % 100);
+    }
+    let source = files.put("a.csv", text.as_bytes());
+    // Numbers could be taken for NULL, so that the client does not number the records.
+    let command =
+        load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--keep", "last", "--null", "7"]);
+    let command = command.args(["--chunk-size", "16kB", "--jobs", "4"]);
+    assert_eq!(changes(&command), [100, 0, 0, 0, 19_900]);
+    let last = "SELECT count(*) FROM t WHERE note = 'n' || 19900 + id - 1000";
+    assert_eq!(database.value(last), "100");
+}
+
+#[test]
+fn several_records_of_one_key_are_an_error_with_their_places() {
+    let files = Files::new();
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (1, 'old')");
+        let mut text = "id,note\n".to_owned();
+        for no in 0..9000 {
+            let id = if no == 8000 || no == 8500 { 4000 } else { no };
+            let _ = writeln!(text, "{id},\"some\nlines\"");
+        }
+        let source = files.put(&format!("{major}.csv"), text.as_bytes());
+        let command =
+            load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--chunk-size", "8kB"]);
+        let failed = command.run(PATIENCE).expect_code(1);
+        let wanted = format!(
+            "{major}.csv, record 8001: it has the same key (id) as record 4001 of {}; 2 records repeat a key",
+            source.display()
+        );
+        assert!(failed.stderr.contains(&wanted), "{}", failed.stderr);
+        assert!(failed.stderr.contains("hint: --keep last"), "{}", failed.stderr);
+        assert_eq!(database.value("SELECT string_agg(id || note, ',') FROM t"), "1old");
+        assert_nothing_left(&database, "after duplicates");
+        // The mended file is not taken for a changed source of the same job.
+        files.put(&format!("{major}.csv"), b"id,note\n1,new\n2,x\n");
+        assert_eq!(changes(&command), [1, 1, 0, 0, 0]);
+    }
+}
+
+#[test]
+fn a_record_without_a_key_is_an_error_with_its_place() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,code,note\n1,a,x\n2,,y\n3,c,z\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, code text, note text, UNIQUE (id, code))");
+    let failed = load(&database, &[&source])
+        .args(["--mode", "merge", "--key", "id,code"])
+        .run(PATIENCE)
+        .expect_code(1);
+    assert!(failed.stderr.contains("a.csv, record 2, byte 19, column code: "), "{}", failed.stderr);
+    assert_nothing_left(&database, "after NULL in the key");
+}
+
+#[test]
+fn what_others_insert_meanwhile_is_merged_too() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,file\n2,file\n3,file\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (1, 'old')");
+        // The rows come while the load waits, or before or after it: the file has the last word in all cases but the last.
+        let slowly = "BEGIN; INSERT INTO t VALUES (2, 'other'); SELECT pg_sleep(4); COMMIT";
+        std::thread::scope(|scope| {
+            scope.spawn(|| database.sql(slowly));
+            let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+            while database.value(waits) == "0" {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let command =
+                load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--lock-timeout", "1s"]);
+            let [inserted, updated, unchanged, ..] = changes(&command);
+            assert_eq!([inserted, updated, unchanged], [1, 2, 0], "PostgreSQL {major}");
+        });
+        assert_eq!(
+            database.value("SELECT string_agg(id || note, ',' ORDER BY id) FROM t"),
+            "1file,2file,3file"
+        );
+        assert_nothing_left(&database, "after a wait");
+    }
+}
+
+#[test]
+fn partitions_triggers_and_other_schemas_are_as_for_any_statement() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,\"Odd \"\"Name\"\"\"\n1,file\n2,same\n12,file\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE SCHEMA \"S x\"; CREATE TABLE \"S x\".\"T;--\" (id int PRIMARY KEY, \"Odd \"\"Name\"\"\" text, place int, \
+                 seen text) PARTITION BY RANGE (id); \
+             CREATE TABLE low PARTITION OF \"S x\".\"T;--\" FOR VALUES FROM (0) TO (10); \
+             CREATE TABLE high PARTITION OF \"S x\".\"T;--\" FOR VALUES FROM (10) TO (20); \
+             INSERT INTO \"S x\".\"T;--\" VALUES (1, 'old'), (2, 'same'), (3, 'stays'); \
+             CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN NEW.seen := TG_OP; RETURN NEW; END'; \
+             CREATE TRIGGER seen BEFORE INSERT OR UPDATE ON low FOR EACH ROW EXECUTE FUNCTION seen(); \
+             CREATE TRIGGER seen BEFORE INSERT OR UPDATE ON high FOR EACH ROW EXECUTE FUNCTION seen()",
+        );
+        let to = database.conninfo();
+        let command = crate::scene::howdah("load")
+            .args(["--table", "\"S x\".\"T;--\"", "--to", &to, "--mode", "merge", "--key", "id"])
+            .arg(&source);
+        assert_eq!(changes(&command), [1, 1, 1, 0, 0], "PostgreSQL {major}");
+        let got = "SELECT string_agg(format('%s %s %s', id, \"Odd \"\"Name\"\"\", coalesce(seen, '-')), ', ' ORDER BY id) \
+                   FROM \"S x\".\"T;--\"";
+        assert_eq!(
+            database.value(got),
+            "1 file UPDATE, 2 same -, 3 stays -, 12 file INSERT",
+            "PostgreSQL {major}"
+        );
+        assert_nothing_left(&database, "partitions");
+    }
+}

@@ -1,0 +1,130 @@
+//! What cannot be done is said before a row is read, with what to do about it.
+
+use super::{assert_nothing_left, load};
+use crate::scene::{Files, PATIENCE};
+use howdah_testkit::{Database, Server};
+use std::path::Path;
+
+#[track_caller]
+fn refused(database: &Database, source: &Path, args: &[&str], code: i32, words: &[&str]) {
+    let finished = load(database, &[source]).args(args.iter().copied()).run(PATIENCE).expect_code(code);
+    for word in words {
+        assert!(finished.stderr.contains(word), "{args:?}: {word} in\n{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_key_needs_a_unique_index_of_its_own() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,code,note\n1,a,x\n");
+    let database = Server::shared(15).database();
+    let merge = ["--mode", "merge", "--key", "id"];
+    for table in [
+        "CREATE TABLE t (id int, code text, note text)",
+        "CREATE TABLE t (id int, code text, note text, UNIQUE (id, code))",
+        "CREATE TABLE t (id int, code text, note text, UNIQUE (id) DEFERRABLE)",
+        "CREATE TABLE t (id int, code text, note text); CREATE UNIQUE INDEX ON t (id) WHERE id > 0",
+        "CREATE TABLE t (id int, code text, note text); CREATE UNIQUE INDEX ON t ((id + 0))",
+    ] {
+        database.sql(&format!("DROP TABLE IF EXISTS t; {table}"));
+        refused(
+            &database,
+            &source,
+            &merge,
+            1,
+            &[
+                "no unique index of public.t is on (\"id\") alone",
+                "hint: CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"t\" (\"id\")",
+            ],
+        );
+    }
+    database.sql("DROP TABLE t; CREATE TABLE t (id int, code text, note text, UNIQUE (id) INCLUDE (note))");
+    load(&database, &[&source]).args(merge).run(PATIENCE).expect_code(0);
+    refused(
+        &database,
+        &source,
+        &["--mode", "merge", "--key", "other"],
+        1,
+        &["no field of the files fills other"],
+    );
+    assert_nothing_left(&database, "refused");
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY)");
+    for (args, words) in [
+        (&["--mode", "merge"][..], "need the --key"),
+        (&["--key", "id"], "--key is for"),
+        (&["--keep", "last"], "--keep is for"),
+        (&["--delete-missing"], "--delete-missing is for"),
+        (&["--mode", "truncate", "--atomic"], "exclude each other"),
+        (&["--atomic", "--ledger", "none"], "need a ledger"),
+        (&["--atomic", "--indexes", "rebuild"], "--indexes rebuild is for"),
+        (&["--atomic", "--triggers", "disable"], "--triggers disable is for"),
+        (&["--lock-timeout", "0s"], "--lock-timeout: expected"),
+        (&["--mode", "merge", "--key", "id,id"], "twice"),
+    ] {
+        refused(&database, &source, args, 2, &[words]);
+    }
+}
+
+#[test]
+fn an_empty_source_does_not_empty_a_table_by_itself() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2)");
+    let merge = ["--mode", "merge", "--key", "id", "--delete-missing"];
+    refused(&database, &source, &merge, 1, &["would empty public.t", "hint: --force"]);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+    assert_nothing_left(&database, "empty source");
+    load(&database, &[&source]).args(merge).arg("--force").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn rows_that_the_table_refuses_leave_nothing_behind() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n2,bad\n");
+    let database = Server::shared(13).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, note text CHECK (note <> 'bad'))");
+    for args in [&["--mode", "merge", "--key", "id"][..], &["--atomic"]] {
+        refused(&database, &source, args, 1, &["violates check constraint", "(SQLSTATE 23514)"]);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+        assert_nothing_left(&database, "refused rows");
+    }
+    database.sql("ALTER TABLE t DROP CONSTRAINT t_note_check");
+    load(&database, &[&source]).arg("--atomic").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn a_role_needs_insert_and_a_schema_of_its_own() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n2,y\n");
+    let database = Server::shared(15).database();
+    let role = format!("loader_{}", database.name());
+    database.sql(&format!(
+        "CREATE TABLE t (id int PRIMARY KEY, note text, secret text); CREATE ROLE {role} LOGIN; \
+         GRANT INSERT (id, note) ON t TO {role}; CREATE SCHEMA own AUTHORIZATION {role}"
+    ));
+    let to = format!("{} user={role}", database.conninfo().replace("user=postgres", ""));
+    let as_role = |args: &[&str]| {
+        crate::scene::howdah("load")
+            .args(["--format", "csv", "--header", "--table", "t", "--ledger", "own", "--to", &to])
+            .args(args.iter().copied())
+            .arg(&source)
+            .run(PATIENCE)
+    };
+    as_role(&["--atomic"]).expect_code(0);
+    let merge = ["--mode", "merge", "--key", "id"];
+    let denied = as_role(&merge).expect_code(1).stderr;
+    assert!(denied.contains("(SQLSTATE 42501)") && denied.contains("hint: "), "{denied}");
+    database.sql(&format!("GRANT SELECT (id, note), UPDATE (note) ON t TO {role}"));
+    as_role(&merge).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}

@@ -1,0 +1,106 @@
+//! A table is emptied once for each job, whatever happens to the load.
+
+use super::load;
+use crate::indexes::schema;
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
+use howdah_testkit::{Database, MAJORS, Server};
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 20_000;
+
+fn prepared(major: u32) -> Database {
+    let database = Server::shared(major).database();
+    database.sql(
+        "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); CREATE INDEX ON t (note); \
+         INSERT INTO t SELECT id, 0, 0, 'old' FROM generate_series(1, 5000) id",
+    );
+    database
+}
+
+#[test]
+fn a_table_is_emptied_once_though_its_load_is_killed() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(51, 1, ROWS));
+    for major in MAJORS {
+        let database = prepared(major);
+        let before = schema(&database);
+        database.sql(
+            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
+             CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+        );
+        let command =
+            load(&database, &[&source]).args(["--mode", "truncate", "--chunk-size", "64kB", "--jobs", "2"]);
+        for chunks in [0, 1, 8] {
+            let mut running = command.spawn();
+            let deadline = Instant::now() + PATIENCE;
+            let sql = format!(
+                "SELECT (SELECT count(*) FROM howdah.step) > 0 AND (SELECT count(*) FROM howdah.chunk) >= {chunks}"
+            );
+            let reached = || database.try_rows(&sql).is_ok_and(|rows| rows[0][0].as_deref() == Some("t"));
+            while !reached() && running.is_running() {
+                assert!(Instant::now() < deadline, "PostgreSQL {major}: the table is not emptied");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            running.kill();
+            database.sql(END_SESSIONS);
+            // Rows of others that come between two runs are not the job's to delete.
+            database.sql(&format!("INSERT INTO t VALUES (-1 - {chunks}, 0, 0, 'other')"));
+        }
+        command.run(PATIENCE).expect_code(0);
+        assert_eq!(
+            database.value("SELECT count(*) FROM t WHERE id > 0"),
+            ROWS.to_string(),
+            "PostgreSQL {major}"
+        );
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE id < 0"), "3", "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "0", "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL"), "0");
+        database.sql("DROP TRIGGER nap ON t; DROP FUNCTION nap");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        command.arg("--force").run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "forced: emptied once more");
+    }
+}
+
+#[test]
+fn a_table_that_others_refer_to_is_refused_before_a_row_is_read() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(52, 1, 10));
+    let database = prepared(15);
+    database.sql("CREATE TABLE child (id bigint REFERENCES t); ALTER TABLE t ADD parent bigint REFERENCES t");
+    let command = load(&database, &[&source]).args(["--mode", "truncate"]);
+    let refused = command.run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("foreign keys of public.child refer to it"), "{}", refused.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "5000");
+    // A foreign key to itself is no obstacle.
+    database.sql("DROP TABLE child");
+    command.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "10");
+}
+
+#[test]
+fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(53, 1, 10));
+    let database = prepared(18);
+    std::thread::scope(|scope| {
+        // A report holds the table for three seconds; whoever reads it meanwhile waits half a second at most.
+        scope.spawn(|| database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(3); COMMIT"));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        while database.value(naps) == "0" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let args = ["--mode", "truncate", "--lock-timeout", "200ms"];
+        let mut running = load(&database, &[&source]).args(args).spawn();
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+        while database.value(waits) == "0" && running.is_running() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let start = Instant::now();
+        database.sql("SET lock_timeout = '2s'; SELECT count(*) FROM t");
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        let finished = running.wait(PATIENCE).expect_code(0);
+        assert!(finished.stderr.contains("trying again in"), "{}", finished.stderr);
+    });
+    assert_eq!(database.value("SELECT count(*) FROM t"), "10");
+}

@@ -1,0 +1,321 @@
+//! Behind the last chunk: rows that waited in staging tables come into their tables, side by side or all at once.
+//!
+//! Which parts are in, the ledger knows: a run that goes on does the others. A part is a range of pages of the staging
+//! table; each key stands in one row there, so that no two parts touch the same row, and none waits for another.
+
+use crate::Context;
+use crate::indexes::tell;
+use crate::load::by_file;
+use crate::pipeline::Run;
+use crate::retry::patiently;
+use futures_util::{StreamExt, stream};
+use howdah_model::arrival::file_of_place;
+use howdah_model::plan::TablePlan;
+use howdah_model::summary::Status;
+use howdah_model::{
+    Changes, Error, ErrorKind, Jobs, Keep, Mode, Place, Plan, Relation, Result, Stage, StagingPlan,
+};
+use howdah_target::arrival::duplicates::{self, Twins};
+use howdah_target::arrival::part::{self, Surroundings, Way};
+use howdah_target::arrival::table::Into;
+use howdah_target::ledger::{Ledger, Step};
+use howdah_target::session::Session;
+use howdah_target::staging;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Parts side by side where nothing else says how many sessions the server bears.
+const PARTS_DEFAULT: u32 = 2;
+/// Each part may read the whole table: more of them read more than they save.
+const PARTS_MAX: u32 = 8;
+/// Staging tables of fewer pages (of 8 kB) are one part: opening a session takes longer than they do.
+const PAGES_MIN: u64 = 128;
+
+/// The tables of a plan whose rows wait, each once, with the first plan that goes there.
+fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
+    let mut seen = BTreeSet::new();
+    let staged = plan.tables.iter().filter_map(|table| Some((table, table.staging.as_ref()?)));
+    staged.filter(|(_, staging)| seen.insert(&staging.relation)).collect()
+}
+
+/// Makes the staging tables that the plan has.
+///
+/// # Errors
+/// Those of [`staging::make`]; Columns, when files fill different columns of one table.
+pub(crate) async fn make_staging(session: &Session, ledger: &Ledger, plan: &Plan, fresh: bool) -> Result<()> {
+    for (table, staging) in staged(plan) {
+        if let Some(other) = plan
+            .tables
+            .iter()
+            .find(|other| other.staging.as_ref() == Some(staging) && columns(other) != columns(table))
+        {
+            let message = format!("files for {} fill different columns", other.table.relation);
+            return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
+        }
+        let key = (plan.job.arrival.key.as_slice(), fresh);
+        staging::make(session, ledger, &plan.job_id, (table, staging), key).await?;
+    }
+    Ok(())
+}
+
+fn columns(table: &TablePlan) -> BTreeSet<&String> {
+    table.fields.iter().flatten().collect()
+}
+
+/// What the end of a job does besides: its staging tables are dropped.
+pub(crate) fn ending_sql(ledger: &Ledger, plan: &Plan) -> String {
+    let drops = staged(plan)
+        .into_iter()
+        .map(|(_, staging)| format!("{}; ", staging::drop_sql(ledger, &plan.job_id, &staging.relation)));
+    drops.collect()
+}
+
+/// Brings all rows in.
+///
+/// # Errors
+/// What the tables have against rows; records of one key; what ends a load.
+pub(crate) async fn bring_in(run: &Run) -> Result<()> {
+    let tables = staged(&run.plan);
+    let (Some(ledger), false) = (&run.ledger, tables.is_empty()) else { return Ok(()) };
+    let start = Instant::now();
+    let done = bring_in_all(run, ledger, tables).await;
+    run.tally.spend(Stage::Apply, start.elapsed());
+    done
+}
+
+async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &StagingPlan)>) -> Result<()> {
+    let (mut all, mut waiting) = (Vec::new(), Vec::new());
+    for (table, staging) in tables {
+        let read =
+            async |session: &Session| Into::read(session, table, staging, &run.plan.job.arrival.key).await;
+        let into = on_session(run, read).await?;
+        settle_duplicates(run, ledger, &into).await?;
+        let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
+        if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
+            return Err(nothing_to_keep(&into));
+        }
+        all.push(into);
+        waiting.push(rows);
+    }
+    let arrival = &run.plan.job.arrival;
+    if arrival.atomic {
+        at_once(run, ledger, &all).await?;
+    } else {
+        for into in &all {
+            by_parts(run, ledger, into).await?;
+        }
+    }
+    for (into, rows) in all.iter().zip(waiting) {
+        account(run, ledger, into, rows).await?;
+    }
+    Ok(())
+}
+
+/// Does something on a session of its own, as often as it takes.
+async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
+    let connection = &run.context.connection;
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let once = || async {
+        let session = connection.open().await?;
+        connection.attend(&session, work(&session)).await
+    };
+    patiently(&run.context, retry_for, once).await
+}
+
+/// Of several records of one key one is left, or the load fails.
+async fn settle_duplicates(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
+    let keep = run.plan.job.arrival.keep;
+    if into.key.is_empty() || !on_session(run, async |session| duplicates::exist(session, into).await).await?
+    {
+        return Ok(());
+    }
+    if keep != Keep::Error {
+        let thin_out =
+            async |session: &Session| duplicates::thin_out(session, into, keep == Keep::Last).await;
+        return on_session(run, thin_out).await;
+    }
+    let twins = on_session(run, async |session| duplicates::earliest(session, into).await).await?;
+    let Some(twins) = twins else { return Ok(()) };
+    let receipts = on_session(run, async |session| ledger.receipts(session, &run.plan.job_id).await).await?;
+    run.set_receipts(by_file(receipts));
+    Err(repeated(run, into, twins))
+}
+
+fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
+    let key: Vec<&str> = into.key.iter().map(|column| column.name.as_str()).collect();
+    let first = place_in_file(run, twins.first);
+    let also = match (first.file, first.record) {
+        (Some(file), Some(record)) => format!(" as record {record} of {file}"),
+        (Some(file), None) => format!(" as a record of {file}"),
+        _ => " as an earlier record".to_owned(),
+    };
+    let more = match twins.repeated {
+        0 | 1 => String::new(),
+        count => format!("; {count} records repeat a key"),
+    };
+    let message = format!("it has the same key ({}){also}{more}", key.join(", "));
+    Error::new(ErrorKind::Record, message)
+        .at(place_in_file(run, twins.second))
+        .with_hint("--keep last lets the last record of each key count, --keep first the first")
+}
+
+/// The record of a place: its chunk is the last one that begins at or before it, and the rest is its number there.
+fn place_in_file(run: &Run, place: i64) -> Place {
+    let (input_no, at) = file_of_place(place);
+    let found = run.plan.files.iter().enumerate().find(|(_, file)| file.input_no == input_no);
+    let Some((no, file)) = found else { return Place::default() };
+    let receipts = run.receipts(u32::try_from(no).unwrap_or(u32::MAX));
+    let mut record = 0;
+    for receipt in receipts.values().take_while(|receipt| receipt.start_byte <= at) {
+        if at < receipt.end_byte {
+            // Of a chunk from which records were left out, nobody knows which.
+            let told = receipt.omitted.left_out == 0 && receipt.omitted.blank == 0;
+            let record = told.then(|| record + (at - receipt.start_byte) + 1);
+            return Place { file: Some(file.location.clone()), record, ..Place::default() };
+        }
+        record += receipt.rows + receipt.omitted.left_out + receipt.omitted.blank;
+    }
+    Place { file: Some(file.location.clone()), ..Place::default() }
+}
+
+fn nothing_to_keep(into: &Into) -> Error {
+    let message =
+        format!("the sources hold no record, so that --delete-missing would empty {}", into.relation);
+    Error::new(ErrorKind::Record, message).with_hint("--force does that")
+}
+
+fn way<'a>(run: &Run, into: &'a Into) -> Way<'a> {
+    let arrival = &run.plan.job.arrival;
+    Way { into, mode: arrival.mode, delete_missing: arrival.delete_missing }
+}
+
+fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
+    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
+    Surroundings { ledger, job_id: &run.plan.job_id, lock_timeout_ms }
+}
+
+/// One transaction for all tables, which is also the end of the job.
+async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
+    let ways: Vec<Way<'_>> = tables.iter().map(|into| way(run, into)).collect();
+    let rows = run.tally.rows_stored();
+    tell(&run.context, format!("{rows} rows come into {} in one transaction", names(tables)));
+    let ending = ending_sql(ledger, &run.plan);
+    let work = async |session: &Session| {
+        let end = async |session: &Session| {
+            ledger.end_within(session, &run.plan.job_id, (Status::Done, rows), &ending).await
+        };
+        part::commit_all(session, surroundings(run, ledger), &ways, end).await
+    };
+    on_session(run, work).await
+}
+
+fn names(tables: &[Into]) -> String {
+    tables.iter().map(|into| into.relation.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Parts side by side, then what no record has is deleted.
+async fn by_parts(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
+    let pages = on_session(run, async |session| into.staged_pages(session).await).await?;
+    let wanted = parts_wanted(run, pages);
+    let job_id = &run.plan.job_id;
+    let cut = async |session: &Session| ledger.cut_into_parts(session, job_id, &into.relation, wanted).await;
+    let parts = on_session(run, cut).await?;
+    let (around, way) = (surroundings(run, ledger), way(run, into));
+    let verb = if way.mode == Mode::Merge { "are merged into" } else { "come into" };
+    tell(
+        &run.context,
+        format!("rows {verb} {} in {parts} {}", into.relation, if parts == 1 { "part" } else { "parts" }),
+    );
+    let work = stream::iter(0..parts).map(|no| async move {
+        let (step, pages) = (Step::Part(no), pages_of(no, parts, pages));
+        on_session(run, async |session| part::commit_step(session, around, way, (step, pages.clone())).await)
+            .await
+    });
+    let done: Vec<Result<()>> = work.buffer_unordered(parts.min(PARTS_MAX) as usize).collect().await;
+    done.into_iter().collect::<Result<()>>()?;
+    if way.delete_missing {
+        on_session(run, async |session| part::commit_step(session, around, way, (Step::Delete, 0..0)).await)
+            .await?;
+    }
+    Ok(())
+}
+
+fn parts_wanted(run: &Run, pages: u64) -> u32 {
+    let sessions = match run.plan.job.jobs {
+        Jobs::Fixed(sessions) => sessions,
+        Jobs::Auto => {
+            run.context.connection.server_cpus().unwrap_or_else(|| run.tally.sessions().max(PARTS_DEFAULT))
+        }
+    };
+    let most = u32::try_from(pages / PAGES_MIN).unwrap_or(PARTS_MAX);
+    sessions.min(most).clamp(1, PARTS_MAX)
+}
+
+/// Pages of a part; the last one has all that are left.
+fn pages_of(no: u32, parts: u32, pages: u64) -> Range<u64> {
+    let border = |no: u32| pages * u64::from(no) / u64::from(parts);
+    border(no)..border(no + 1)
+}
+
+/// What the table's steps have changed, by whichever run. `waiting` rows were left in the staging table of all that
+/// came: the others did not count.
+async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Result<()> {
+    let read = async |session: &Session| ledger.steps_done(session, &run.plan.job_id, &into.relation).await;
+    let (changes, _) = on_session(run, read).await?;
+    let changes = Changes {
+        unchanged: waiting.saturating_sub(changes.inserted + changes.updated),
+        duplicates: rows_for(run, &into.relation).saturating_sub(waiting),
+        ..changes
+    };
+    run.tally.set_changes(&into.relation, changes);
+    Ok(())
+}
+
+fn rows_for(run: &Run, relation: &Relation) -> u64 {
+    let files = run.plan.files.iter().enumerate();
+    let of_table =
+        files.filter(|(_, file)| run.plan.tables[file.table_no as usize].table.relation == *relation);
+    of_table.map(|(no, _)| run.tally.rows_of(no)).sum()
+}
+
+/// The job cannot be gone on with as it is: what waits in staging tables is forgotten, so that the mended files are a
+/// job of their own. Where some of it has come in, the rest waits for the next run.
+pub(crate) fn is_for_good(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Record
+        | ErrorKind::RecordTooLong
+        | ErrorKind::Columns
+        | ErrorKind::Table
+        | ErrorKind::Decompress
+        | ErrorKind::Unsupported
+        | ErrorKind::SourceChanged => true,
+        ErrorKind::Server => error.sqlstate().is_some_and(|state| ["22", "23", "P0"].contains(&&state[..2])),
+        _ => false,
+    }
+}
+
+/// Some rows of the job have come into a table.
+pub(crate) async fn has_begun(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<bool> {
+    let session = context.connection.open().await?;
+    for (table, _) in staged(plan) {
+        if ledger.steps_done(&session, &plan.job_id, &table.table.relation).await?.1 > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_join_and_leave_nothing_out() {
+        for (parts, pages) in [(1, 0), (1, 7), (3, 7), (8, 8), (5, 1001)] {
+            let ranges: Vec<Range<u64>> = (0..parts).map(|no| pages_of(no, parts, pages)).collect();
+            assert_eq!((ranges[0].start, ranges.last().unwrap().end), (0, pages));
+            assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
+        }
+    }
+}

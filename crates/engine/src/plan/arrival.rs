@@ -1,0 +1,130 @@
+//! How rows come into their tables where that is not chunk by chunk: which staging table they wait in, whether the key
+//! will do, and what the plan says about it.
+
+use super::tables::Shape;
+use crate::Context;
+use howdah_model::arrival::PlaceColumn;
+use howdah_model::plan::{FilePlan, TablePlan};
+use howdah_model::{Error, ErrorKind, Job, Keep, LedgerChoice, Mode, RelationKind, Result, StagingPlan};
+use howdah_target::arrival::table::Into;
+use howdah_target::session::Session;
+use howdah_target::staging;
+use howdah_target::truncate;
+use sha2::{Digest, Sha256};
+
+/// The name of the column that places are kept in, where no column of the table has it.
+const PLACE: &str = "place";
+
+/// The staging table of the group of files of this number, where the job's rows wait in one.
+///
+/// # Errors
+/// Usage, where such a load is not for this table.
+pub(super) fn staging(
+    job: &Job,
+    job_id: &str,
+    table_no: usize,
+    shape: &Shape,
+) -> Result<Option<StagingPlan>> {
+    let LedgerChoice::Schema(schema) = &job.ledger else { return Ok(None) };
+    if !job.arrival.is_staged() {
+        return Ok(None);
+    }
+    let relation = &shape.table.relation;
+    let what = match (shape.create.is_some(), shape.table.kind) {
+        (true, _) => Some("does not exist"),
+        (_, RelationKind::Table | RelationKind::Partitioned) => None,
+        (_, RelationKind::Foreign) => Some("is a foreign table"),
+        (_, RelationKind::View) => Some("is a view"),
+    };
+    if let Some(what) = what {
+        let message = format!("{relation} {what}, and its rows are to wait in a staging table");
+        return Err(Error::new(ErrorKind::Table, message)
+            .with_hint("make the table first, or leave out --mode and --atomic"));
+    }
+    let mut name = PLACE.to_owned();
+    while shape.table.columns.iter().any(|column| column.name == name) {
+        name.push('_');
+    }
+    let digest: String =
+        Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let relation = staging::name(schema, &digest, table_no);
+    let sequence = staging::sequence(&relation);
+    let place = job.arrival.has_key().then_some(PlaceColumn { name, sequence });
+    Ok(Some(StagingPlan { relation, place }))
+}
+
+/// Numbers the files in the order in which the sources were given; tables of one file in theirs.
+pub(super) fn number_inputs(files: &mut [FilePlan], order: &[String]) {
+    let given = |file: &FilePlan| order.iter().position(|location| *location == file.location);
+    let mut by_order: Vec<usize> = (0..files.len()).collect();
+    by_order.sort_by_key(|no| (given(&files[*no]), files[*no].data_start_byte));
+    for (input_no, no) in by_order.into_iter().enumerate() {
+        files[no].input_no = u32::try_from(input_no).unwrap_or(u32::MAX);
+    }
+}
+
+/// Looks whether the keys will do, and says in the plan how rows come in. Asked anew by every run.
+///
+/// # Errors
+/// Table and Columns, where a key will not do; those of the session.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    tables: &mut [TablePlan],
+) -> Result<()> {
+    for table in tables {
+        table.notes.retain(|note| !note.starts_with(WAIT) && !note.starts_with(EMPTIED));
+        if job.arrival.mode == Mode::Truncate {
+            let relation = &table.table.relation;
+            context.connection.attend(session, truncate::check(session, relation)).await?;
+            table.notes.push(format!(
+                "{EMPTIED} (TRUNCATE, once for the job): until the load ends, others see it empty or partly filled"
+            ));
+        }
+        let Some(staging) = table.staging.clone() else { continue };
+        let reading = Into::read(session, table, &staging, &job.arrival.key);
+        let into = context.connection.attend(session, reading).await?;
+        if let Some(column) = into.fixed_column().filter(|_| job.arrival.mode == Mode::Merge) {
+            let message = format!(
+                "column {column} of {} is GENERATED ALWAYS AS IDENTITY: no UPDATE may set it",
+                into.relation
+            );
+            return Err(Error::new(ErrorKind::Columns, message)
+                .with_hint("leave it out of the files, or give --mode insert-new"));
+        }
+        table.notes.push(describe(job, &staging));
+    }
+    Ok(())
+}
+
+/// The beginning of the note; an earlier run's plan has it already.
+const WAIT: &str = "rows wait in the staging table";
+
+/// The beginning of another one.
+const EMPTIED: &str = "the table is emptied when the load begins";
+
+fn describe(job: &Job, staging: &StagingPlan) -> String {
+    let arrival = &job.arrival;
+    let key = arrival.key.join(", ");
+    let how = match arrival.mode {
+        Mode::Merge => format!(
+            "those whose key ({key}) is there change what differs in the row of that key, the others come on top"
+        ),
+        Mode::InsertNew => format!("those whose key ({key}) is not there come on top"),
+        Mode::Append | Mode::Truncate => "all of them come on top".to_owned(),
+    };
+    let deleted = if arrival.delete_missing { "; rows whose key no record has are deleted" } else { "" };
+    let kept = match arrival.keep {
+        _ if !arrival.has_key() => "",
+        Keep::Error => "; several records of one key are an error",
+        Keep::First => "; of several records of one key the first counts",
+        Keep::Last => "; of several records of one key the last counts",
+    };
+    let when = if arrival.atomic {
+        "in one transaction, so that others see all of it at once"
+    } else {
+        "part by part, each in a transaction, so that others may see some of it before the rest"
+    };
+    format!("{WAIT} {} until all are there; then {how}{deleted}{kept}; {when}", staging.relation)
+}

@@ -1,0 +1,77 @@
+//! Records of a staging table that have the same key: found, told by their places, or all but one deleted.
+
+use super::DOING;
+use super::table::Into;
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::{quote_columns, quote_ident, quote_relation};
+use howdah_model::Result;
+
+/// Places of two records of one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Twins {
+    /// The earlier record.
+    pub first: i64,
+    /// The later one: the earliest of all that repeat a key.
+    pub second: i64,
+    /// How many records repeat a key.
+    pub repeated: u64,
+}
+
+/// Some records have the same key.
+///
+/// # Errors
+/// Those of the session.
+pub async fn exist(session: &Session, into: &Into) -> Result<bool> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT FROM {} GROUP BY {} HAVING pg_catalog.count(*) > 1)",
+        quote_relation(&into.staging.relation),
+        quote_columns(&into.key_names())
+    );
+    let rows = session.client().query_typed(&sql, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// The earliest record that repeats a key; `None` if there is none.
+///
+/// # Errors
+/// Those of the session.
+pub async fn earliest(session: &Session, into: &Into) -> Result<Option<Twins>> {
+    let Some(place) = into.staging.place.as_ref().map(|place| quote_ident(&place.name)) else {
+        return Ok(None);
+    };
+    let sql = format!(
+        "SELECT before, {place}, pg_catalog.count(*) OVER () FROM ( \
+             SELECT {place}, pg_catalog.lag({place}) OVER (PARTITION BY {} ORDER BY {place}) AS before FROM {}) AS twins \
+         WHERE before IS NOT NULL ORDER BY {place} LIMIT 1",
+        quote_columns(&into.key_names()),
+        quote_relation(&into.staging.relation)
+    );
+    let rows = session.client().query_typed(&sql, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    Ok(rows.first().map(|row| Twins {
+        first: row.get(0),
+        second: row.get(1),
+        repeated: row.get::<_, i64>(2).unsigned_abs(),
+    }))
+}
+
+/// Deletes all records of each key but the first or the last. To do it again changes nothing.
+///
+/// # Errors
+/// Those of the session.
+pub async fn thin_out(session: &Session, into: &Into, keep_last: bool) -> Result<()> {
+    let Some(place) = into.staging.place.as_ref().map(|place| quote_ident(&place.name)) else {
+        return Ok(());
+    };
+    let staging = quote_relation(&into.staging.relation);
+    let sql = format!(
+        "DELETE FROM {staging} AS s USING ( \
+             SELECT ctid AS tid, pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{}) AS no FROM {staging}) AS d \
+         WHERE s.ctid = d.tid AND d.no > 1",
+        quote_columns(&into.key_names()),
+        if keep_last { " DESC" } else { "" }
+    );
+    session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
+}

@@ -1,0 +1,13 @@
+//! Rows of a complete staging table come into their table: all of them, or by their key.
+//!
+//! In the order it happens: [`table`] reads what the key is backed by, and how columns are compared; [`duplicates`] finds
+//! records of one key; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
+//! transaction that also holds a row of the ledger, so that no part comes twice.
+
+pub mod duplicates;
+pub mod part;
+mod statements;
+pub mod table;
+
+/// How long an error of these statements says it was about.
+pub(crate) const DOING: &str = "bringing rows into the table";

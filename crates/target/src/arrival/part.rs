@@ -1,0 +1,207 @@
+//! One part of the rows comes into its table, in one transaction with the row of the ledger that says so; or all rows of
+//! all tables, together with the end of the job.
+
+use super::DOING;
+use super::table::Into;
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, Step};
+use crate::session::Session;
+use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result};
+use std::ops::Range;
+use tokio_postgres::Row;
+
+/// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4 MB, the
+/// default, the rows of half a million keys go through files first. One session needs it once or twice.
+const WORK_MEM_KB: u32 = 64 << 10;
+
+/// How rows of one table come in.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// The table.
+    pub into: &'a Into,
+    /// Append, merge or insert-new.
+    pub mode: Mode,
+    /// Rows that no record has are deleted.
+    pub delete_missing: bool,
+}
+
+/// One transaction's surroundings.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Where the step is written down.
+    pub ledger: &'a Ledger,
+    /// The job.
+    pub job_id: &'a str,
+    /// How long a lock is waited for.
+    pub lock_timeout_ms: u64,
+}
+
+impl Surroundings<'_> {
+    fn begin_sql(&self) -> String {
+        format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {}; \
+             SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
+             FROM pg_catalog.pg_settings WHERE name = 'work_mem'",
+            self.lock_timeout_ms
+        )
+    }
+}
+
+/// Does one step in a transaction of its own: a part of the pages of the staging table, or the deletion of what no
+/// record has. Nothing happens if the step is done already.
+///
+/// # Errors
+/// Server, with what the table has against the rows; Record, when rows came to nothing; those of the session.
+pub async fn commit_step(
+    session: &Session,
+    around: Surroundings<'_>,
+    way: Way<'_>,
+    (step, pages): (Step, Range<u64>),
+) -> Result<()> {
+    let work = async {
+        run(session, way, &around.begin_sql()).await?;
+        if !around.ledger.claim_step(session, around.job_id, &way.into.relation, step).await? {
+            return run(session, way, "ROLLBACK").await;
+        }
+        let changes = match step {
+            Step::Delete => delete_missing(session, way).await?,
+            Step::Part(_) | Step::Truncate => come_in(session, way, &pages).await?,
+        };
+        around.ledger.settle_step(session, around.job_id, &way.into.relation, (step, changes)).await?;
+        commit(session, way).await
+    };
+    rolled_back(session, work.await).await
+}
+
+/// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job. Nothing
+/// happens if it is done already.
+///
+/// # Errors
+/// As [`commit_step`].
+pub async fn commit_all(
+    session: &Session,
+    around: Surroundings<'_>,
+    ways: &[Way<'_>],
+    ending: impl AsyncFnOnce(&Session) -> Result<()>,
+) -> Result<()> {
+    let Some(first) = ways.first() else { return Ok(()) };
+    let work = async {
+        run(session, *first, &around.begin_sql()).await?;
+        for way in ways {
+            let (relation, step) = (&way.into.relation, Step::Part(0));
+            if !around.ledger.claim_step(session, around.job_id, relation, step).await? {
+                return run(session, *way, "ROLLBACK").await;
+            }
+            let pages = 0..way.into.staged_pages(session).await?;
+            let mut changes = come_in(session, *way, &pages).await?;
+            if way.delete_missing {
+                changes = changes.and(delete_missing(session, *way).await?);
+            }
+            around.ledger.settle_step(session, around.job_id, relation, (step, changes)).await?;
+        }
+        ending(session).await?;
+        commit(session, *first).await
+    };
+    rolled_back(session, work.await).await
+}
+
+async fn rolled_back(session: &Session, done: Result<()>) -> Result<()> {
+    if done.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    done
+}
+
+async fn come_in(session: &Session, way: Way<'_>, pages: &Range<u64>) -> Result<Changes> {
+    let into = way.into;
+    let rows = count(session, way, &into.count_sql(pages)).await?;
+    match way.mode {
+        Mode::Merge => merge(session, way, pages, rows).await,
+        Mode::InsertNew => {
+            let inserted = insert_missing(session, way, pages).await?;
+            Ok(Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() })
+        }
+        Mode::Append | Mode::Truncate => {
+            let inserted = execute(session, way, &into.insert_all_sql()).await?;
+            if inserted != rows {
+                return Err(dropped(&into.relation, rows.saturating_sub(inserted)));
+            }
+            Ok(Changes { inserted, ..Changes::default() })
+        }
+    }
+}
+
+/// First rows are inserted whose key is not there, then those that are there are changed. In this order nothing escapes
+/// that another session inserts meanwhile: INSERT waits for it and leaves it alone, and UPDATE sees it. The other way round
+/// a row that is committed between the two statements would be met by neither.
+async fn merge(session: &Session, way: Way<'_>, pages: &Range<u64>, rows: u64) -> Result<Changes> {
+    let inserted = insert_missing(session, way, pages).await?;
+    let updated = match way.into.update_sql(pages) {
+        Some(update) if inserted < rows => execute(session, way, &update).await?,
+        _ => 0,
+    };
+    let unchanged = rows.saturating_sub(inserted + updated);
+    Ok(Changes { inserted, updated, unchanged, ..Changes::default() })
+}
+
+async fn insert_missing(session: &Session, way: Way<'_>, pages: &Range<u64>) -> Result<u64> {
+    let inserted = execute(session, way, &way.into.insert_missing_sql(pages)).await?;
+    if way.into.may_drop {
+        let missing = count(session, way, &way.into.count_missing_sql(pages)).await?;
+        if missing > 0 {
+            return Err(dropped(&way.into.relation, missing));
+        }
+    }
+    Ok(inserted)
+}
+
+async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
+    let deleted = execute(session, way, &way.into.delete_missing_sql()).await?;
+    Ok(Changes { deleted, ..Changes::default() })
+}
+
+fn dropped(relation: &Relation, rows: u64) -> Error {
+    let message = format!("{rows} rows did not come into {relation}; rolled back");
+    Error::new(ErrorKind::Record, message).with_hint(
+        "a BEFORE INSERT trigger that returns NULL drops rows, and a row-level security policy may hide rows of the same \
+         key; load without it, or into another table",
+    )
+}
+
+/// The answer to COMMIT may be lost: whether it was done, the claim tells when the step is tried again.
+async fn commit(session: &Session, way: Way<'_>) -> Result<()> {
+    run(session, way, "COMMIT").await
+}
+
+async fn run(session: &Session, way: Way<'_>, sql: &str) -> Result<()> {
+    session.client().batch_execute(sql).await.map_err(|error| refused(&error, way.into))
+}
+
+async fn execute(session: &Session, way: Way<'_>, sql: &str) -> Result<u64> {
+    session.client().execute_typed(sql, &[]).await.map_err(|error| refused(&error, way.into))
+}
+
+async fn query(session: &Session, way: Way<'_>, sql: &str) -> Result<Vec<Row>> {
+    session.client().query_typed(sql, &[]).await.map_err(|error| refused(&error, way.into))
+}
+
+async fn count(session: &Session, way: Way<'_>, sql: &str) -> Result<u64> {
+    let rows = query(session, way, sql).await?;
+    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+}
+
+fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, DOING) };
+    let relation = &into.relation;
+    let names = into.columns.iter().map(|column| column.name.as_str());
+    let told = safe_message(db, names.chain([relation.name.as_str(), relation.schema.as_str()]));
+    let message = match db.code().code() {
+        "55P03" => format!("{relation} is held by other sessions: {told}"),
+        _ => format!("the rows cannot come into {relation}: the server says: {told}"),
+    };
+    let place = howdah_model::Place { column: db.column().map(str::to_owned), ..Default::default() };
+    server_error(db, &message).at(place)
+}

@@ -1,0 +1,173 @@
+//! The table that rows come into: what backs its key, and how its columns are compared.
+
+use crate::error::session_error;
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+/// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the equality that
+/// the index has: no predicate, no expression, not deferrable, of the columns' own collations.
+const KEY_SQL: &str = "\
+    SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+    FROM pg_catalog.pg_index i \
+    CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
+    JOIN pg_catalog.pg_opclass c ON c.oid = i.indclass[k.no] \
+    JOIN pg_catalog.pg_amop m ON m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype \
+        AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3 \
+    JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr \
+    JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+    WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate \
+      AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = pg_catalog.cardinality($2) \
+      AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
+                      JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \
+                      WHERE b.attname <> ALL ($2) OR i.indcollation[x.no] <> b.attcollation) \
+    ORDER BY i.indexrelid, k.no";
+
+/// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, whether
+/// the column is an identity column, one whose values cannot be given, and whether rows may be dropped or hidden: by
+/// triggers and policies, which partitions may have too.
+const COLUMNS_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, \
+           (t.oid IN (16, 17, 18, 19, 20, 21, 23, 25, 26, 1043, 650, 829, 869, 1082, 1083, 1114, 1184, 2950) \
+            OR t.typtype = 'e') AND coalesce(l.collisdeterministic, true), \
+           a.attidentity <> '', a.attidentity = 'a', \
+           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relrowsecurity OR r.relkind = 'p')) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7) \
+    FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
+        AND NOT a.attisdropped \
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+    LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
+    ORDER BY wanted.no";
+
+/// A column of the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// Its name, unquoted.
+    pub name: String,
+    /// The equality of the index, ready for SQL.
+    pub(super) equals: String,
+}
+
+/// A column that the files fill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Values that are stored differently are distinct.
+    pub(super) is_plain: bool,
+    /// GENERATED ALWAYS AS IDENTITY.
+    pub(super) always: bool,
+}
+
+/// A table and the staging table whose rows come into it.
+#[derive(Debug, Clone)]
+pub struct Into {
+    /// The table.
+    pub relation: Relation,
+    /// Where the rows wait.
+    pub staging: StagingPlan,
+    /// The columns of the key; none where rows are not told apart.
+    pub key: Vec<KeyColumn>,
+    pub(super) columns: Vec<Column>,
+    /// Some column is an identity column, whose values the file brings.
+    pub(super) overriding: bool,
+    pub(super) partitioned: bool,
+    /// A trigger may keep rows from being inserted, or a policy may hide rows of the same key.
+    pub(super) may_drop: bool,
+}
+
+impl Into {
+    /// Reads what has to be known of the plan's table.
+    ///
+    /// # Errors
+    /// Table and Columns, for a key that no unique index backs; those of the session.
+    pub async fn read(
+        session: &Session,
+        plan: &TablePlan,
+        staging: &StagingPlan,
+        key: &[String],
+    ) -> Result<Into> {
+        let fail = |error| session_error(&error, "reading the table's key");
+        let relation = &plan.table.relation;
+        let name = quote_relation(relation);
+        let fields: Vec<&String> = plan.fields.iter().flatten().collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&fields, Type::TEXT_ARRAY)];
+        let rows = session.client().query_typed(COLUMNS_SQL, &parameters).await.map_err(fail)?;
+        if let Some(missing) = key.iter().find(|column| !fields.contains(column)) {
+            let message = format!("no field of the files fills {missing}, which is part of the key");
+            return Err(Error::new(ErrorKind::Columns, message));
+        }
+        let key = if key.is_empty() { Vec::new() } else { unique_key(session, relation, key).await? };
+        let column = |row: &Row| Column { name: row.get(0), is_plain: row.get(1), always: row.get(3) };
+        Ok(Into {
+            relation: relation.clone(),
+            staging: staging.clone(),
+            columns: rows.iter().map(column).collect(),
+            overriding: rows.iter().any(|row| row.get(2)),
+            key,
+            may_drop: rows.first().is_some_and(|row| row.get(4)),
+            partitioned: plan.table.kind == RelationKind::Partitioned,
+        })
+    }
+
+    /// Columns that are not part of the key.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| self.key.iter().all(|key| key.name != column.name))
+    }
+
+    /// A column that no UPDATE may set.
+    pub fn fixed_column(&self) -> Option<&str> {
+        self.others().find(|column| column.always).map(|column| column.name.as_str())
+    }
+
+    /// Pages of the staging table, which its parts are cut by.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn staged_pages(&self, session: &Session) -> Result<u64> {
+        let sql = "SELECT pg_catalog.pg_relation_size(pg_catalog.to_regclass($1)) \
+                   / pg_catalog.current_setting('block_size')::pg_catalog.int8";
+        let name = quote_relation(&self.staging.relation);
+        let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "reading the size of the staging table"))?;
+        Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map_or(0, i64::unsigned_abs))
+    }
+
+    /// Rows of the staging table.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn staged_rows(&self, session: &Session) -> Result<u64> {
+        let sql = format!("SELECT pg_catalog.count(*) FROM {}", quote_relation(&self.staging.relation));
+        let rows = session.client().query_typed(&sql, &[]).await;
+        let rows = rows.map_err(|error| session_error(&error, "counting the rows of the staging table"))?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    }
+}
+
+async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> Result<Vec<KeyColumn>> {
+    let name = quote_relation(relation);
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&key, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(KEY_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's key"))?;
+    let index = rows.first().map(|row| row.get::<_, u32>(0));
+    let of_index = rows.iter().filter(|row| Some(row.get::<_, u32>(0)) == index);
+    let found: Vec<KeyColumn> =
+        of_index.map(|row| KeyColumn { name: row.get(1), equals: row.get(2) }).collect();
+    if found.is_empty() {
+        let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();
+        let columns = columns.join(", ");
+        let message = format!(
+            "no unique index of {relation} is on ({columns}) alone: without one, other sessions could insert the same key \
+             meanwhile"
+        );
+        return Err(Error::new(ErrorKind::Table, message).with_hint(format!(
+            "CREATE UNIQUE INDEX CONCURRENTLY ON {name} ({columns}); one with a predicate, of expressions, of another \
+             collation, or that is deferrable does not do"
+        )));
+    }
+    Ok(found)
+}

@@ -1,0 +1,155 @@
+//! Steps: what a job does to a table besides copying chunks, each once. A step's row is written into the transaction
+//! that does it.
+
+use super::Ledger;
+use crate::session::Session;
+use howdah_model::{Changes, Relation, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+/// A step of a job on one of its tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Rows of one part of the staging table come into the table.
+    Part(u32),
+    /// Rows that no record has are deleted.
+    Delete,
+    /// The table is emptied.
+    Truncate,
+}
+
+impl Step {
+    fn words(self) -> (&'static str, i32) {
+        match self {
+            // Far below 2^31: a part is the work of one session.
+            Step::Part(no) => ("part", i32::try_from(no).unwrap_or(i32::MAX)),
+            Step::Delete => ("delete", 0),
+            Step::Truncate => ("truncate", 0),
+        }
+    }
+}
+
+impl Ledger {
+    /// Claims a step for the open transaction; false if it is done. Waits for whoever has claimed it.
+    pub(crate) async fn claim_step(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table: &Relation,
+        step: Step,
+    ) -> Result<bool> {
+        let (name, part_no) = step.words();
+        self.insert_step(session, job_id, table, (name, part_no)).await
+    }
+
+    /// Writes down what the step has changed, in the transaction that has claimed it.
+    pub(crate) async fn settle_step(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table: &Relation,
+        (step, changes): (Step, Changes),
+    ) -> Result<()> {
+        let sql = format!(
+            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7 \
+             WHERE job_id = $1 AND target = $2 AND name = $3 AND part_no = $4",
+            self.quoted
+        );
+        let (name, part_no) = step.words();
+        let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
+        let counts = [count(changes.inserted), count(changes.updated), count(changes.deleted)];
+        let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
+            (&job_id, Type::TEXT),
+            (&table.to_string(), Type::TEXT),
+            (&name, Type::TEXT),
+            (&part_no, Type::INT4),
+            (&counts[0], Type::INT8),
+            (&counts[1], Type::INT8),
+            (&counts[2], Type::INT8),
+        ];
+        let done = session.client().query_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's steps"))
+    }
+
+    /// Into how many parts the table's rows are cut: `wanted`, unless an earlier or simultaneous run of the job has cut
+    /// them otherwise.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn cut_into_parts(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table: &Relation,
+        wanted: u32,
+    ) -> Result<u32> {
+        // In two statements: what a simultaneous run has committed meanwhile is seen by the second alone.
+        let insert = format!(
+            "INSERT INTO {}.step (job_id, target, name, part_no, parts) VALUES ($1, $2, 'parts', 0, $3) \
+             ON CONFLICT (job_id, target, name, part_no) DO NOTHING",
+            self.quoted
+        );
+        let select = format!(
+            "SELECT parts FROM {}.step WHERE job_id = $1 AND target = $2 AND name = 'parts'",
+            self.quoted
+        );
+        let wanted = i32::try_from(wanted).unwrap_or(1);
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&job_id, Type::TEXT), (&table.to_string(), Type::TEXT), (&wanted, Type::INT4)];
+        let fail = |error| self.error(&error, "writing the ledger's steps");
+        session.client().query_typed(&insert, &parameters).await.map_err(fail)?;
+        let rows = session.client().query_typed(&select, &parameters[..2]).await.map_err(fail)?;
+        let parts = rows.first().map_or(wanted, |row| row.get(0));
+        Ok(u32::try_from(parts).unwrap_or(1).max(1))
+    }
+
+    /// What all steps of the job have changed in the table so far, and how many parts have come into it.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn steps_done(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table: &Relation,
+    ) -> Result<(Changes, u64)> {
+        let sql = format!(
+            "SELECT coalesce(pg_catalog.sum(inserted), 0)::pg_catalog.int8, \
+                    coalesce(pg_catalog.sum(updated), 0)::pg_catalog.int8, \
+                    coalesce(pg_catalog.sum(deleted), 0)::pg_catalog.int8, \
+                    pg_catalog.count(*) FILTER (WHERE name = 'part') \
+             FROM {}.step WHERE job_id = $1 AND target = $2",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&job_id, Type::TEXT), (&table.to_string(), Type::TEXT)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?;
+        let count =
+            |at: usize| rows.first().map_or(0, |row| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0));
+        let changes =
+            Changes { inserted: count(0), updated: count(1), deleted: count(2), ..Changes::default() };
+        Ok((changes, count(3)))
+    }
+
+    async fn insert_step(
+        &self,
+        session: &Session,
+        job_id: &str,
+        table: &Relation,
+        (name, part_no): (&str, i32),
+    ) -> Result<bool> {
+        let sql = format!(
+            "INSERT INTO {}.step (job_id, target, name, part_no) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (job_id, target, name, part_no) DO NOTHING RETURNING part_no",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&job_id, Type::TEXT),
+            (&table.to_string(), Type::TEXT),
+            (&name, Type::TEXT),
+            (&part_no, Type::INT4),
+        ];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "writing the ledger's steps"))
+    }
+}

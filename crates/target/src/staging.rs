@@ -1,0 +1,220 @@
+//! Tables in which rows wait until all of them are there: the columns that the file fills, with the types of the table's
+//! own, and nothing else that the table has but what tells a bad record while its place in the file is known.
+//!
+//! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks. It is
+//! written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
+
+use crate::error::session_error;
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, NewUndo, UndoKind};
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_literal, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TablePlan};
+use tokio_postgres::types::{ToSql, Type};
+
+/// Names of staging tables begin so: a job's digest and the number of the table follow.
+const PREFIX: &str = "staging";
+
+/// Whoever makes the same table meanwhile is another run of the job: the next try finds it.
+const TRIES: u32 = 3;
+
+/// The columns `$2` of table `$1` in this order, as CREATE TABLE takes them; whether each may be demanded to be there
+/// (`$3` is the key), since no trigger will fill it.
+const COLUMNS_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), \
+           CASE WHEN a.attcollation <> t.typcollation \
+                THEN pg_catalog.format('%I.%I', cn.nspname, c.collname) END, \
+           a.attname = ANY ($3) OR (a.attnotnull AND NOT EXISTS ( \
+               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7)) \
+    FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
+        AND NOT a.attisdropped \
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+    LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation \
+    LEFT JOIN pg_catalog.pg_namespace cn ON cn.oid = c.collnamespace \
+    ORDER BY wanted.no";
+
+/// What a staging table of this name has.
+const PRESENT_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
+    FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0 \
+      AND NOT a.attisdropped ORDER BY a.attnum";
+
+/// The names of a job's staging table for the table of this number: `digest` is that of the job's name.
+pub fn name(schema: &str, digest: &str, table_no: usize) -> Relation {
+    Relation { schema: schema.to_owned(), name: format!("{PREFIX}_{digest}_{table_no}") }
+}
+
+/// The sequence that counts the records of a staging table.
+pub fn sequence(staging: &Relation) -> Relation {
+    Relation { schema: staging.schema.clone(), name: format!("{}_place", staging.name) }
+}
+
+/// A column as CREATE TABLE takes it.
+struct Column {
+    name: String,
+    type_name: String,
+    collation: Option<String>,
+    not_null: bool,
+}
+
+impl Column {
+    fn sql(&self) -> String {
+        let collation = self.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
+        let not_null = if self.not_null { " NOT NULL" } else { "" };
+        format!("{} {}{collation}{not_null}", quote_ident(&self.name), self.type_name)
+    }
+}
+
+/// Makes the staging table of a plan, unless an earlier run of the job has. `fresh`: no chunk of the job is in, so that one
+/// that has other columns may be made anew.
+///
+/// # Errors
+/// Ledger, with the GRANT that helps, where the role may not; Table, when columns are gone; those of the session.
+pub async fn make(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    plan: (&TablePlan, &StagingPlan),
+    (key, fresh): (&[String], bool),
+) -> Result<()> {
+    let mut tries = 1;
+    loop {
+        let made = make_once(session, ledger, job_id, plan, (key, fresh)).await;
+        let Err(error) = made else { return Ok(()) };
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+        let overtaken = matches!(error.sqlstate(), Some("42P07" | "42710" | "23505"));
+        if !overtaken || tries >= TRIES {
+            return Err(error);
+        }
+        tries += 1;
+    }
+}
+
+async fn make_once(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    (plan, staging): (&TablePlan, &StagingPlan),
+    (key, fresh): (&[String], bool),
+) -> Result<()> {
+    let fail = |error: tokio_postgres::Error| refused(&error, ledger);
+    let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    let columns = columns(session, plan, key).await?;
+    let name = quote_relation(&staging.relation);
+    let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
+    if !present.is_empty() {
+        let same = columns.iter().all(|column| {
+            present
+                .iter()
+                .any(|row| row.get::<_, &str>(0) == column.name && row.get::<_, &str>(1) == column.type_name)
+        });
+        if !fresh {
+            return run("ROLLBACK").await;
+        }
+        // Under the lock no other run of the job is within a chunk; one that waits for it copies into an empty table.
+        run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")).await?;
+        match (ledger.has_chunks(session, job_id).await?, same) {
+            (true, _) => return run("ROLLBACK").await,
+            (false, true) => return run(&format!("TRUNCATE TABLE {name}; COMMIT")).await,
+            (false, false) => run(&drop_sql(ledger, job_id, &staging.relation)).await?,
+        }
+    }
+    let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
+    let mut owned = String::new();
+    if let Some(place) = &staging.place {
+        let sequence = quote_relation(&place.sequence);
+        run(&format!("CREATE SEQUENCE {sequence} AS bigint MINVALUE 0")).await?;
+        let column = quote_ident(&place.name);
+        let literal = quote_literal(&sequence);
+        defined.push(format!(
+            "{column} bigint NOT NULL DEFAULT pg_catalog.nextval({literal}::pg_catalog.regclass)"
+        ));
+        owned = format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
+    }
+    let create =
+        format!("CREATE TABLE {name} ({}) WITH (autovacuum_enabled = false){owned}", defined.join(", "));
+    run(&create).await?;
+    note(session, ledger, job_id, plan, staging).await?;
+    run("COMMIT").await
+}
+
+async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {
+    let relation = quote_relation(&plan.table.relation);
+    let wanted: Vec<&String> = plan.fields.iter().flatten().collect();
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&relation, Type::TEXT), (&wanted, Type::TEXT_ARRAY), (&key, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(COLUMNS_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's columns"))?;
+    if rows.len() != wanted.len() {
+        let message = format!("columns of {} are gone that the files fill", plan.table.relation);
+        return Err(Error::new(ErrorKind::Table, message).with_hint("run the same command again"));
+    }
+    let column = |row: &tokio_postgres::Row| Column {
+        name: row.get(0),
+        type_name: row.get(1),
+        collation: row.get(2),
+        not_null: row.get(3),
+    };
+    Ok(rows.iter().map(column).collect())
+}
+
+/// Writes down how the table is dropped, and that the receipts of what is in it go with it unless its rows have come
+/// into their table.
+async fn note(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    plan: &TablePlan,
+    staging: &StagingPlan,
+) -> Result<()> {
+    let name = quote_relation(&staging.relation);
+    let sql = "SELECT pg_catalog.to_regclass($1)::pg_catalog.oid";
+    let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "making a staging table"))?;
+    let change = NewUndo {
+        kind: UndoKind::Staging,
+        relation: staging.relation.clone(),
+        table_oid: rows.first().and_then(|row| row.get(0)).unwrap_or(0),
+        name: staging.relation.name.clone(),
+        definition: plan.table.relation.to_string(),
+        statements: vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
+    };
+    ledger.note_change(session, job_id, &change).await
+}
+
+/// Drops the table and closes its entry of the journal; the receipts stay.
+pub fn drop_sql(ledger: &Ledger, job_id: &str, staging: &Relation) -> String {
+    format!(
+        "SET LOCAL client_min_messages = error; DROP TABLE IF EXISTS {}; {}",
+        quote_relation(staging),
+        ledger.staging_done_sql(job_id, staging)
+    )
+}
+
+/// The staging table is there.
+///
+/// # Errors
+/// Those of the session.
+pub async fn exists(session: &Session, staging: &Relation) -> Result<bool> {
+    let name = quote_relation(staging);
+    let sql = "SELECT pg_catalog.to_regclass($1) IS NOT NULL";
+    let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for the staging table"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+fn refused(error: &tokio_postgres::Error, ledger: &Ledger) -> Error {
+    let mapped = session_error(error, "making a staging table");
+    if mapped.sqlstate() != Some("42501") {
+        return mapped;
+    }
+    let schema = quote_ident(ledger.schema());
+    let message = format!("no staging table can be made in the ledger's schema: {}", mapped.message());
+    Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
+        "the owner of the schema can run GRANT USAGE, CREATE ON SCHEMA {schema} TO this role, and GRANT SELECT, INSERT, \
+         UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO this role; or name another schema with --ledger"
+    ))
+}

@@ -1,0 +1,95 @@
+//! A table is emptied before its rows come, once for each job.
+
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, Step};
+use crate::session::Session;
+use crate::sql::quote_relation;
+use crate::undo::TREE_SQL;
+use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table};
+use tokio_postgres::types::{ToSql, Type};
+
+/// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE.
+const FORBIDS_SQL: &str = "\
+    SELECT (SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
+            FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' \
+            JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
+            JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
+            WHERE f.conrelid NOT IN (SELECT oid FROM tree)), \
+           (SELECT pg_catalog.has_table_privilege(oid, 'TRUNCATE') FROM tree WHERE level = 0)";
+
+/// Why the table cannot be emptied, before anything is done.
+///
+/// # Errors
+/// Table, with the reason; those of the session.
+pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let rows = session.client().query_typed(&format!("{TREE_SQL} {FORBIDS_SQL}"), &names).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking whether the table can be emptied"))?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    if let Some(referring) = row.get::<_, Option<String>>(0) {
+        let message = format!("{relation} cannot be emptied: foreign keys of {referring} refer to it");
+        return Err(Error::new(ErrorKind::Table, message).with_hint(
+            "give --mode merge --delete-missing, which the foreign keys are checked for, or drop them for the load",
+        ));
+    }
+    if row.get::<_, Option<bool>>(1) == Some(false) {
+        let message = format!("this role may not TRUNCATE {relation}");
+        let grant = format!("its owner can run GRANT TRUNCATE ON {} TO this role", quote_relation(relation));
+        return Err(Error::new(ErrorKind::Table, message).with_hint(grant));
+    }
+    Ok(())
+}
+
+/// Empties the table, unless a run of the job has. A partitioned table is emptied with its partitions; tables that inherit
+/// from one stay as they are. Sequences go on where they are.
+///
+/// # Errors
+/// Server with 55P03 when the table was not free within the time, which may pass; Table for what the server refuses;
+/// those of ledger and session.
+pub async fn empty(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    (table, lock_timeout_ms): (&Table, u64),
+) -> Result<bool> {
+    let relation = &table.relation;
+    let run = async |sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation))
+    };
+    let work = async {
+        run(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {lock_timeout_ms}"
+        ))
+        .await?;
+        if !ledger.claim_step(session, job_id, relation, Step::Truncate).await? {
+            run("ROLLBACK").await?;
+            return Ok(false);
+        }
+        let only = if table.kind == RelationKind::Table { "ONLY " } else { "" };
+        run(&format!("TRUNCATE TABLE {only}{}; COMMIT", quote_relation(relation))).await?;
+        Ok(true)
+    };
+    let done = work.await;
+    if done.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    done
+}
+
+fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "emptying the table") };
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let message =
+        format!("{relation} cannot be emptied: the server says: {}", safe_message(db, names.into_iter()));
+    match db.code().code() {
+        "55P03" => server_error(db, &format!("{relation} cannot be emptied yet: other sessions hold it")),
+        state if ["0A", "2B", "42"].iter().any(|class| state.starts_with(class)) => {
+            Error::new(ErrorKind::Table, message).with_sqlstate(state)
+        }
+        _ => server_error(db, &message),
+    }
+}
