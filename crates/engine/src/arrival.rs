@@ -170,11 +170,11 @@ fn place_in_file(run: &Run, place: i64) -> Place {
     for receipt in receipts.values().take_while(|receipt| receipt.start_byte <= at) {
         if at < receipt.end_byte {
             // Of a chunk from which records were left out, nobody knows which.
-            let told = receipt.omitted.left_out == 0 && receipt.omitted.blank == 0;
+            let told = receipt.omitted.records() == 0;
             let record = told.then(|| record + (at - receipt.start_byte) + 1);
             return Place { file: Some(file.location.clone()), record, ..Place::default() };
         }
-        record += receipt.rows + receipt.omitted.left_out + receipt.omitted.blank;
+        record += receipt.rows + receipt.omitted.records();
     }
     Place { file: Some(file.location.clone()), ..Place::default() }
 }
