@@ -21,7 +21,8 @@ use std::sync::Arc;
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
-        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, on_event=None)"
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, \
+        tune=None, max_replica_lag=None, reserve_connections=3, pause_for=None, on_event=None)"
 )]
 pub(crate) fn load<'py>(
     py: Python<'py>,

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use howdah_cli::options::{
     AfterName, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, LoadOptions, NamesName,
     OutputOptions, PartitionUnitName, PartitionsName, RunOptions, ShapingOptions, TargetOptions, ToastName,
-    TriggersName,
+    TriggersName, TuneName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -111,6 +111,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
     let mut number = |name: &str| Ok::<_, PyErr>(keywords.take::<Number>(name)?.map(|number| number.0));
     let (jobs, memory) = (number("jobs")?, number("memory")?);
     let (chunk_size, retry_for) = (number("chunk_size")?, number("retry_for")?);
+    let pause_for = number("pause_for")?;
     Ok(RunOptions {
         jobs,
         memory,
@@ -125,6 +126,10 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,
+        tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
+        max_replica_lag: keywords.take("max_replica_lag")?,
+        reserve_connections: keywords.take("reserve_connections")?,
+        pause_for,
     })
 }
 

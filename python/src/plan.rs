@@ -18,7 +18,8 @@ use pyo3::types::PyDict;
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
-        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None)"
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, \
+        tune=None, max_replica_lag=None, reserve_connections=3, pause_for=None)"
 )]
 pub(crate) fn plan<'py>(
     py: Python<'py>,

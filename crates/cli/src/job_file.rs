@@ -63,6 +63,10 @@ struct JobFile {
     triggers: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
+    tune: Option<String>,
+    max_replica_lag: Option<String>,
+    reserve_connections: Option<u32>,
+    pause_for: Option<Number>,
     #[serde(default)]
     source: Vec<Source>,
 }
@@ -183,6 +187,10 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
+    fill(&mut run.tune, file.tune.map(|name| word("tune", &name)).transpose()?);
+    fill(&mut run.max_replica_lag, file.max_replica_lag);
+    fill(&mut run.reserve_connections, file.reserve_connections);
+    fill(&mut run.pause_for, file.pause_for.map(Number::into_text));
     Ok(file
         .source
         .into_iter()

@@ -24,6 +24,8 @@ mod sources;
 mod tables;
 mod toast;
 mod triggers;
+mod tune;
+mod tune_server;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
@@ -38,7 +40,7 @@ use crate::widen::Open;
 use finding::Found;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
-use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result};
+use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
 use identity::{Identity, Version};
@@ -127,8 +129,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
     };
-    let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
-    let identity = Identity::new(&job, versions);
+    let identity = Identity::new(&job, sources.iter().map(|source| Version::of(&source.object)).collect());
     let mut settled = connection.attend(&session, identity.settle(&session, &job)).await?;
     let mut plan = Plan {
         job_id: std::mem::take(&mut settled.name),
@@ -141,6 +142,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         files: Vec::new(),
         indexes: Vec::new(),
         triggers: Vec::new(),
+        tuning: TuningPlan::default(),
         job: job.clone(),
     };
     if let Some(earlier) = settled.earlier.take() {
@@ -187,6 +189,7 @@ async fn around_rows(
     plan.indexes = indexes::choose(context, session, job, &plan.job_id, &plan.tables, rows_to_come).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    plan.tuning = tune::choose(context, session, plan).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     dated::read(context, session, job, &mut plan.tables).await
 }

@@ -16,6 +16,7 @@ pub mod reading;
 pub mod route;
 pub mod summary;
 pub mod table;
+pub mod tuning;
 
 pub use binary::BinaryType;
 pub use chunk::{Chunk, CopyChunk, Faster, Form, Omitted, Origin, Parcel, Receipt};
@@ -35,3 +36,4 @@ pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
+pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan};

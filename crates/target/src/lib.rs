@@ -8,7 +8,9 @@
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
+//! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
+//! - [`guards`]: what a load looks out for on the server;
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
@@ -29,7 +31,11 @@ pub mod commit;
 
 pub mod undo;
 
+pub mod tune;
+
 pub mod activity;
+
+pub mod guards;
 
 pub mod finish;
 

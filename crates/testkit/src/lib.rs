@@ -24,6 +24,7 @@ mod proxy;
 mod s3;
 mod score;
 mod server;
+mod standby;
 
 pub use command::{Finished, HowdahCommand, Running};
 pub use corpus::{Case, Wanted, corpus, corpus_folder};

@@ -6,10 +6,12 @@ mod before;
 mod claim;
 mod job;
 mod schema;
+mod tuned;
 mod undo;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
+pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;

@@ -11,8 +11,12 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 const LOCK_KEY: i64 = 0x686f_7764_6168;
