@@ -57,6 +57,10 @@ def load(
     job_id: str | None = None,
     force: bool = False,
     retry_for: int | str | None = None,
+    tune: Literal["none", "session", "table", "server"] | None = None,
+    max_replica_lag: str | None = None,
+    reserve_connections: int = 3,
+    pause_for: int | str | None = None,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
     """Load files, objects or standard input into PostgreSQL, in parallel, every record exactly once.
@@ -131,6 +135,12 @@ def load(
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
+        tune: How far a load may go with settings, all of which are put back; None for `"table"` with loads of 4 GB and
+            more.
+        max_replica_lag: Pause while a replica is further behind, in bytes (`"1GB"`) or in time (`"30s"`).
+        reserve_connections: Connections that are left to others.
+        pause_for: How long a load pauses for a full disk or a replica before it gives up, in seconds or as `"10min"`
+            (the default).
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:

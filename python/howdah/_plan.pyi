@@ -54,6 +54,10 @@ def plan(
     job_id: str | None = None,
     force: bool = False,
     retry_for: int | str | None = None,
+    tune: Literal["none", "session", "table", "server"] | None = None,
+    max_replica_lag: str | None = None,
+    reserve_connections: int = 3,
+    pause_for: int | str | None = None,
 ) -> Plan:
     """Decide everything that `howdah.load` would do with the same arguments, and touch nothing.
 
@@ -112,6 +116,10 @@ def plan(
         job_id: A name for the job.
         force: Load once more what has been loaded.
         retry_for: How long failures that may pass are tried again.
+        tune: How far a load may go with settings.
+        max_replica_lag: Pause while a replica is further behind.
+        reserve_connections: Connections that are left to others.
+        pause_for: How long a load pauses before it gives up.
 
     Returns:
         The plan, as `howdah plan --json` prints it: tables with their COPY statements and the reasons, files

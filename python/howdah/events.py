@@ -7,7 +7,7 @@ raises stops the load cleanly and comes out of `howdah.load`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, Optional, TypedDict, Union
 
 from howdah.documents import Plan
 
@@ -61,6 +61,13 @@ class Sessions(TypedDict):
     """Pairs of a wait event (`Type:Event`, or `CPU` when running) and the number of sessions seen in it."""
 
 
+class Paused(TypedDict):
+    """No chunk is begun for this reason; with None, chunks are begun again."""
+
+    type: Literal["paused"]
+    reason: Optional[str]
+
+
 class Retry(TypedDict):
     """Something transient failed and will be tried again."""
 
@@ -92,5 +99,5 @@ class Done(TypedDict):
     """As `Summary.to_dict` returns it."""
 
 
-Event = Union[Planned, Read, Stored, FileDone, Sessions, Retry, Notice, Warned, Done]
+Event = Union[Planned, Read, Stored, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
 """One thing that happened. Later releases may add types: pass over those you do not know."""

@@ -10,7 +10,7 @@ use howdah_cli::bad_records::{BadRecordOptions, OnErrorName};
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
     LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
-    ShapingOptions, TargetOptions, ToastName, TriggersName,
+    ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -134,6 +134,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
     let mut number = |name: &str| Ok::<_, PyErr>(keywords.take::<Number>(name)?.map(|number| number.0));
     let (jobs, memory) = (number("jobs")?, number("memory")?);
     let (chunk_size, retry_for) = (number("chunk_size")?, number("retry_for")?);
+    let pause_for = number("pause_for")?;
     Ok(RunOptions {
         jobs,
         memory,
@@ -148,6 +149,10 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,
+        tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
+        max_replica_lag: keywords.take("max_replica_lag")?,
+        reserve_connections: keywords.take("reserve_connections")?,
+        pause_for,
     })
 }
 

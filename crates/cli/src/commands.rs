@@ -8,6 +8,7 @@ pub mod plan;
 pub mod restore;
 pub mod resume;
 pub mod status;
+mod tuning;
 
 use crate::access::Access;
 use crate::printer::Printer;

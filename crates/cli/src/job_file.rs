@@ -11,7 +11,7 @@
 //! table = "staging.title_basics"
 //! ```
 
-use crate::options::{FormatName, LoadOptions};
+use crate::options::{FormatName, LoadOptions, RunOptions};
 use clap::ValueEnum;
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
@@ -72,6 +72,10 @@ struct JobFile {
     lock_timeout: Option<Number>,
     job_id: Option<String>,
     retry_for: Option<Number>,
+    tune: Option<String>,
+    max_replica_lag: Option<String>,
+    reserve_connections: Option<u32>,
+    pause_for: Option<Number>,
     #[serde(default)]
     source: Vec<Source>,
 }
@@ -140,7 +144,8 @@ fn parse(text: &str) -> Result<JobFile> {
 }
 
 /// The command line wins over the file.
-fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    merge_run(&mut file, &mut options.run)?;
     let format_given = options.format.format.is_some() || options.format.copy_options.is_some();
     fill(&mut options.target.to, file.to);
     fill(&mut options.target.ledger, file.ledger);
@@ -179,18 +184,6 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let bad = &mut options.bad_records;
     fill(&mut bad.on_error, file.on_error.map(|name| word("on-error", &name)).transpose()?);
     fill(&mut bad.max_errors, file.max_errors.map(Number::into_text));
-    let run = &mut options.run;
-    fill(&mut run.jobs, file.jobs.map(Number::into_text));
-    fill(&mut run.memory, file.memory.map(Number::into_text));
-    fill(&mut run.chunk_size, file.chunk_size.map(Number::into_text));
-    fill(&mut run.encode, file.encode.map(|name| word("encode", &name)).transpose()?);
-    let toast = file.toast_compression.map(|name| word("toast-compression", &name)).transpose()?;
-    fill(&mut run.toast_compression, toast);
-    fill(&mut run.partitions, file.partitions.map(|name| word("partitions", &name)).transpose()?);
-    let unit = file.create_partitions.map(|name| word("create-partitions", &name)).transpose()?;
-    fill(&mut run.create_partitions, unit);
-    fill(&mut run.indexes, file.indexes.map(|name| word("indexes", &name)).transpose()?);
-    fill(&mut run.triggers, file.triggers.map(|name| word("triggers", &name)).transpose()?);
     let arrival = &mut options.arrival;
     fill(&mut arrival.mode, file.mode.map(|name| word("mode", &name)).transpose()?);
     if arrival.key.is_empty() {
@@ -200,15 +193,35 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut arrival.keep, file.keep.map(|name| word("keep", &name)).transpose()?);
     arrival.atomic |= file.atomic.unwrap_or(false);
     fill(&mut arrival.lock_timeout, file.lock_timeout.map(Number::into_text));
-    let words = file.after.map(|words| words.iter().map(|name| word("after", name)).collect());
-    fill(&mut run.after, words.transpose()?);
-    fill(&mut run.job_id, file.job_id);
-    fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
     Ok(file
         .source
         .into_iter()
         .map(|source| SourceSpec { location: source.location, table: source.table })
         .collect())
+}
+
+/// How the load is run.
+fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
+    fill(&mut run.jobs, file.jobs.take().map(Number::into_text));
+    fill(&mut run.memory, file.memory.take().map(Number::into_text));
+    fill(&mut run.chunk_size, file.chunk_size.take().map(Number::into_text));
+    fill(&mut run.encode, file.encode.take().map(|name| word("encode", &name)).transpose()?);
+    let toast = file.toast_compression.take().map(|name| word("toast-compression", &name)).transpose()?;
+    fill(&mut run.toast_compression, toast);
+    fill(&mut run.partitions, file.partitions.take().map(|name| word("partitions", &name)).transpose()?);
+    let unit = file.create_partitions.take().map(|name| word("create-partitions", &name)).transpose()?;
+    fill(&mut run.create_partitions, unit);
+    fill(&mut run.indexes, file.indexes.take().map(|name| word("indexes", &name)).transpose()?);
+    fill(&mut run.triggers, file.triggers.take().map(|name| word("triggers", &name)).transpose()?);
+    let words = file.after.take().map(|words| words.iter().map(|name| word("after", name)).collect());
+    fill(&mut run.after, words.transpose()?);
+    fill(&mut run.job_id, file.job_id.take());
+    fill(&mut run.retry_for, file.retry_for.take().map(Number::into_text));
+    fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
+    fill(&mut run.max_replica_lag, file.max_replica_lag.take());
+    fill(&mut run.reserve_connections, file.reserve_connections.take());
+    fill(&mut run.pause_for, file.pause_for.take().map(Number::into_text));
+    Ok(())
 }
 
 /// One of the words that the option of this name takes.

@@ -27,8 +27,8 @@ pub enum Command {
     Status(StatusOptions),
     /// Go on with a job where it stopped
     Resume(ResumeOptions),
-    /// Put back indexes, keys and foreign keys that a killed load has dropped and triggers that it has disabled, and drop its
-    /// staging tables
+    /// Put back what a killed load has dropped, disabled or tuned (indexes, keys, foreign keys, triggers, settings), and drop
+    /// its staging tables
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),
@@ -272,6 +272,19 @@ pub enum TriggersName {
     Disable,
 }
 
+/// How far a load may go with settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TuneName {
+    /// Nothing but what correctness needs
+    None,
+    /// Settings of the load's own sessions
+    Session,
+    /// That, and autovacuum is kept away from the tables while rows come
+    Table,
+    /// That, and settings of the whole server; needs the right to
+    Server,
+}
+
 /// What is done when all rows are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AfterName {
@@ -388,6 +401,18 @@ pub struct RunOptions {
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
+    /// How far a load may go with settings, all of which are put back [default: table, for loads of 4 GB and more]
+    #[arg(long, value_enum)]
+    pub tune: Option<TuneName>,
+    /// Pause while a replica is further behind, in bytes (`1GB`) or in time (`30s`)
+    #[arg(long, value_name = "SIZE|TIME")]
+    pub max_replica_lag: Option<String>,
+    /// Connections that are left to others [default: 3]
+    #[arg(long, value_name = "N")]
+    pub reserve_connections: Option<u32>,
+    /// How long a load pauses for a full disk or a replica before it gives up [default: 10min]
+    #[arg(long, value_name = "TIME")]
+    pub pause_for: Option<String>,
 }
 
 /// What is printed.
@@ -439,6 +464,9 @@ pub struct ResumeOptions {
 pub struct RestoreOptions {
     /// The job's name, or the beginning of it [default: all jobs]
     pub job: Option<String>,
+    /// All jobs, which is the default
+    #[arg(long, conflicts_with = "job")]
+    pub all: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,

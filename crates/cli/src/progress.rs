@@ -34,6 +34,7 @@ struct State {
     bytes_stored: u64,
     bytes_known: Option<u64>,
     sessions: String,
+    paused: Option<String>,
 }
 
 struct File {
@@ -60,6 +61,7 @@ impl Progress {
             bytes_stored: 0,
             bytes_known: None,
             sessions: String::new(),
+            paused: None,
         };
         Progress { printer, state: Mutex::new(state) }
     }
@@ -91,6 +93,12 @@ impl Listener for Progress {
             Event::Retry { reason, delay } => {
                 let line = format!("trying again in {}: {reason}", show_seconds(delay.as_secs_f64()));
                 self.line(&state, &line);
+            }
+            Event::Paused { reason } => {
+                if let Some(reason) = reason {
+                    self.line(&state, &format!("paused: {reason}"));
+                }
+                state.paused.clone_from(reason);
             }
             Event::Notice { message } => self.line(&state, message),
             Event::Warning { message } => self.line(&state, &format!("warning: {message}")),
@@ -218,7 +226,10 @@ impl State {
         } else {
             line.push_str(&format!(", {} read", show_bytes(read)));
         }
-        if !self.sessions.is_empty() {
+        if let Some(reason) = &self.paused {
+            line.push_str(", paused: ");
+            line.push_str(reason);
+        } else if !self.sessions.is_empty() {
             line.push_str(", ");
             line.push_str(&self.sessions);
         }

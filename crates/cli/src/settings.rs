@@ -4,13 +4,13 @@ use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
-    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
+    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName,
 };
 use crate::{arrival, job_file, shaping, units};
 use howdah_engine::model::{
-    After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, IndexesChoice, Job, Jobs,
-    LedgerChoice, OnError, PartitionUnit, PartitionsChoice, Result, SourceSpec, ToastCompression,
-    TriggersChoice,
+    After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
+    Jobs, LedgerChoice, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result, SourceSpec,
+    ToastCompression, TriggersChoice, Tune,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -98,6 +98,8 @@ impl Settings {
                 Some(text) => units::milliseconds("--retry-for", text)?,
                 None => RETRY_FOR_MS_DEFAULT,
             },
+            tune: options.run.tune.map(Tune::from),
+            guards: guards(&options.run)?,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
@@ -191,6 +193,46 @@ fn indexes(run: &RunOptions, target: &TargetOptions) -> Result<IndexesChoice> {
                 .with_hint("leave out --ledger none, or give --indexes keep"))
         }
         (indexes, _) => Ok(indexes.map(IndexesChoice::from).unwrap_or_default()),
+    }
+}
+
+impl From<TuneName> for Tune {
+    fn from(name: TuneName) -> Tune {
+        match name {
+            TuneName::None => Tune::None,
+            TuneName::Session => Tune::Session,
+            TuneName::Table => Tune::Table,
+            TuneName::Server => Tune::Server,
+        }
+    }
+}
+
+fn guards(run: &RunOptions) -> Result<Guards> {
+    let default = Guards::default();
+    Ok(Guards {
+        max_replica_lag: run.max_replica_lag.as_deref().map(replica_lag).transpose()?,
+        reserve_connections: run.reserve_connections.unwrap_or(default.reserve_connections),
+        pause_for_ms: match &run.pause_for {
+            Some(text) => units::milliseconds("--pause-for", text)?,
+            None => default.pause_for_ms,
+        },
+    })
+}
+
+/// `m` alone could be either, and a number alone too.
+fn replica_lag(text: &str) -> Result<ReplicaLag> {
+    const OPTION: &str = "--max-replica-lag";
+    let unit = text.trim().trim_start_matches(|digit: char| digit.is_ascii_digit()).trim();
+    let either = || {
+        let message = format!("{OPTION}: expected a size like 1GB or a time like 30s, got {text:?}");
+        Error::new(ErrorKind::Usage, message)
+    };
+    match unit {
+        "" | "m" => Err(either()),
+        _ => units::bytes(OPTION, text)
+            .map(ReplicaLag::Bytes)
+            .or_else(|_| units::milliseconds(OPTION, text).map(ReplicaLag::Ms))
+            .map_err(|_| either()),
     }
 }
 

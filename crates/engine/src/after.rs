@@ -5,8 +5,9 @@
 
 use crate::Context;
 use crate::pipeline::Run;
+use crate::tune;
 use futures_util::{StreamExt, stream};
-use howdah_model::{After, RelationKind, Result, Stage};
+use howdah_model::{After, Relation, RelationKind, Result, Stage};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ const AT_ONCE: usize = 2;
 
 /// A table and what came into it.
 struct Loaded<'a> {
-    relation: &'a howdah_model::Relation,
+    relation: &'a Relation,
     kind: RelationKind,
     rows: u64,
 }
@@ -26,7 +27,17 @@ struct Loaded<'a> {
 pub(crate) async fn run(run: &Run) {
     let start = Instant::now();
     let (context, asked) = (&run.context, run.plan.job.after.as_deref());
-    let tables = loaded(run).into_iter().filter(|table| table.rows > 0);
+    let kept_from = tune::tables(run);
+    let due = stream::iter(&kept_from).filter_map(|relation| async move {
+        let work = on_session(context, async |session| upkeep::vacuum_if_due(session, relation).await);
+        let done = if asked.is_none() { context.stop.guard(work).await } else { Ok(false) };
+        let vacuumed = matches!(done, Ok(true));
+        tell_failure(run, &format!("VACUUM of {relation}"), done.map(|_| ()));
+        vacuumed.then_some(relation)
+    });
+    let vacuumed: Vec<&Relation> = due.collect().await;
+    let is_left = |table: &Loaded<'_>| table.rows > 0 && !vacuumed.contains(&table.relation);
+    let tables = loaded(run).into_iter().filter(is_left);
     let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
         let done = context.stop.guard(upkeep_of(context, asked, &table)).await;
         tell_failure(run, &format!("{} of {}", verb(asked), table.relation), done);
@@ -42,7 +53,7 @@ pub(crate) async fn run(run: &Run) {
 
 /// Tables with the rows that this run has stored in each.
 fn loaded(run: &Run) -> Vec<Loaded<'_>> {
-    let mut tables: BTreeMap<&howdah_model::Relation, Loaded<'_>> = BTreeMap::new();
+    let mut tables: BTreeMap<&Relation, Loaded<'_>> = BTreeMap::new();
     for (no, file) in run.plan.files.iter().enumerate() {
         let table = &run.plan.tables[file.table_no as usize].table;
         let entry = tables.entry(&table.relation);
@@ -81,7 +92,7 @@ async fn upkeep_of(context: &Context, asked: Option<&[After]>, table: &Loaded<'_
     }
 }
 
-async fn on_session(context: &Context, work: impl AsyncFnOnce(&Session) -> Result<()>) -> Result<()> {
+async fn on_session<T>(context: &Context, work: impl AsyncFnOnce(&Session) -> Result<T>) -> Result<T> {
     let session = context.connection.open().await?;
     context.connection.attend(&session, work(&session)).await
 }

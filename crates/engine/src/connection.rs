@@ -12,6 +12,9 @@ use std::time::Duration;
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
 const OPEN_WITHIN: Duration = Duration::from_secs(60);
 
+/// Of our own server processes so many are remembered: more than are ever at work at once.
+const OPENED_MAX: usize = 1024;
+
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
 pub struct Connection {
@@ -20,6 +23,8 @@ pub struct Connection {
     /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
     /// for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
+    /// Server processes of all sessions that were opened; some may be gone.
+    opened: Arc<Mutex<Vec<Backend>>>,
 }
 
 impl Connection {
@@ -51,7 +56,7 @@ impl Connection {
     }
 
     fn new(conninfo: Conninfo, embedded: bool) -> Connection {
-        Connection { conninfo, embedded, lost: Arc::default() }
+        Connection { conninfo, embedded, lost: Arc::default(), opened: Arc::default() }
     }
 
     /// Opens a session, and ends what is left of those that were lost.
@@ -89,12 +94,26 @@ impl Connection {
         let open = async {
             let session = Session::connect(&self.conninfo).await?;
             self.end_lost(&session).await?;
+            self.note_opened(session.backend());
             Ok(session)
         };
         tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
             let (seconds, server) = (limit.as_secs(), self.conninfo.display());
             Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
         })
+    }
+
+    fn note_opened(&self, backend: Backend) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.len() == OPENED_MAX {
+            opened.remove(0);
+        }
+        opened.push(backend);
+    }
+
+    /// The processes of our sessions, the last of them.
+    pub(crate) fn opened(&self) -> Vec<Backend> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Nothing named a server, so it is the embedded one.

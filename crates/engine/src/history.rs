@@ -23,6 +23,11 @@ pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> 
                 job.to_put_back.push(undo.to_string());
             }
         }
+        for held in ledger.held(&session, None).await? {
+            if let Some(job) = jobs.iter_mut().find(|job| job.job_id == held.job_id) {
+                job.to_put_back.push(held.thing.to_string());
+            }
+        }
         jobs.iter_mut().for_each(|job| job.to_put_back.dedup());
         Ok(jobs)
     };

@@ -9,7 +9,7 @@ use crate::retry::{self, Directive, Patience, directive, patiently};
 use crate::stop::interrupted;
 use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
-use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage};
+use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage, Tune};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::drop::drop_chosen;
@@ -149,7 +149,8 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         if run.context.stop.raised() {
             tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
         }
-        put_back_entries(&context, ledger, entries, sessions, retry_for).await
+        let tuned = run.plan.tuning.level >= Tune::Session;
+        put_back_entries(&context, ledger, entries, (sessions, tuned), retry_for).await
     };
     let done = {
         let mut work = std::pin::pin!(work);
@@ -220,7 +221,8 @@ fn names(entries: &[Undo]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Puts these entries back: triggers at once, then indexes side by side, then the rest one by one.
+/// Puts these entries back: triggers at once, then indexes side by side, then the rest one by one. Builds take what
+/// memory and workers the server's settings give them, or, where they may be tuned, what suits its CPUs.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
@@ -228,7 +230,7 @@ pub async fn put_back_entries(
     context: &Context,
     ledger: &Ledger,
     entries: Vec<Undo>,
-    sessions: u32,
+    (sessions, tuned): (u32, bool),
     retry_for: Duration,
 ) -> Result<()> {
     let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
@@ -239,7 +241,7 @@ pub async fn put_back_entries(
     let builders = builders(indexes.len(), sessions, cpus);
     // As many beside each build as there are CPUs for it: the last and longest then has what the others leave. On two
     // CPUs, a long and two short builds took 5.3 s so and 6.3 s without workers (medians of three).
-    let workers_max = cpus.map(|cpus| (cpus / builders).max(1));
+    let workers_max = cpus.filter(|_| tuned).map(|cpus| (cpus / builders).max(1));
     let work =
         &Work { ledger, workers_max, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
     let start = Instant::now();

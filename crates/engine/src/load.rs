@@ -1,10 +1,12 @@
 //! Executes a plan: opens the ledger, runs the pipeline, finishes, and accounts for every row.
 
 use crate::feed::Opened;
+use crate::guards::Guard;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
-use crate::{Context, after, arrival, finish, indexes, rejects, retry, sequences, triggers};
+use crate::settle::{When, settle};
+use crate::{Context, after, arrival, finish, guards, indexes, rejects, retry, sequences, triggers, tune};
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, Event, Mode, NewColumn, Plan, Receipt, Result, Summary, TableChange, TablePlan,
@@ -57,7 +59,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
             return Err(error);
         }
     };
-    let Begun { session, receipts, before, dropped } = begun;
+    let Begun { mut session, receipts, before, dropped, tuned } = begun;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
@@ -65,8 +67,14 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     before.iter().for_each(|before| run.warn(loaded_before(before)));
     warn_of_other_tables(&run);
     run.dropped.store(dropped, Relaxed);
-    let ended = load_and_finish(&run, opened).await;
-    let outcome = account(&run, session, ended).await;
+    run.tuned.store(tuned, Relaxed);
+    let outcome = match guards::begin(&run, &session).await {
+        Ok(mut guard) => {
+            let ended = guarded(&run, &mut session, &mut guard, load_and_finish(&run, opened)).await;
+            account(&run, session, guard, ended).await
+        }
+        Err(refused) => account(&run, session, Guard::default(), Err(refused)).await,
+    };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
 }
@@ -79,14 +87,16 @@ struct Begun {
     before: Option<LoadedBefore>,
     /// An earlier run of the job has dropped something and not put it back.
     dropped: bool,
+    /// The same with settings.
+    tuned: bool,
 }
 
 /// `noted` is set as soon as the ledger says that the job is running.
 async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan, noted: &AtomicBool) -> Result<Begun> {
     let session = context.connection.open().await?;
     let opening = open_ledger(&session, ledger, plan, noted);
-    let (receipts, before, dropped) = context.connection.attend(&session, opening).await?;
-    Ok(Begun { session, receipts, before, dropped })
+    let (receipts, before, dropped, tuned) = context.connection.attend(&session, opening).await?;
+    Ok(Begun { session, receipts, before, dropped, tuned })
 }
 
 fn rows_before(history: &History) -> u64 {
@@ -103,10 +113,10 @@ async fn open_ledger(
     ledger: Option<&Ledger>,
     plan: &Plan,
     noted: &AtomicBool,
-) -> Result<(Vec<Receipt>, Option<LoadedBefore>, bool)> {
+) -> Result<(Vec<Receipt>, Option<LoadedBefore>, bool, bool)> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
-        return Ok((Vec::new(), None, false));
+        return Ok((Vec::new(), None, false, false));
     };
     ledger.ensure(session).await?;
     if !ledger.hold_job(session, &plan.job_id).await? {
@@ -129,9 +139,10 @@ async fn open_ledger(
     let doubles = plan.job.arrival.mode == Mode::Append && !plan.job.force;
     let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
+    let tuned = ledger.held(session, Some(&plan.job_id));
     // Sent together: one round trip.
-    let ((), receipts, before, dropped) = tokio::try_join!(durable, receipts, before, dropped)?;
-    Ok((receipts, before, !dropped.is_empty()))
+    let ((), receipts, before, dropped, tuned) = tokio::try_join!(durable, receipts, before, dropped, tuned)?;
+    Ok((receipts, before, !dropped.is_empty(), !tuned.is_empty()))
 }
 
 fn being_restored(job_id: &str) -> Error {
@@ -203,6 +214,8 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+    settle(run, When::AtStart).await;
+    tune::apply(run).await?;
     indexes::drop_all(run).await?;
     triggers::silence_all(run).await?;
     pipeline::run(run, opened).await?;
@@ -211,12 +224,20 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     arrival::bring_in(run).await
 }
 
+/// Does the work while the session that holds the job looks out.
+async fn guarded<T>(run: &Run, session: &mut Session, guard: &mut Guard, work: impl Future<Output = T>) -> T {
+    tokio::select! {
+        done = work => done,
+        never = guards::run(run, session, guard) => match never {},
+    }
+}
+
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
 /// that is; one that did not end well is closed first, since putting back may take its time.
-async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
+async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Result<()>) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
-        Ok(()) => after_the_rows(run).await,
+        Ok(()) => guarded(run, &mut session, &mut guard, after_the_rows(run)).await,
         failed => failed,
     };
     let mut error = ended.err();
@@ -237,9 +258,11 @@ async fn account(run: &Run, session: Session, ended: Result<()>) -> Outcome {
         run.warn(format!("{left}{hint}"));
     }
     // Until here it held the job.
-    drop(session);
+    tune::put_back(run, session, error.is_some()).await;
     if error.is_none() {
         after::run(run).await;
+        settle(run, When::AtEnd).await;
+        tune::checkpoint(run).await;
     }
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }

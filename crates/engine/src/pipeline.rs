@@ -10,6 +10,7 @@
 
 use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
+use crate::gate::Gate;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::tally::Tally;
@@ -51,8 +52,12 @@ pub struct Run {
     pub partitioner: Partitioner,
     /// This run, or an earlier one of the job, has dropped something that is to be put back.
     pub dropped: AtomicBool,
+    /// This run, or an earlier one of the job, has tuned something that is to be put back.
+    pub tuned: AtomicBool,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: OnceLock<BTreeSet<Relation>>,
+    /// Where sessions wait while the load pauses.
+    pub gate: Gate,
     /// The first failure, and what is still wanted after it.
     pub halt: Halt,
 }
@@ -79,7 +84,9 @@ impl Run {
             partitioner,
             numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),
+            tuned: AtomicBool::new(false),
             silent: OnceLock::new(),
+            gate: Gate::default(),
             halt: Halt::default(),
             plan,
         }

@@ -26,6 +26,8 @@ mod sources;
 mod tables;
 mod toast;
 mod triggers;
+mod tune;
+mod tune_server;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
@@ -40,7 +42,7 @@ use crate::widen::Open;
 use finding::Found;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
-use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result};
+use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
 use identity::{Identity, Version};
@@ -190,6 +192,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         files: Vec::new(),
         indexes: Vec::new(),
         triggers: Vec::new(),
+        tuning: TuningPlan::default(),
         job: job.clone(),
     }
 }
@@ -206,6 +209,7 @@ async fn around_rows(
         indexes::choose(context, session, (job, begun), &plan.job_id, &plan.tables, rows_to_come).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    plan.tuning = tune::choose(context, session, plan).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;

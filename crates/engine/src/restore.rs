@@ -1,9 +1,10 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::indexes::put_back_entries;
+use crate::tune::give_up_all;
 use crate::{Context, history};
 use howdah_model::{Error, ErrorKind, Event, Result};
-use howdah_target::ledger::{Ledger, Undo};
+use howdah_target::ledger::{Held, Ledger, Undo};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ const BUILDERS: u32 = 2;
 /// How long the server, or a lock that another session holds, is waited for.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Puts back what one job has dropped, or all of them. Returns how many entries there were.
+/// Puts back what one job has dropped and tuned, or all of them. Returns how many entries there were.
 ///
 /// # Errors
 /// Ledger, when a load of the job is at work; the first of what could not be put back.
@@ -25,10 +26,14 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
     };
     let session = connection.open().await?;
     let undos = connection.attend(&session, ledger.open_undos(&session, job_id.as_deref())).await?;
-    let count = undos.len();
-    let mut by_job: BTreeMap<String, Vec<Undo>> = BTreeMap::new();
+    let held = connection.attend(&session, ledger.held(&session, job_id.as_deref())).await?;
+    let count = undos.len() + held.len();
+    let mut by_job: BTreeMap<String, Changes> = BTreeMap::new();
     for undo in undos {
-        by_job.entry(undo.job_id.clone()).or_default().push(undo);
+        by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
+    }
+    for held in held {
+        by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
     }
     let mut first = None;
     for (job_id, entries) in by_job {
@@ -42,6 +47,13 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
     first.map_or(Ok(count), Err)
 }
 
+/// What a job has changed, in the order in which it is put back.
+#[derive(Default)]
+struct Changes {
+    dropped: Vec<Undo>,
+    tuned: Vec<Held>,
+}
+
 /// A job that is not in the ledger any more may still have something to put back.
 async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> Result<String> {
     match history::job(&context.connection, schema, job).await {
@@ -49,12 +61,13 @@ async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> R
         Err(error) => {
             let session = context.connection.open().await?;
             let undos = ledger.open_undos(&session, Some(job)).await?;
-            if undos.is_empty() { Err(error) } else { Ok(job.to_owned()) }
+            let held = ledger.held(&session, Some(job)).await?;
+            if undos.is_empty() && held.is_empty() { Err(error) } else { Ok(job.to_owned()) }
         }
     }
 }
 
-async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, entries: Vec<Undo>) -> Result<()> {
+async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<()> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
     if !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
@@ -62,5 +75,7 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, entries: 
         return Err(Error::new(ErrorKind::Ledger, message)
             .with_hint("wait for its end; if it hangs, end its process first"));
     }
-    put_back_entries(context, ledger, entries, BUILDERS, RETRY_FOR).await
+    let dropped = put_back_entries(context, ledger, changes.dropped, (BUILDERS, true), RETRY_FOR).await;
+    let tuned = give_up_all(context, ledger, changes.tuned, RETRY_FOR).await;
+    dropped.and(tuned)
 }

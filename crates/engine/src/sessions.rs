@@ -11,7 +11,7 @@ use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
 use howdah_model::arrival::place_of;
-use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage, Tune};
 use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
@@ -34,6 +34,13 @@ struct Shared {
     refused: AtomicU32,
 }
 
+impl Shared {
+    /// As many as help, and as leave others their connections.
+    fn wanted(&self) -> u32 {
+        self.wanted.load(Relaxed).min(self.run.gate.sessions_max())
+    }
+}
+
 /// Stores chunks until the queue is closed and empty, or nothing is wanted any more.
 pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
     let server_cpus = run.context.connection.server_cpus();
@@ -50,7 +57,7 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
     let mut started = 0;
     let mut draining = false;
     loop {
-        while !draining && started < shared.wanted.load(Relaxed) {
+        while !draining && started < shared.wanted() {
             workers.spawn(work(Arc::clone(&shared), started));
             started += 1;
         }
@@ -89,10 +96,13 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
     let mut worker = Worker::new(run);
     run.tally.session_opened();
     let ended = loop {
-        if index >= shared.wanted.load(Relaxed) {
+        if index >= shared.wanted() {
             break Ended::NotWanted;
         }
-        let next = async { Ok(shared.chunks.lock().await.recv().await) };
+        let next = async {
+            run.gate.pass().await;
+            Ok(shared.chunks.lock().await.recv().await)
+        };
         let Ok(Some(chunk)) = run.context.stop.guard(next).await else { break Ended::NoMoreChunks };
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
@@ -174,7 +184,7 @@ impl<'a> Worker<'a> {
             job_id: &run.plan.job_id,
             table: &run.plan.tables[file.table_no as usize],
             // What cannot be read again, or not be missed, must not be lost in a crash of the server.
-            synchronous: !file.rereadable || run.ledger.is_none(),
+            synchronous: !file.rereadable || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
             first_place: place_of(file.input_no, chunk.origin.start_byte),
             silent: run.is_silent(file.table_no),
         };

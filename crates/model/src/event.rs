@@ -79,6 +79,11 @@ pub enum Event {
         #[serde(serialize_with = "as_ms")]
         delay: Duration,
     },
+    /// No chunk is begun for this reason, or, without one, chunks are begun again.
+    Paused {
+        /// Why.
+        reason: Option<String>,
+    },
     /// A sentence for the user.
     Notice {
         /// The sentence.

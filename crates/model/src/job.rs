@@ -5,6 +5,7 @@
 
 use crate::arrival::Arrival;
 use crate::format::Format;
+use crate::tuning::{Guards, Tune};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -274,4 +275,10 @@ pub struct Job {
     pub force: bool,
     /// How long transient failures are retried before the load gives up, counted from the last progress.
     pub retry_for_ms: u64,
+    /// What may be tuned; `None`: tables where that is worth it. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub tune: Option<Tune>,
+    /// What the load looks out for. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub guards: Guards,
 }

@@ -17,6 +17,7 @@ pub mod reading;
 pub mod route;
 pub mod summary;
 pub mod table;
+pub mod tuning;
 
 pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
@@ -37,3 +38,4 @@ pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
+pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan};

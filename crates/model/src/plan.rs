@@ -10,6 +10,7 @@ use crate::job::Job;
 use crate::reading::Reading;
 use crate::route::RoutePlan;
 use crate::table::{NewTable, Relation, Table, TableChange};
+use crate::tuning::TuningPlan;
 use serde::{Deserialize, Serialize};
 
 /// How a file is compressed, told by its first bytes.
@@ -316,4 +317,7 @@ pub struct Plan {
     /// What becomes of the tables' triggers, once for each table that has any. Plans in older ledgers lack it.
     #[serde(default)]
     pub triggers: Vec<TriggersPlan>,
+    /// What is tuned and put back. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub tuning: TuningPlan,
 }

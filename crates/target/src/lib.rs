@@ -11,7 +11,9 @@
 //! - [`staging`]: tables in which rows wait until all of them are there;
 //! - [`arrival`]: how they come into their table then;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
+//! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
+//! - [`guards`]: what a load looks out for on the server;
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
@@ -38,7 +40,11 @@ pub mod arrival;
 
 pub mod undo;
 
+pub mod tune;
+
 pub mod activity;
+
+pub mod guards;
 
 pub mod finish;
 

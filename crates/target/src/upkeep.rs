@@ -31,6 +31,31 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
 }
 
+/// What autovacuum asks itself before it vacuums a table for the sake of rows that were inserted.
+const DUE_SQL: &str = "\
+    SELECT t >= 0 AND pg_catalog.pg_stat_get_ins_since_vacuum(c.oid) > t + s * greatest(c.reltuples, 0) \
+    FROM pg_catalog.pg_class c, \
+         pg_catalog.float8(pg_catalog.current_setting('autovacuum_vacuum_insert_threshold')) AS t, \
+         pg_catalog.float8(pg_catalog.current_setting('autovacuum_vacuum_insert_scale_factor')) AS s \
+    WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+
+/// Does at once what autovacuum, which was kept away, would do at its next visit: marks the pages of new rows as visible
+/// to all, if there are many among the table's, and renews the statistics. True if that was so. A table that somebody
+/// else holds is passed over.
+///
+/// # Errors
+/// Those of the session.
+pub async fn vacuum_if_due(session: &Session, relation: &Relation) -> Result<bool> {
+    let name = quote_relation(relation);
+    let found = session.client().query_typed(DUE_SQL, &[(&name, Type::TEXT)]).await;
+    let found = found.map_err(|error| session_error(&error, "reading how a table has grown"))?;
+    let is_due = found.first().is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true));
+    if is_due {
+        run(session, &format!("VACUUM (SKIP_LOCKED, ANALYZE) {name}")).await?;
+    }
+    Ok(is_due)
+}
+
 /// Renews the statistics of a table.
 ///
 /// # Errors

@@ -27,6 +27,7 @@ mod s3;
 mod score;
 mod server;
 mod small_disk;
+mod standby;
 
 pub use clock::Clock;
 pub use command::{Finished, HowdahCommand, Running};

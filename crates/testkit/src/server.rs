@@ -46,12 +46,12 @@ impl ServerOptions {
 /// A running (or, for a while, stopped) server. Dropped: stopped, and its files removed.
 #[derive(Debug)]
 pub struct Server {
-    major: u32,
-    port: u16,
-    postmaster: Mutex<Option<Child>>,
-    folder: TempDir,
-    environment: Vec<(String, String)>,
-    _guard: Guard,
+    pub(crate) major: u32,
+    pub(crate) port: u16,
+    pub(crate) postmaster: Mutex<Option<Child>>,
+    pub(crate) folder: TempDir,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) _guard: Guard,
 }
 
 impl Server {
@@ -233,7 +233,7 @@ impl Server {
         Ok(())
     }
 
-    fn configure(&self, options: &ServerOptions) {
+    pub(crate) fn configure(&self, options: &ServerOptions) {
         let mut conf = format!(
             "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\n\
              max_connections = 60\nshared_buffers = 64MB\nmax_wal_size = 2GB\ncheckpoint_timeout = 30min\n\
@@ -321,7 +321,7 @@ fn init(major: u32, template: &Path) {
     fs::rename(&part, template).expect("a finished template");
 }
 
-fn copy_template(template: &Path, data: &Path) {
+pub(crate) fn copy_template(template: &Path, data: &Path) {
     let copied = Command::new("cp").args(["-a", "--reflink=auto"]).args([template, data]).status();
     assert!(copied.expect("cp").success(), "cannot copy {}", template.display());
 }

@@ -78,6 +78,10 @@ const NAMES: &[(&str, &str)] = &[
     ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
+    ("tune", "\"server\""),
+    ("max-replica-lag", "\"1GB\""),
+    ("reserve-connections", "3"),
+    ("pause-for", "\"10min\""),
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.

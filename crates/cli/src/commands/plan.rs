@@ -67,6 +67,7 @@ fn text(planned: &Planned, server: &str) -> String {
     for (no, table) in plan.tables.iter().enumerate() {
         show_table(&mut text, planned, no, table);
     }
+    super::tuning::show(&mut text, &plan.tuning);
     text.trim_end().to_owned()
 }
 

@@ -78,9 +78,7 @@ fn one(row: &JobRow) -> String {
         lines.push(format!("file {} -> {table}", file.location));
     }
     if !row.to_put_back.is_empty() {
-        let triggers = row.to_put_back.iter().any(|entry| entry.starts_with("the trigger "));
-        let verb = if triggers { "dropped or disabled" } else { "dropped" };
-        lines.push(format!("{verb} and not put back yet: {}", row.to_put_back.join(", ")));
+        lines.push(format!("changed and not put back yet: {}", row.to_put_back.join(", ")));
         lines.push(format!("put it back: howdah restore {}", row.job_id));
     }
     if row.status != JobStatus::Done {

@@ -386,6 +386,8 @@ mod tests {
             ledger: LedgerChoice::None,
             force: false,
             retry_for_ms: 0,
+            tune: None,
+            guards: howdah_model::Guards::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::budget::Layout;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
 use howdah_model::{
-    Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan, ToastCompression,
+    Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan, ToastCompression, Tune,
 };
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
@@ -110,7 +110,8 @@ pub(super) async fn planned(
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
         planned.changes.retain(|change| !is_made(change, &table));
         planned.table = table;
-        planned.toast_compression.take_if(|_| plan.job.toast_compression == ToastCompression::Keep);
+        let keep = plan.job.toast_compression == ToastCompression::Keep || plan.job.tune == Some(Tune::None);
+        planned.toast_compression.take_if(|_| keep);
     }
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
     let dated =

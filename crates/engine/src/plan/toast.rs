@@ -7,7 +7,7 @@
 
 use super::head::Head;
 use crate::Context;
-use howdah_model::{Job, Result, TablePlan, ToastCompression};
+use howdah_model::{Job, Result, TablePlan, ToastCompression, Tune};
 use howdah_target::session::{Session, toast};
 use howdah_transcode::split::{Rules, State};
 
@@ -24,7 +24,7 @@ pub(super) async fn choose(
     tables: &mut [TablePlan],
     placed: &[(u32, Head)],
 ) -> Result<()> {
-    if job.toast_compression == ToastCompression::Keep {
+    if job.toast_compression == ToastCompression::Keep || job.tune == Some(Tune::None) {
         return Ok(());
     }
     let of_table =

@@ -124,6 +124,8 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         ledger: LedgerChoice::None,
         force: false,
         retry_for_ms: 5_000,
+        tune: None,
+        guards: howdah_engine::model::Guards::default(),
     }
 }
 

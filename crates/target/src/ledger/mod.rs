@@ -8,12 +8,14 @@ mod job;
 mod reject;
 mod schema;
 mod step;
+mod tuned;
 mod undo;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
 pub use reject::RejectRow;
 pub use step::Step;
+pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;

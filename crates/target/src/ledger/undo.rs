@@ -275,6 +275,23 @@ impl Ledger {
         self.lock_job(session, job_id, "pg_try_advisory_lock").await
     }
 
+    /// Ceases to hold the job, and takes it for oneself unless another run of it is still at work.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn hold_job_alone(&self, session: &Session, job_id: &str) -> Result<bool> {
+        self.lock_job(session, job_id, "pg_advisory_unlock_shared").await?;
+        self.take_job(session, job_id).await
+    }
+
+    /// Gives up what [`Ledger::take_job`] took.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn leave_job(&self, session: &Session, job_id: &str) -> Result<()> {
+        self.lock_job(session, job_id, "pg_advisory_unlock").await.map(|_| ())
+    }
+
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
         // The seed keeps the keys apart from those of other programs: "howdah" in ASCII.
         let sql = format!(

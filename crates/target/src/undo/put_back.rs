@@ -16,6 +16,9 @@ use tokio_postgres::types::{ToSql, Type};
 /// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
 const LOCK_WITHIN_MS: u32 = 5000;
 
+/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`).
+const SORT_KILOBYTES: u64 = 32 * 1024;
+
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutBack {
@@ -34,8 +37,8 @@ pub enum PutBack {
 }
 
 /// Puts one entry back. A build takes no more parallel workers than `workers_max`, where that is given, and no more
-/// than the server's own setting. Its memory is what the server's `maintenance_work_mem` says: more than that made no
-/// build quicker (docs/decisions/2026-11-22-indexes.md).
+/// than the server's own setting. Its memory is what the server's `maintenance_work_mem` says, or what so many workers
+/// need: more than that made no build quicker (docs/decisions/2026-11-22-indexes.md).
 ///
 /// # Errors
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
@@ -97,6 +100,11 @@ async fn in_transaction(
         statements.push(format!(
             "SELECT pg_catalog.set_config(name, least(setting::pg_catalog.int4, {workers})::text, true) \
              FROM pg_catalog.pg_settings WHERE name = 'max_parallel_maintenance_workers'"
+        ));
+        let kilobytes = SORT_KILOBYTES * (u64::from(workers) + 1);
+        statements.push(format!(
+            "SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int8, {kilobytes})::text, true) \
+             FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'"
         ));
     }
     statements.extend(put_back);

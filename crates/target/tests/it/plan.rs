@@ -66,6 +66,8 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         ledger: LedgerChoice::Schema("howdah".to_owned()),
         force: false,
         retry_for_ms: 1000,
+        tune: None,
+        guards: howdah_model::Guards::default(),
     };
     let file = FilePlan {
         location: "a \"file\".csv".to_owned(),
@@ -97,6 +99,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         files: vec![file],
         indexes: Vec::new(),
         triggers: Vec::new(),
+        tuning: howdah_model::TuningPlan::default(),
     }
 }
 

@@ -44,7 +44,7 @@ fn duplicates_leave_the_rows_in_and_name_the_key_and_the_way_out() {
         let status =
             howdah("status").args(["--to", &database.conninfo()]).arg(&job).run(PATIENCE).expect_code(0);
         assert!(
-            status.stdout.contains("dropped and not put back yet: the index t_pkey of public.t"),
+            status.stdout.contains("changed and not put back yet: the index t_pkey of public.t"),
             "{}",
             status.stdout
         );

@@ -1,0 +1,84 @@
+//! Disks that fill up: a small file system for WAL, which only root can mount.
+
+use super::{PLAIN, load, wait_for_words};
+use crate::indexes::pause;
+use crate::scene::{Files, PATIENCE, csv};
+use howdah_testkit::{Server, ServerOptions};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ROWS: u64 = 20_000;
+
+/// A file system in memory, unmounted when dropped.
+struct Small(PathBuf);
+
+impl Small {
+    /// None where this is not allowed.
+    fn mount(folder: &Path, size: &str) -> Option<Small> {
+        std::fs::create_dir_all(folder).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=0777"), "howdah-test"])
+            .arg(folder)
+            .output();
+        mounted.is_ok_and(|out| out.status.success()).then(|| Small(folder.to_owned()))
+    }
+
+    /// Leaves no room, or makes it again.
+    fn fill(&self, bytes: usize) {
+        std::fs::write(self.0.join("filler"), vec![1; bytes]).unwrap();
+    }
+
+    fn clear(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// A server whose WAL is on a disk of 256 MB.
+fn prepared() -> Option<(Small, Server)> {
+    let server = Server::private(15, &ServerOptions::default().set("max_wal_size", "64MB"));
+    let small = Small::mount(&server.data_dir().parent().unwrap().join("small"), "256m")?;
+    server.stop_fast();
+    let (wal, elsewhere) = (server.data_dir().join("pg_wal"), small.0.join("pg_wal"));
+    assert!(Command::new("cp").args(["-a"]).args([&wal, &elsewhere]).status().unwrap().success());
+    std::fs::remove_dir_all(&wal).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &wal).unwrap();
+    server.start();
+    Some((small, server))
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_is_waited_for_and_then_given_up() {
+    // Only root can mount: nobody else can make a disk that is small enough to fill.
+    let Some((small, server)) = prepared() else { return };
+    let database = server.database();
+    database.sql(PLAIN);
+    database.sql(&pause(0.1));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(61, 1, ROWS));
+    let load = load(&database, &source);
+    small.fill(190 << 20);
+    let mut running = load.spawn();
+    wait_for_words(&mut running, "paused: the server's disk for WAL has");
+    let stored = database.value("SELECT count(*) FROM t");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(database.value("SELECT count(*) FROM t"), stored, "it goes on while it says that it pauses");
+    small.clear();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the load goes on, after a pause of"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+
+    small.fill(190 << 20);
+    database.sql("TRUNCATE t; TRUNCATE howdah.job CASCADE; TRUNCATE howdah.chunk");
+    let told = load.clone().args(["--pause-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("are kept free: the load has paused for 1 s and gives up"), "{told}");
+    small.clear();
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+    drop(server);
+}

@@ -1,0 +1,74 @@
+//! Replicas that are behind, and slots that keep WAL.
+
+use super::{PLAIN, load, wait_for_words};
+use crate::indexes::pause;
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, Server, ServerOptions};
+use std::path::PathBuf;
+
+const ROWS: u64 = 10_000;
+
+fn table(server: &Server) -> (Database, Files, PathBuf) {
+    let database = server.database();
+    database.sql(PLAIN);
+    database.sql(&pause(0.2));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(62, 1, ROWS));
+    (database, files, source)
+}
+
+#[test]
+fn a_standby_that_is_behind_is_waited_for() {
+    for major in [13, 18] {
+        let server = Server::private(major, &ServerOptions::default().replicated());
+        let options = ServerOptions::default().replicated().set("recovery_min_apply_delay", "3s");
+        let _standby = server.standby(&options);
+        let (database, _files, source) = table(&server);
+        for lag in ["200kB", "1500ms"] {
+            let load = load(&database, &source).args(["--max-replica-lag", lag, "--force"]);
+            let told = load.run(PATIENCE).expect_code(0).stderr;
+            assert!(told.contains("paused: the replica standby is "), "PostgreSQL {major}, {lag}: {told}");
+            assert!(told.contains("the load goes on, after a pause of"), "PostgreSQL {major}, {lag}: {told}");
+        }
+        assert_eq!(database.value("SELECT count(*) FROM t"), (2 * ROWS).to_string());
+    }
+}
+
+#[test]
+fn a_standby_that_does_not_come_nearer_ends_the_load() {
+    let server = Server::private(15, &ServerOptions::default().replicated());
+    let options = ServerOptions::default().replicated().set("recovery_min_apply_delay", "1h");
+    let _standby = server.standby(&options);
+    let (database, _files, source) = table(&server);
+    let load = load(&database, &source).args(["--max-replica-lag", "100kB", "--pause-for", "2s"]);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("more than 0 MB (--max-replica-lag): the load has paused for 2 s and gives up"),
+        "{told}"
+    );
+    assert!(told.contains("hint: put that right, then run the same command again"), "{told}");
+}
+
+#[test]
+fn who_may_not_see_replicas_is_told_the_grant() {
+    let (database, _files, source) = table(Server::shared(15));
+    let role = format!("guest_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+        database.name()
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let told = load.args(["--max-replica-lag", "1GB"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("GRANT pg_monitor TO this role"), "{told}");
+}
+
+#[test]
+fn a_slot_from_which_nobody_reads_is_told() {
+    let server = Server::private(15, &ServerOptions::default());
+    let (database, _files, source) = table(&server);
+    database.sql("SELECT pg_create_physical_replication_slot('forgotten', true)");
+    let mut running = load(&database, &source).args(["--max-replica-lag", "100kB"]).spawn();
+    wait_for_words(&mut running, "warning: the replication slot forgotten from which nobody reads keeps");
+    running.wait(PATIENCE).expect_code(0);
+}

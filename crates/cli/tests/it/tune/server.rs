@@ -1,0 +1,177 @@
+//! Settings of the whole server. Each test has a server of its own: these settings are everybody's.
+
+use super::{GATE, HELD, held, load, plan};
+use crate::indexes::{CHUNKS, pause, restore, wait_for};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 5000;
+const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
+
+fn prepared(major: u32) -> (Server, Database, Files, PathBuf) {
+    let options = ServerOptions::default().set("checkpoint_timeout", "5min").set("max_wal_size", "512MB");
+    let server = Server::private(major, &options);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(44, 1, ROWS));
+    let database = server.database();
+    database.sql(PLAIN);
+    database.sql(&pause(0.05));
+    (server, database, files, source)
+}
+
+/// The lines of `postgresql.auto.conf`, comments aside, in any order.
+fn auto_conf(server: &Server) -> Vec<String> {
+    let text = std::fs::read_to_string(server.data_dir().join("postgresql.auto.conf")).unwrap();
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// A reload takes a moment to reach everybody.
+fn wait_until(database: &Database, name: &str, value: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while database.value(&format!("SHOW {name}")) != value {
+        assert!(
+            Instant::now() < deadline,
+            "{name}: {} and not {value}",
+            database.value(&format!("SHOW {name}"))
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn settings_of_the_server_are_put_back_as_they_were_or_were_not() {
+    for major in MAJORS {
+        let (server, database, _files, source) = prepared(major);
+        database.sql("ALTER SYSTEM SET checkpoint_timeout = '7min'");
+        database.sql("ALTER SYSTEM SET bgwriter_delay = '111ms'");
+        database.sql("SELECT pg_reload_conf()");
+        wait_until(&database, "checkpoint_timeout", "7min");
+        let before = auto_conf(&server);
+        let told = plan(&database, &source, "server").run(PATIENCE).expect_code(0).stdout;
+        assert!(
+            told.contains("checkpoint_timeout of the server: before 7min, during 30min, after 7min"),
+            "{told}"
+        );
+        assert!(
+            told.contains("max_wal_size of the server: before not set there (512MB is in force)"),
+            "{told}"
+        );
+        assert!(told.contains("risk: after a crash the server replays up to so much WAL"), "{told}");
+        assert_eq!(auto_conf(&server), before, "a plan changes nothing");
+        let mut running = load(&database, &source, "server").spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+        wait_until(&database, "checkpoint_timeout", "30min");
+        let during = auto_conf(&server).join("\n");
+        assert!(during.contains("max_wal_size = ") && !during.contains("fsync"), "{during}");
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("set for the whole server while rows come: max_wal_size = "), "{told}");
+        assert_eq!(auto_conf(&server), before, "PostgreSQL {major}\n{told}");
+        wait_until(&database, "checkpoint_timeout", "7min");
+        wait_until(&database, "max_wal_size", "512MB");
+        assert_eq!(held(&database), 0);
+    }
+}
+
+#[test]
+fn what_somebody_has_set_higher_is_not_lowered() {
+    let options = ServerOptions::default().set("checkpoint_timeout", "1h").set("max_wal_size", "64GB");
+    let server = Server::private(15, &options);
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(45, 1, 100));
+    let told = plan(&database, &source, "server").run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("max_wal_size stays at 64GB: that is enough"), "{told}");
+    assert!(told.contains("checkpoint_timeout stays at 1h: that is enough"), "{told}");
+}
+
+#[test]
+fn what_somebody_sets_meanwhile_is_left_alone() {
+    let (_server, database, _files, source) = prepared(15);
+    let mut running = load(&database, &source, "server").spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 1));
+    database.sql("ALTER SYSTEM SET max_wal_size = '77GB'");
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("max_wal_size of the server is not put back: somebody has set it"), "{told}");
+    database.sql("SELECT pg_reload_conf()");
+    wait_until(&database, "max_wal_size", "77GB");
+    assert_eq!(held(&database), 0);
+}
+
+#[test]
+fn no_kill_leaves_the_server_tuned() {
+    for major in MAJORS {
+        for query in [HELD, CHUNKS] {
+            let (server, database, _files, source) = prepared(major);
+            let before = auto_conf(&server);
+            let mut running = load(&database, &source, "server").spawn();
+            assert!(wait_for(&database, &mut running, query, 1));
+            running.kill();
+            assert!(held(&database) > 0);
+            restore(&database).run(PATIENCE).expect_code(0);
+            assert_eq!(auto_conf(&server), before, "PostgreSQL {major}: {query}");
+            assert_eq!(held(&database), 0);
+        }
+    }
+}
+
+#[test]
+fn of_two_loads_that_tune_the_server_the_last_puts_back() {
+    let (server, database, files, source) = prepared(18);
+    database.sql(GATE);
+    let before = auto_conf(&server);
+    let other = files.put("b.csv", &csv(46, ROWS + 1, 300));
+    let mut long = load(&database, &source, "server").spawn();
+    assert!(wait_for(&database, &mut long, HELD, 9));
+    wait_until(&database, "checkpoint_timeout", "30min");
+    let during = auto_conf(&server);
+    let told = load(&database, &other, "server").run(PATIENCE).expect_code(0).stderr;
+    assert!(long.is_running(), "{told}");
+    assert_eq!(auto_conf(&server), during, "{told}");
+    database.sql("DELETE FROM gate");
+    long.wait(PATIENCE).expect_code(0);
+    assert_eq!(auto_conf(&server), before);
+}
+
+#[test]
+fn each_missing_right_is_named_and_with_them_the_server_is_tuned() {
+    let (server, database, _files, source) = prepared(15);
+    database.sql("CREATE ROLE tuner LOGIN; ALTER TABLE t OWNER TO tuner");
+    database.sql(&format!("GRANT CREATE ON DATABASE {} TO tuner", database.name()));
+    let to = database.conninfo().replace("user=postgres", "user=tuner");
+    let as_tuner = || {
+        let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+        load.arg(&source).args(["--tune", "server", "--chunk-size", "64kB"])
+    };
+    let before = auto_conf(&server);
+    let refused = as_tuner().run(PATIENCE).expect_code(1).stderr;
+    let hint = refused.lines().find(|line| line.starts_with("hint: ")).unwrap();
+    let grants = hint
+        .trim_start_matches("hint: let a superuser run ")
+        .split("; ")
+        .filter(|part| part.starts_with("GRANT"));
+    let grants: Vec<&str> = grants.collect();
+    assert!(grants.len() >= 4, "{hint}");
+    grants.iter().for_each(|grant| database.sql(grant));
+    as_tuner().run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) > 3 FROM howdah.tuned WHERE table_oid = 0"), "t");
+    assert_eq!(auto_conf(&server), before);
+}
+
+#[test]
+fn before_version_15_a_superuser_is_needed() {
+    let (_server, database, _files, source) = prepared(13);
+    database.sql("CREATE ROLE tuner LOGIN; GRANT INSERT ON t TO tuner");
+    let to = database.conninfo().replace("user=postgres", "user=tuner");
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let told = load.arg(&source).args(["--tune", "server"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("before PostgreSQL 15 only a superuser may change the server's settings"),
+        "{told}"
+    );
+}

@@ -1,0 +1,78 @@
+//! The next load of any job puts back what dead jobs have left behind.
+
+use super::{GATE, HELD, held, load};
+use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, schema, wait_for};
+use crate::scene::{Files, PATIENCE, csv};
+use howdah_testkit::{Database, MAJORS, Server};
+use std::path::PathBuf;
+
+const ROWS: u64 = 5000;
+
+fn prepared(major: u32) -> (Database, Files, PathBuf, PathBuf) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(51, 1, ROWS));
+    let other = files.put("b.csv", &csv(52, ROWS + 1, 100));
+    (Server::shared(major).database(), files, source, other)
+}
+
+#[test]
+fn the_next_load_of_another_table_puts_back_what_a_killed_one_has_left() {
+    for major in MAJORS {
+        let (database, _files, source, other) = prepared(major);
+        database.sql(PLAIN_SCHEMA);
+        database.sql("CREATE TABLE u (id bigint, part integer, amount numeric, note text)");
+        database.sql(
+            "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note()",
+        );
+        database.sql(&pause(0.1));
+        // Whoever has no superuser's ways disables triggers, and that is what is left behind.
+        let role = format!("owner_{}", database.name());
+        database.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}; ALTER TABLE t OWNER TO {role}; \
+             ALTER TABLE u OWNER TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+            database.name()
+        ));
+        let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let before = schema(&database);
+        let load_as = |table: &str, source: &PathBuf| {
+            let load = crate::scene::howdah("load")
+                .args(["--format", "csv", "--header", "--table", table, "--to", &to]);
+            load.arg(source).args(["--tune", "table", "--chunk-size", "64kB", "--jobs", "2"])
+        };
+        let killed = load_as("t", &source).args(["--indexes", "rebuild", "--triggers", "disable"]);
+        let mut running = killed.spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+        running.kill();
+        assert!(held(&database) > 0 && open_entries(&database) > 3);
+        let told = load_as("u", &other).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("was killed and has left something to put back"), "{told}");
+        assert!(told.contains("of public.t is enabled again"), "{told}");
+        assert!(told.contains("the index t_note of public.t is built"), "{told}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
+        assert_eq!((held(&database), open_entries(&database)), (0, 0));
+        // And the killed one goes on.
+        killed.run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+    }
+}
+
+#[test]
+fn what_a_load_at_work_has_changed_is_left_to_it() {
+    let (database, _files, source, other) = prepared(15);
+    database
+        .sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text); CREATE INDEX ON t (part)");
+    database.sql(GATE);
+    let before = schema(&database);
+    let mut long = load(&database, &source, "table").args(["--indexes", "rebuild"]).spawn();
+    assert!(wait_for(&database, &mut long, HELD, 2));
+    assert!(wait_for(&database, &mut long, "SELECT count(*) FROM howdah.undo", 1));
+    let told =
+        load(&database, &other, "none").args(["--indexes", "keep"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("was killed"), "{told}");
+    assert_eq!((held(&database), open_entries(&database)), (2, 1));
+    database.sql("DELETE FROM gate");
+    long.wait(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+}

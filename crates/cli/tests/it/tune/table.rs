@@ -1,0 +1,225 @@
+//! Options of tables.
+
+use super::{GATE, HELD, held, load, plan};
+use crate::indexes::{CHUNKS, pause, restore, schema, wait_for};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
+use std::path::PathBuf;
+
+const ROWS: u64 = 5000;
+const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
+/// Options in an order that SET and RESET alone would change.
+const WITH_OPTIONS: &str = "\
+    CREATE TABLE t (id bigint, part integer, amount numeric, note text) \
+        WITH (autovacuum_enabled = on, fillfactor = 70, toast.autovacuum_enabled = yes, \
+              toast.autovacuum_vacuum_threshold = 77)";
+const PARTITIONED: &str = "\
+    CREATE TABLE t (id bigint, part integer, amount numeric, note text) PARTITION BY RANGE (part); \
+    CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100) WITH (fillfactor = 90); \
+    CREATE TABLE high PARTITION OF t FOR VALUES FROM (100) TO (256) PARTITION BY HASH (id); \
+    CREATE TABLE high0 PARTITION OF high FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+    CREATE TABLE high1 PARTITION OF high FOR VALUES WITH (MODULUS 2, REMAINDER 1)";
+/// Tables of `t` that autovacuum leaves alone, with their TOAST tables.
+const KEPT_FROM: &str = "\
+    SELECT count(*) FROM pg_class WHERE 'autovacuum_enabled=false' = ANY (reloptions)";
+
+fn prepared(major: u32, sql: &str) -> (Database, Files, PathBuf) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(41, 1, ROWS));
+    let database = Server::shared(major).database();
+    database.sql(sql);
+    (database, files, source)
+}
+
+#[test]
+fn options_come_back_in_the_very_order_they_had() {
+    for major in MAJORS {
+        for (sql, kept_from) in [(PLAIN, 2), (WITH_OPTIONS, 2), (PARTITIONED, 6)] {
+            let (database, _files, source) = prepared(major, sql);
+            database.sql(&pause(0.02));
+            let before = schema(&database);
+            let mut running = load(&database, &source, "table").spawn();
+            assert!(
+                wait_for(&database, &mut running, CHUNKS, 1),
+                "PostgreSQL {major}: {}",
+                running.stderr_so_far()
+            );
+            assert_eq!(database.value(KEPT_FROM), kept_from.to_string(), "PostgreSQL {major}: {sql}");
+            let told = running.wait(PATIENCE).expect_code(0).stderr;
+            assert!(told.contains("autovacuum is kept away while rows come: "), "{told}");
+            assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
+            assert_eq!(held(&database), 0);
+            assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+        }
+    }
+}
+
+#[test]
+fn the_vacuum_that_autovacuum_was_kept_from_is_done_at_the_end() {
+    for major in MAJORS {
+        let (database, _files, source) = prepared(major, PLAIN);
+        load(&database, &source, "table").run(PATIENCE).expect_code(0);
+        let all = "SELECT relallvisible = relpages AND relpages > 0 AND reltuples = 5000 FROM pg_class WHERE relname = 't'";
+        assert_eq!(database.value(all), "t", "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn whoever_wants_autovacuum_off_or_does_not_own_the_table_keeps_it_as_it_is() {
+    let (database, _files, source) = prepared(
+        15,
+        "CREATE TABLE t (id bigint, part integer, amount numeric, note text) \
+         WITH (autovacuum_enabled = off, toast.autovacuum_enabled = 0)",
+    );
+    load(&database, &source, "table").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM howdah.tuned"), "0");
+    assert_eq!(
+        database.value("SELECT reloptions FROM pg_class WHERE relname = 't'"),
+        "{autovacuum_enabled=off}"
+    );
+
+    let (database, _files, source) = prepared(15, PLAIN);
+    let role = format!("guest_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+        database.name()
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let as_guest = |verb: &str| {
+        let verb =
+            howdah(verb).args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+        verb.args(["--tune", "table"]).run(PATIENCE).expect_code(0)
+    };
+    let told = as_guest("plan").stdout;
+    assert!(
+        told.contains("autovacuum of public.t stays as it is: the table belongs to another role"),
+        "{told}"
+    );
+    assert!(!as_guest("load").stderr.contains("autovacuum"));
+    assert_eq!(database.value("SELECT reloptions IS NULL FROM pg_class WHERE relname = 't'"), "t");
+}
+
+#[test]
+fn the_plan_shows_before_during_and_after_and_changes_nothing() {
+    let (database, _files, source) = prepared(18, WITH_OPTIONS);
+    let before = schema(&database);
+    let told = plan(&database, &source, "table").run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("settings (--tune table)"), "{told}");
+    assert!(told.contains("autovacuum_enabled of public.t: before on, during false, after on"), "{told}");
+    assert!(
+        told.contains("toast.autovacuum_enabled of public.t: before yes, during false, after yes"),
+        "{told}"
+    );
+    assert!(
+        told.contains("synchronous_commit of this load's sessions: before on, during off, after on"),
+        "{told}"
+    );
+    // The servers of the tests run like this.
+    assert!(told.contains("fsync is off: a crash of the machine may destroy the whole cluster"), "{told}");
+    assert_eq!(schema(&database), before);
+    assert_eq!(held(&database), 0);
+}
+
+#[test]
+fn tables_are_not_worth_it_for_a_short_load_unless_asked_for() {
+    let (database, _files, source) = prepared(15, PLAIN);
+    crate::indexes::load(&database, &source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM howdah.tuned"), "0");
+}
+
+#[test]
+fn no_kill_leaves_a_table_without_autovacuum() {
+    for major in MAJORS {
+        for again in [false, true] {
+            let (database, _files, source) = prepared(major, WITH_OPTIONS);
+            database.sql(&pause(0.05));
+            let before = schema(&database);
+            let load = load(&database, &source, "table");
+            let mut running = load.spawn();
+            assert!(wait_for(&database, &mut running, CHUNKS, 2));
+            running.kill();
+            assert_eq!(held(&database), 2);
+            let job = database.value("SELECT job_id FROM howdah.job");
+            let status = howdah("status")
+                .args(["--to", &database.conninfo(), &job])
+                .run(PATIENCE)
+                .expect_code(0)
+                .stdout;
+            assert!(
+                status.contains(
+                    "not put back yet: toast.autovacuum_enabled of public.t, autovacuum_enabled of public.t"
+                ),
+                "{status}"
+            );
+            if again {
+                load.run(PATIENCE).expect_code(0);
+            } else {
+                let told = restore(&database).arg("--all").run(PATIENCE).expect_code(0).stderr;
+                assert!(told.contains("autovacuum_enabled of public.t = on"), "{told}");
+            }
+            assert_eq!(schema(&database), before, "PostgreSQL {major}, again: {again}");
+            assert_eq!(held(&database), 0);
+        }
+    }
+}
+
+#[test]
+fn of_two_loads_the_last_puts_back() {
+    for major in MAJORS {
+        let (database, files, source) = prepared(major, WITH_OPTIONS);
+        database.sql(GATE);
+        let before = schema(&database);
+        let other = files.put("b.csv", &csv(42, ROWS + 1, 300));
+        let mut long = load(&database, &source, "table").spawn();
+        assert!(wait_for(&database, &mut long, HELD, 2));
+        let told = load(&database, &other, "table").run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("autovacuum_enabled of public.t stays as it is for another load"), "{told}");
+        assert!(long.is_running(), "{told}");
+        assert_eq!(database.value(KEPT_FROM), "2", "PostgreSQL {major}");
+        database.sql("DELETE FROM gate");
+        long.wait(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_eq!(held(&database), 0);
+    }
+}
+
+#[test]
+fn signals_and_errors_put_tables_back() {
+    use std::process::Command;
+    for signal in ["INT", "TERM", "HUP"] {
+        let (database, _files, source) = prepared(15, WITH_OPTIONS);
+        database.sql(&pause(0.1));
+        let before = schema(&database);
+        let mut running = load(&database, &source, "table").spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1));
+        let sent =
+            Command::new("kill").args([&format!("-{signal}"), &running.pid().to_string()]).status().unwrap();
+        assert!(sent.success());
+        running.wait(PATIENCE).expect_code(130);
+        assert_eq!(schema(&database), before, "{signal}");
+        assert_eq!(held(&database), 0, "{signal}");
+    }
+    let (database, files, _) = prepared(15, WITH_OPTIONS);
+    let broken = files.put("c.csv", b"id,part,amount,note\n1,2,3,4\nx,2,3,4\n");
+    let before = schema(&database);
+    load(&database, &broken, "table").run(PATIENCE).expect_code(1);
+    assert_eq!(schema(&database), before);
+    assert_eq!(held(&database), 0);
+}
+
+#[test]
+fn a_server_that_crashes_gets_its_tables_back() {
+    let server = Server::private(18, &ServerOptions::default());
+    let database = server.database();
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(43, 1, ROWS));
+    database.sql(WITH_OPTIONS);
+    database.sql(&pause(0.05));
+    let before = schema(&database);
+    let mut running = load(&database, &source, "table").spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 2));
+    server.crash_and_restart();
+    running.wait(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    assert_eq!(held(&database), 0);
+}

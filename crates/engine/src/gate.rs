@@ -1,0 +1,42 @@
+//! Where sessions wait between two chunks while the load pauses, and how many of them may be open.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use tokio::sync::watch;
+
+/// Open unless there is a reason to pause.
+pub struct Gate {
+    reason: watch::Sender<Option<String>>,
+    sessions_max: AtomicU32,
+}
+
+impl Default for Gate {
+    fn default() -> Gate {
+        Gate { reason: watch::Sender::new(None), sessions_max: AtomicU32::new(u32::MAX) }
+    }
+}
+
+impl Gate {
+    /// Returns at once unless the load pauses; else when it goes on.
+    pub async fn pass(&self) {
+        // The sender lives in `self`, so waiting ends only by an opened gate.
+        let _ = self.reason.subscribe().wait_for(Option::is_none).await;
+    }
+
+    /// Pauses for this reason, or goes on. True if that is news.
+    pub(crate) fn set(&self, reason: Option<String>) -> bool {
+        let was_open = self.reason.borrow().is_none();
+        let is_open = reason.is_none();
+        self.reason.send_replace(reason);
+        was_open != is_open
+    }
+
+    /// No more sessions may copy at once.
+    pub fn sessions_max(&self) -> u32 {
+        self.sessions_max.load(Relaxed)
+    }
+
+    /// Says how many.
+    pub(crate) fn limit_sessions(&self, sessions: u32) {
+        self.sessions_max.store(sessions, Relaxed);
+    }
+}

@@ -1,0 +1,303 @@
+//! Looks out for the server while a load runs: room on its disks and for its connections, replicas and slots that fall
+//! behind, and others who wait for our locks. The load pauses between chunks, goes on when the reason has gone, and
+//! gives up with that reason when it stays: see docs/decisions/2026-11-22-guards.md.
+//!
+//! All of it is asked once a second on the session that holds the job, which has nothing else to do meanwhile.
+
+use crate::disk::{Disk, disks, server_disks};
+use crate::indexes::tell;
+use crate::pipeline::Run;
+use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
+use howdah_target::guards::{self, Replica, Slot};
+use howdah_target::session::Session;
+use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+/// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be seen.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// The session must answer within this time.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Of a disk this part is kept free, between the two limits: what comes within the second between two looks, twice, as rows
+/// and as WAL.
+const FREE_PART: u64 = 10;
+const FREE_BYTES_MIN: u64 = 64 << 20;
+const FREE_BYTES_MAX: u64 = 1 << 30;
+/// A disk is full until it has so much more room than that, or the load would stop and go.
+const FREE_AGAIN: f64 = 1.25;
+/// A slot that keeps more WAL is worth a word, unless a limit for replicas is given.
+const SLOT_BYTES: u64 = 4 << 30;
+/// A slot that is read from must not come closer to being lost.
+const UNTIL_LOST_BYTES: u64 = 512 << 20;
+/// Others who wait for our locks longer than this are told.
+const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
+
+/// What is known from sample to sample.
+#[derive(Default)]
+pub struct Guard {
+    data_directory: Option<PathBuf>,
+    sees_replicas: Option<bool>,
+    full: BTreeSet<&'static str>,
+    paused_since: Option<Instant>,
+    told_slots: BTreeSet<String>,
+    told_sessions: Option<u32>,
+    /// Processes that wait for us: since when, and whether that was told.
+    waiting: HashMap<i32, (Instant, bool)>,
+}
+
+/// Takes a first look, so that nothing begins that there is no room for.
+///
+/// # Errors
+/// Table, when replicas are to be looked at and the role may not.
+pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
+    let mut guard = Guard::default();
+    guard.learn(run, session).await;
+    if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
+        let message = "--max-replica-lag: this role may not see how far replicas are";
+        return Err(Error::new(ErrorKind::Table, message)
+            .with_sqlstate("42501")
+            .with_hint("let a superuser run GRANT pg_monitor TO this role, or leave the option out"));
+    }
+    if let Ok(Ok(reason)) = timeout(ANSWER_WITHIN, guard.sample(run, session)).await {
+        guard.judge(run, reason);
+    }
+    Ok(guard)
+}
+
+/// Looks out until it is dropped. A session that breaks is replaced, and holds the job again.
+pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
+    loop {
+        sleep(SAMPLE_EVERY).await;
+        let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;
+        match sampled {
+            Ok(Ok(reason)) => guard.judge(run, reason),
+            // What a server refuses, it refuses; one that does not answer has other guards.
+            Ok(Err(error)) if error.sqlstate().is_some() && !session.is_closed() => {}
+            Ok(Err(_)) | Err(_) => {
+                if let Some(opened) = hold_again(run, session).await {
+                    *session = opened;
+                    guard.learn(run, session).await;
+                }
+            }
+        }
+    }
+}
+
+/// Without the lock of the job others would take this load for dead.
+async fn hold_again(run: &Run, lost: &Session) -> Option<Session> {
+    run.context.connection.lose(lost.backend());
+    let session = run.context.connection.open().await.ok()?;
+    if let Some(ledger) = &run.ledger {
+        let hold = ledger.hold_job(&session, &run.plan.job_id);
+        timeout(ANSWER_WITHIN, hold).await.ok()?.ok()?;
+    }
+    Some(session)
+}
+
+impl Guard {
+    async fn learn(&mut self, run: &Run, session: &Session) {
+        let learn = async {
+            let seen = server_disks(&run.context, session).await?;
+            self.data_directory = seen.into_iter().find(|disk| disk.what == "data").map(|disk| disk.path);
+            self.sees_replicas = Some(guards::sees_replicas(session).await?);
+            Ok::<_, Error>(())
+        };
+        let _ = timeout(ANSWER_WITHIN, learn).await;
+    }
+
+    /// The first reason to pause.
+    async fn sample(&mut self, run: &Run, session: &Session) -> Result<Option<String>> {
+        let full = self.full_disk();
+        self.look_for_room(run, session).await?;
+        let lag = match run.plan.job.guards.max_replica_lag {
+            Some(most) if self.sees_replicas == Some(true) => {
+                too_far(&guards::replicas(session).await?, most)
+            }
+            _ => None,
+        };
+        let slots = guards::slots(session).await?;
+        self.tell_slots(run, &slots);
+        self.tell_waiting(run, session).await?;
+        Ok(full.or(lag).or_else(|| about_to_be_lost(&slots)))
+    }
+
+    fn full_disk(&mut self) -> Option<String> {
+        let disks = self.data_directory.as_deref().map(disks).unwrap_or_default();
+        let mut reason = None;
+        for disk in &disks {
+            let keep = free_bytes_min(disk);
+            let keep = if self.full.contains(disk.what) { (keep as f64 * FREE_AGAIN) as u64 } else { keep };
+            if disk.free_bytes < keep {
+                self.full.insert(disk.what);
+                reason.get_or_insert_with(|| {
+                    format!(
+                        "the server's disk for {} has {} MB left, of which {} MB are kept free",
+                        disk.what,
+                        disk.free_bytes >> 20,
+                        keep >> 20
+                    )
+                });
+            } else {
+                self.full.remove(disk.what);
+            }
+        }
+        reason
+    }
+
+    /// As many sessions as leave others what is reserved for them, and one at least.
+    async fn look_for_room(&mut self, run: &Run, session: &Session) -> Result<()> {
+        let reserved = i64::from(run.plan.job.guards.reserve_connections);
+        if reserved == 0 {
+            return Ok(());
+        }
+        let room = guards::room(session).await?;
+        let open = i64::from(run.tally.sessions.load(Relaxed));
+        // The watcher, which comes with the first session, needs one.
+        let watcher = i64::from(open == 0);
+        let most = u32::try_from((open + room - reserved - watcher).max(1)).unwrap_or(u32::MAX);
+        run.gate.limit_sessions(most);
+        let wanted = match run.plan.job.jobs {
+            howdah_model::Jobs::Fixed(sessions) => sessions,
+            howdah_model::Jobs::Auto => 2,
+        };
+        if most < wanted && self.told_sessions.is_none_or(|told| most < told) {
+            self.told_sessions = Some(most);
+            tell(
+                &run.context,
+                format!(
+                    "at most {most} sessions copy at once: the server has few connections left, of which {reserved} are left \
+                     to others (--reserve-connections)"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn tell_slots(&mut self, run: &Run, slots: &[Slot]) {
+        let limit = match run.plan.job.guards.max_replica_lag {
+            Some(ReplicaLag::Bytes(bytes)) => bytes,
+            _ => SLOT_BYTES,
+        };
+        for slot in slots.iter().filter(|slot| slot.held_bytes > limit) {
+            if self.told_slots.insert(slot.name.clone()) {
+                let reader = if slot.active { "" } else { " from which nobody reads" };
+                run.warn(format!(
+                    "the replication slot {}{reader} keeps {} MB of WAL on the server's disk, and more with every row",
+                    slot.name,
+                    slot.held_bytes >> 20
+                ));
+            }
+        }
+    }
+
+    async fn tell_waiting(&mut self, run: &Run, session: &Session) -> Result<()> {
+        let pids = guards::waiting(session, &run.context.connection.opened()).await?;
+        self.waiting.retain(|pid, _| pids.contains(pid));
+        for pid in pids {
+            let (since, told) = self.waiting.entry(pid).or_insert_with(|| (Instant::now(), false));
+            if since.elapsed() >= WAIT_TOLD_AFTER && !*told {
+                *told = true;
+                let seconds = since.elapsed().as_secs();
+                tell(
+                    &run.context,
+                    format!(
+                        "process {pid} of the server has waited {seconds} s for a lock that this load holds: pg_stat_activity says \
+                         who that is; the load goes on"
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, run: &Run, reason: Option<String>) {
+        let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
+        match (&reason, self.paused_since) {
+            (Some(reason), Some(since)) if since.elapsed() >= limit => {
+                run.halt.fail_all(gave_up(reason, since.elapsed()));
+                // Those who wait find out that nothing is wanted any more.
+                run.gate.set(None);
+                return;
+            }
+            (Some(_), None) => self.paused_since = Some(Instant::now()),
+            (None, Some(since)) => {
+                let seconds = since.elapsed().as_secs();
+                self.paused_since = None;
+                tell(&run.context, format!("the load goes on, after a pause of {seconds} s"));
+            }
+            _ => {}
+        }
+        if run.gate.set(reason.clone()) {
+            run.context.listener.on_event(&Event::Paused { reason });
+        }
+    }
+}
+
+fn free_bytes_min(disk: &Disk) -> u64 {
+    (disk.all_bytes / FREE_PART).clamp(FREE_BYTES_MIN, FREE_BYTES_MAX)
+}
+
+fn too_far(replicas: &[Replica], most: ReplicaLag) -> Option<String> {
+    replicas.iter().find_map(|replica| {
+        let Replica { name, behind_bytes, behind_ms } = replica;
+        match most {
+            ReplicaLag::Bytes(most) if *behind_bytes > most => Some(format!(
+                "the replica {name} is {} MB behind, more than {} MB (--max-replica-lag)",
+                behind_bytes >> 20,
+                most >> 20
+            )),
+            ReplicaLag::Ms(most) if *behind_ms > most => Some(format!(
+                "the replica {name} is {:.1} s behind, more than {:.1} s (--max-replica-lag)",
+                *behind_ms as f64 / 1000.0,
+                most as f64 / 1000.0
+            )),
+            _ => None,
+        }
+    })
+}
+
+/// One that nobody reads from is lost by any writer, whether this load waits or not.
+fn about_to_be_lost(slots: &[Slot]) -> Option<String> {
+    let close = |slot: &&Slot| slot.until_lost_bytes.is_some_and(|bytes| bytes < UNTIL_LOST_BYTES);
+    let slot = slots.iter().filter(|slot| slot.active).find(close)?;
+    let left = slot.until_lost_bytes.unwrap_or(0) >> 20;
+    Some(format!(
+        "the replication slot {} is lost when {left} MB of WAL more are written (max_slot_wal_keep_size)",
+        slot.name
+    ))
+}
+
+fn gave_up(reason: &str, paused: Duration) -> Error {
+    let seconds = paused.as_secs();
+    Error::new(ErrorKind::Server, format!("{reason}: the load has paused for {seconds} s and gives up"))
+        .with_hint("put that right, then run the same command again: it goes on where it stopped; or give a longer --pause-for")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_a_small_disk_is_kept_free_and_a_gigabyte_of_a_large_one() {
+        let keep = |all_bytes| {
+            free_bytes_min(&Disk { what: "data", path: PathBuf::new(), free_bytes: 0, all_bytes })
+        };
+        assert_eq!(keep(100 << 20), 64 << 20);
+        assert_eq!(keep(5000 << 20), 500 << 20);
+        assert_eq!(keep(1 << 40), 1 << 30);
+    }
+
+    #[test]
+    fn the_replica_that_is_too_far_behind_is_named() {
+        let replica = |behind_bytes, behind_ms| Replica { name: "far".to_owned(), behind_bytes, behind_ms };
+        let seen = [replica(3 << 20, 900)];
+        assert!(
+            too_far(&seen, ReplicaLag::Bytes(2 << 20)).unwrap().starts_with("the replica far is 3 MB behind")
+        );
+        assert!(too_far(&seen, ReplicaLag::Ms(500)).unwrap().contains("0.9 s behind, more than 0.5 s"));
+        assert!(too_far(&seen, ReplicaLag::Ms(900)).is_none());
+    }
+}

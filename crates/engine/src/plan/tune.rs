@@ -1,0 +1,172 @@
+//! What is tuned for the load: settings of its sessions, options of the tables, and, where somebody asks for that, settings
+//! of the server. And what is unsafe about the server as it is, which a load leaves as it is and tells.
+
+use super::{ledger_of, plain_bytes, tune_server};
+use crate::Context;
+use howdah_model::{Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan};
+use howdah_target::ledger::Held;
+use howdah_target::session::{Session, show};
+use howdah_target::tune::table::{self, Parameter, Storage};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A table that gets less is left to autovacuum, unless tuning is asked for: the launcher comes by once a minute
+/// (`autovacuum_naptime`), and a load of so much is over in about half of that. What it costs to be met is in
+/// docs/decisions/2026-11-22-tuning.md.
+const TABLE_BYTES_MIN: u64 = 4 << 30;
+/// Tables of more leaf partitions are left alone: each takes a transaction, before and after.
+const LEAVES_MAX: usize = 1000;
+
+/// Settles it.
+pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) -> Result<TuningPlan> {
+    let level = plan.job.tune.unwrap_or_default();
+    let mut tuning = TuningPlan { level, ..TuningPlan::default() };
+    if level >= Tune::Session {
+        tuning.settings.extend(of_sessions(context, session, plan).await?);
+    }
+    let held = match ledger_of(&plan.job) {
+        Some(ledger) => context.connection.attend(session, ledger.held(session, None)).await?,
+        None => Vec::new(),
+    };
+    let mut unlogged = Vec::new();
+    let mut seen = BTreeSet::new();
+    for table in &plan.tables {
+        let relation = &table.table.relation;
+        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+        if !stored || !seen.insert(relation) {
+            continue;
+        }
+        let storages = context.connection.attend(session, table::look(session, relation)).await?;
+        unlogged.extend(storages.iter().filter(|storage| storage.unlogged).map(|it| it.relation.to_string()));
+        if level >= Tune::Table {
+            of_table(plan, table, &storages, &held, &mut tuning);
+        }
+    }
+    if level == Tune::Server {
+        let of_server = tune_server::choose(context, session, plan, &held);
+        let (settings, notes) = context.connection.attend(session, of_server).await?;
+        tuning.settings.extend(settings);
+        tuning.notes.extend(notes);
+    }
+    tuning.unsafe_as_it_is = as_it_is(context, session, unlogged).await?;
+    Ok(tuning)
+}
+
+async fn of_sessions(context: &Context, session: &Session, plan: &Plan) -> Result<Vec<Tuned>> {
+    const COMMIT: &str = "synchronous_commit";
+    const TOAST: &str = "default_toast_compression";
+    let now = context.connection.attend(session, show(session, &[COMMIT, TOAST])).await?;
+    let setting = |name: &str, during: &str, gain: &str, risk: Option<&str>| Tuned {
+        scope: TuneScope::Session,
+        relation: None,
+        name: name.to_owned(),
+        before: now.get(name).cloned(),
+        in_force: now.get(name).cloned(),
+        during: during.to_owned(),
+        after: now.get(name).cloned(),
+        gain: gain.to_owned(),
+        risk: risk.map(str::to_owned),
+    };
+    let mut settings = Vec::new();
+    let waits_for_nothing = plan.files.iter().any(|file| file.rereadable) && ledger_of(&plan.job).is_some();
+    if waits_for_nothing {
+        settings.push(setting(
+            COMMIT,
+            "off",
+            "no chunk waits for the disk or a standby; the end of the load waits for all of them",
+            Some("chunks that a crash of the server takes are loaded again"),
+        ));
+    }
+    if plan.tables.iter().any(|table| table.toast_compression.is_some()) {
+        settings.push(setting(TOAST, "lz4", "values too wide for a page take about half the time", None));
+    }
+    Ok(settings)
+}
+
+/// Only what this role owns can be changed, and only what is large enough is worth it.
+fn of_table(plan: &Plan, table: &TablePlan, storages: &[Storage], held: &[Held], tuning: &mut TuningPlan) {
+    let relation = &table.table.relation;
+    let asked = plan.job.tune.is_some();
+    let reason = if ledger_of(&plan.job).is_none() {
+        Some("there is no ledger to note in how it was")
+    } else if table.create.is_none() && !storages.iter().any(|storage| storage.owned) {
+        Some("the table belongs to another role")
+    } else if storages.len() > LEAVES_MAX {
+        Some("it has too many partitions")
+    } else if !asked && !is_large(plan, relation) {
+        Some("the load is too short for autovacuum to be in its way (--tune table does it always)")
+    } else {
+        None
+    };
+    if let Some(reason) = reason {
+        tuning.notes.push(format!("autovacuum of {relation} stays as it is: {reason}"));
+        return;
+    }
+    if table.create.is_some() {
+        tuning.settings.push(without_autovacuum(relation, table::autovacuum_of_new_table()));
+    }
+    for storage in storages.iter().filter(|storage| storage.owned) {
+        // What another load has changed is held beside it, so that the last of them puts it back.
+        let of_storage = |held: &&Held| held.thing.table.as_ref().is_some_and(|(oid, _)| *oid == storage.oid);
+        let held: BTreeMap<&str, &Held> =
+            held.iter().filter(of_storage).map(|held| (held.thing.name.as_str(), held)).collect();
+        let held = held
+            .into_values()
+            .map(|held| Parameter { name: held.thing.name.clone(), value: held.before.value.clone() });
+        let to_change = storage.to_change().into_iter().chain(held);
+        tuning.settings.extend(to_change.map(|parameter| without_autovacuum(&storage.relation, parameter)));
+    }
+}
+
+fn without_autovacuum(relation: &Relation, parameter: Parameter) -> Tuned {
+    Tuned {
+        scope: TuneScope::Table,
+        relation: Some(relation.clone()),
+        name: parameter.name,
+        in_force: Some(parameter.value.clone().unwrap_or_else(|| "true".to_owned())),
+        before: parameter.value.clone(),
+        during: "false".to_owned(),
+        after: parameter.value,
+        gain: "no VACUUM or ANALYZE reads the table while it grows; one does behind the last row".to_owned(),
+        risk: None,
+    }
+}
+
+/// What comes for the table is much, or nobody knows.
+fn is_large(plan: &Plan, relation: &Relation) -> bool {
+    let of_table = |file: &&howdah_model::FilePlan| {
+        plan.tables.get(file.table_no as usize).is_some_and(|table| table.table.relation == *relation)
+    };
+    let files: Vec<_> = plan.files.iter().filter(of_table).cloned().collect();
+    plain_bytes(&files).is_none_or(|bytes| bytes >= TABLE_BYTES_MIN)
+}
+
+/// Never does a load switch these off, and never on: a plan tells.
+async fn as_it_is(context: &Context, session: &Session, unlogged: Vec<String>) -> Result<Vec<String>> {
+    const RISKS: [(&str, &str); 4] = [
+        (
+            "fsync",
+            "a crash of the machine may destroy the whole cluster, also rows that were stored long ago",
+        ),
+        ("full_page_writes", "a crash of the machine may leave torn pages that recovery cannot mend"),
+        (
+            "synchronous_commit",
+            "commits of other sessions may be lost in a crash; a load makes its own durable at its end",
+        ),
+        (
+            "autovacuum",
+            "nobody cleans the tables up, renews statistics, or keeps transaction numbers from running out early",
+        ),
+    ];
+    let names: Vec<&str> = RISKS.iter().map(|(name, _)| *name).collect();
+    let now = context.connection.attend(session, show(session, &names)).await?;
+    let off = |(name, why): &(&str, &str)| {
+        (now.get(*name).map(String::as_str) == Some("off")).then(|| format!("{name} is off: {why}"))
+    };
+    let mut found: Vec<String> = RISKS.iter().filter_map(off).collect();
+    found.extend(unlogged.into_iter().map(|relation| {
+        format!(
+            "{relation} is UNLOGGED: a crash of the server empties it, and replicas have none of its rows"
+        )
+    }));
+    Ok(found)
+}

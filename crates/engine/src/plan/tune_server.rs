@@ -1,0 +1,269 @@
+//! What `--tune server` sets, and what each setting is good for. Figures: docs/decisions/2026-11-22-tuning.md.
+//!
+//! Only what a reload changes; only upwards; never fsync, full_page_writes, synchronous_commit or autovacuum.
+
+use super::ledger_of;
+use crate::Context;
+use crate::disk::server_disks;
+use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
+use howdah_target::ledger::Held;
+use howdah_target::session::Session;
+use howdah_target::tune::server::{self, Rights, Setting};
+
+const GIB: u64 = 1 << 30;
+/// WAL between two checkpoints, where the disk has room for four times as much.
+const WAL_GIB_MAX: u64 = 16;
+/// The same where the disk cannot be seen.
+const WAL_GIB_UNSEEN: u64 = 4;
+/// Of the room that is left on the disk, WAL may take this part.
+const WAL_SHARE: u64 = 4;
+
+/// A setting that a load would like to be otherwise.
+struct Wanted {
+    name: &'static str,
+    value: Value,
+    gain: &'static str,
+    risk: Option<&'static str>,
+}
+
+/// What it is to be.
+enum Value {
+    /// At least so much: in the setting's own unit, and as it is written.
+    AtLeast(f64, String),
+    /// This word, if it is off and the server knows the word.
+    Word(&'static str),
+    /// What another setting says now, if this one says "as that one".
+    AsNow(&'static str),
+}
+
+/// `wal_gib` of WAL fit between two checkpoints.
+fn wanted(wal_gib: u64) -> Vec<Wanted> {
+    let at_least = |number: f64, text: &str| Value::AtLeast(number, text.to_owned());
+    vec![
+        Wanted {
+            name: "max_wal_size",
+            value: Value::AtLeast((wal_gib * 1024) as f64, format!("{wal_gib}GB")),
+            gain: "checkpoints by time, not by every gigabyte of WAL: fewer pages are written twice, and fewer whole pages into WAL",
+            risk: Some("after a crash the server replays up to so much WAL before it answers"),
+        },
+        Wanted {
+            name: "checkpoint_timeout",
+            value: at_least(1800.0, "30min"),
+            gain: "as above",
+            risk: Some("as above"),
+        },
+        Wanted {
+            name: "checkpoint_completion_target",
+            value: at_least(0.9, "0.9"),
+            gain: "a checkpoint writes over most of the time until the next, not at once",
+            risk: None,
+        },
+        Wanted {
+            name: "maintenance_work_mem",
+            value: at_least(98_304.0, "96MB"),
+            gain: "room for two parallel workers of an index build; more made no build quicker",
+            risk: None,
+        },
+        Wanted {
+            name: "autovacuum_work_mem",
+            value: Value::AsNow("maintenance_work_mem"),
+            gain: "none: autovacuum does not take the memory that is meant for builds",
+            risk: None,
+        },
+        Wanted {
+            name: "wal_compression",
+            value: Value::Word("lz4"),
+            gain: "whole pages in WAL, which indexes that are kept write after each checkpoint, take less room",
+            risk: None,
+        },
+        Wanted {
+            name: "bgwriter_lru_maxpages",
+            value: at_least(1000.0, "1000"),
+            gain: "dirty pages of indexes are written by the background writer, not by the sessions that need the room",
+            risk: None,
+        },
+        Wanted {
+            name: "effective_io_concurrency",
+            value: at_least(32.0, "32"),
+            gain: "reads ahead where foreign keys are validated over a disk that takes several requests at once",
+            risk: None,
+        },
+        Wanted {
+            name: "maintenance_io_concurrency",
+            value: at_least(32.0, "32"),
+            gain: "reads ahead in VACUUM behind the last row",
+            risk: None,
+        },
+    ]
+}
+
+/// What is changed, and notes on what is not.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    plan: &Plan,
+    held: &[Held],
+) -> Result<(Vec<Tuned>, Vec<String>)> {
+    let rights = server::rights(session).await?;
+    let free_bytes = server_disks(context, session).await?.iter().map(|disk| disk.free_bytes).min();
+    let wanted = wanted(wal_gib(free_bytes));
+    let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();
+    let settings = server::look(session, &rights, &names).await?;
+    let (mut tuned, mut notes) = (Vec::new(), Vec::new());
+    for wanted in &wanted {
+        let Some(setting) = settings.iter().find(|setting| setting.name == wanted.name) else { continue };
+        let by_another =
+            held.iter().find(|held| held.thing.table.is_none() && held.thing.name == setting.name);
+        let during = match by_another {
+            Some(held) => Ok(held.during.clone()),
+            None => during(wanted, setting, &settings),
+        };
+        // Of several loads the last puts back what the first has found.
+        let before = by_another.map_or(&setting.in_file, |held| &held.before.value);
+        match during {
+            Ok(during) => tuned.push(Tuned {
+                scope: TuneScope::Server,
+                relation: None,
+                name: setting.name.clone(),
+                before: before.clone(),
+                in_force: Some(setting.shown.clone()),
+                during,
+                after: before.clone(),
+                gain: wanted.gain.to_owned(),
+                risk: wanted.risk.map(str::to_owned),
+            }),
+            Err(reason) => notes.push(format!("{} stays at {}: {reason}", setting.name, setting.shown)),
+        }
+    }
+    let may = |setting: &&Setting| !setting.may && tuned.iter().any(|tuned| tuned.name == setting.name);
+    let denied: Vec<&str> = settings.iter().filter(may).map(|setting| setting.name.as_str()).collect();
+    check(&rights, &denied, ledger_of(&plan.job).is_some(), session.server_version())?;
+    let checkpoint = if rights.checkpoints {
+        "a CHECKPOINT ends the load, behind everything else"
+    } else {
+        "the CHECKPOINT behind the load is left to the server: the role may not (GRANT pg_checkpoint, since version 15)"
+    };
+    notes.push(checkpoint.to_owned());
+    Ok((tuned, notes))
+}
+
+/// The largest power of two that fits.
+fn wal_gib(free_bytes: Option<u64>) -> u64 {
+    let Some(free_bytes) = free_bytes else { return WAL_GIB_UNSEEN };
+    let fits = (free_bytes / WAL_SHARE / GIB).clamp(1, WAL_GIB_MAX);
+    1 << fits.ilog2()
+}
+
+fn during(wanted: &Wanted, setting: &Setting, settings: &[Setting]) -> Result<String, &'static str> {
+    if !setting.reloadable {
+        return Err("the server's command line sets it, or it takes a restart");
+    }
+    match &wanted.value {
+        Value::AtLeast(least, text) => match setting.value.parse::<f64>() {
+            Ok(now) if now >= *least => Err("that is enough"),
+            _ if setting
+                .most
+                .as_deref()
+                .and_then(|most| most.parse::<f64>().ok())
+                .is_some_and(|most| most < *least) =>
+            {
+                Err("the server takes no more")
+            }
+            _ => Ok(text.clone()),
+        },
+        Value::Word(_) if setting.value != "off" => Err("somebody has set it"),
+        Value::Word(word) if !setting.words.iter().any(|known| known == word) => {
+            Err("this server does not know lz4, and pglz costs more CPU than it saves")
+        }
+        Value::Word(word) => Ok((*word).to_owned()),
+        Value::AsNow(other) => match settings.iter().find(|setting| setting.name == *other) {
+            Some(other) if setting.value == "-1" => Ok(other.shown.clone()),
+            _ => Err("somebody has set it"),
+        },
+    }
+}
+
+/// Names every right that is missing, with the statement that gives it.
+fn check(rights: &Rights, denied: &[&str], has_ledger: bool, server_version: u32) -> Result<()> {
+    let leave = "or give --tune table, which leaves the server as it is";
+    let error = |message: &str| Error::new(ErrorKind::Table, format!("--tune server: {message}"));
+    if !has_ledger {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "--tune server needs a ledger, in which is kept how to put settings back",
+        )
+        .with_hint("leave out --ledger none, or give --tune table"));
+    }
+    if rights.forbidden {
+        return Err(error("ALTER SYSTEM is switched off on this server (allow_alter_system)")
+            .with_hint(format!("set these where the server's configuration is kept, {leave}")));
+    }
+    if rights.superuser {
+        return Ok(());
+    }
+    if let Some(provider) = rights.managed {
+        return Err(error(&format!("{provider} has no ALTER SYSTEM")).with_hint(format!(
+            "set max_wal_size, checkpoint_timeout and maintenance_work_mem in the parameter group (or flags) of the instance \
+             before the load and put them back behind it, {leave}"
+        )));
+    }
+    let role = format!("\"{}\"", rights.role.replace('"', "\"\""));
+    let mut grants = Vec::new();
+    if !denied.is_empty() {
+        grants.push(format!("GRANT ALTER SYSTEM ON PARAMETER {} TO {role}", denied.join(", ")));
+    }
+    if !rights.reads_files {
+        grants.push(format!("GRANT SELECT ON pg_file_settings TO {role}"));
+        grants.push(format!("GRANT EXECUTE ON FUNCTION pg_show_all_file_settings() TO {role}"));
+    }
+    if !rights.reloads {
+        grants.push(format!("GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {role}"));
+    }
+    if grants.is_empty() {
+        return Ok(());
+    }
+    if server_version < 150_000 {
+        return Err(error("before PostgreSQL 15 only a superuser may change the server's settings")
+            .with_hint(format!("load as a superuser, {leave}")));
+    }
+    Err(error(&format!("the role {role} may not change the server's settings"))
+        .with_sqlstate("42501")
+        .with_hint(format!("let a superuser run {}; {leave}", grants.join("; "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wal_takes_a_quarter_of_the_room_and_never_more_than_its_limit() {
+        assert_eq!(wal_gib(None), 4);
+        assert_eq!(wal_gib(Some(500 * GIB)), 16);
+        assert_eq!(wal_gib(Some(38 * GIB)), 8);
+        assert_eq!(wal_gib(Some(GIB)), 1);
+    }
+
+    #[test]
+    fn nothing_that_keeps_data_safe_is_touched() {
+        for wanted in wanted(16) {
+            let name = wanted.name;
+            let unsafe_names = ["fsync", "full_page_writes", "synchronous_commit", "autovacuum", "wal_level"];
+            assert!(!unsafe_names.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_missing_right_is_named_with_its_grant() {
+        let rights = Rights { role: "Load".to_owned(), ..Rights::default() };
+        let error = check(&rights, &["max_wal_size"], true, 150_000).unwrap_err();
+        let hint = error.hint().unwrap();
+        for grant in [
+            "GRANT ALTER SYSTEM ON PARAMETER max_wal_size TO \"Load\"",
+            "GRANT SELECT ON pg_file_settings TO \"Load\"",
+            "GRANT EXECUTE ON FUNCTION pg_show_all_file_settings() TO \"Load\"",
+            "GRANT EXECUTE ON FUNCTION pg_reload_conf() TO \"Load\"",
+        ] {
+            assert!(hint.contains(grant), "{hint}");
+        }
+    }
+}

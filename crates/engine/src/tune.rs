@@ -1,0 +1,255 @@
+//! Tunes tables and server before the first row and puts everything back behind the last, after a failure and after Ctrl-C.
+//!
+//! First in, last out: indexes are dropped and built again in between.
+
+use crate::indexes::tell;
+use crate::pipeline::Run;
+use crate::retry::{Directive, directive, patiently};
+use crate::{Context, Stop};
+use howdah_model::{Error, Relation, Result, TuneScope};
+use howdah_target::ledger::{Held, Ledger};
+use howdah_target::session::Session;
+use howdah_target::tune::server::{self, Change};
+use howdah_target::tune::{GivenUp, table};
+use howdah_target::upkeep;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Of more tables than this, it is not told of each.
+const TOLD_MAX: usize = 5;
+/// The same of what is put back: as many as there are settings of the server, and some.
+const PUT_BACK_TOLD_MAX: usize = 12;
+/// How long a server or a lock is waited for when somebody waits for the end of the load.
+const AFTER_STOP: Duration = Duration::from_secs(4);
+
+/// Changes what the plan says. What is unsafe as it is, is told.
+///
+/// # Errors
+/// What keeps the server from being tuned, which was asked for. A table that is not free is left as it is, and told.
+pub async fn apply(run: &Run) -> Result<()> {
+    for risk in &run.plan.tuning.unsafe_as_it_is {
+        tell(&run.context, format!("the server as it is: {risk}"));
+    }
+    let Some(ledger) = &run.ledger else { return Ok(()) };
+    let mut kept_away = Vec::new();
+    for relation in tables(run) {
+        let work = || async {
+            let session = run.context.connection.open().await?;
+            let holding = table::hold(&session, ledger, &run.plan.job_id, &relation);
+            run.context.connection.attend(&session, holding).await
+        };
+        run.tuned.store(true, Relaxed);
+        match once_or_again(run, work).await {
+            Ok(0) => {}
+            Ok(_) => kept_away.push(relation.to_string()),
+            Err(error) if error.sqlstate().is_some() => {
+                tell(&run.context, format!("autovacuum of {relation} stays as it is: {error}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !kept_away.is_empty() {
+        let more = kept_away.len().saturating_sub(TOLD_MAX);
+        kept_away.truncate(TOLD_MAX);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        tell(
+            &run.context,
+            format!("autovacuum is kept away while rows come: {}{more}", kept_away.join(", ")),
+        );
+    }
+    apply_to_server(run, ledger).await
+}
+
+/// The tables whose options are to be changed, once each: what the plan lists are their leaves.
+pub fn tables(run: &Run) -> BTreeSet<Relation> {
+    let of_tables = run.plan.tuning.settings.iter().filter(|setting| setting.scope == TuneScope::Table);
+    of_tables.filter_map(|setting| setting.relation.clone()).collect()
+}
+
+async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
+    let of_server = run.plan.tuning.settings.iter().filter(|setting| setting.scope == TuneScope::Server);
+    let changes: Vec<Change> = of_server
+        .map(|setting| Change { name: setting.name.clone(), during: setting.during.clone() })
+        .collect();
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let work = || async {
+        let session = run.context.connection.open().await?;
+        let holding = server::hold(&session, ledger, &run.plan.job_id, &changes);
+        run.context.connection.attend(&session, holding).await
+    };
+    run.tuned.store(true, Relaxed);
+    once_or_again(run, work).await?;
+    let set: Vec<String> =
+        changes.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
+    tell(&run.context, format!("set for the whole server while rows come: {}", set.join(", ")));
+    Ok(())
+}
+
+/// A table that is not free is no reason to wait: a lost connection is one to try again.
+async fn once_or_again<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
+    match run.context.stop.guard(work()).await {
+        Err(error) if error.sqlstate() != Some("55P03") && directive(&error) != Directive::GiveUp => {
+            patiently(&run.context, Duration::from_millis(run.plan.job.retry_for_ms), &work).await
+        }
+        done => done,
+    }
+}
+
+/// Puts back what this job holds, unless another run of it is still at work, which then does so. `session` has held the
+/// job until here.
+pub async fn put_back(run: &Run, session: Session, failed: bool) {
+    let Some(ledger) = run.ledger.as_ref().filter(|_| run.tuned.load(Relaxed)) else { return };
+    let context = Context { stop: Stop::default(), ..run.context.clone() };
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let retry_for = if failed { AFTER_STOP.min(retry_for) } else { retry_for };
+    let job_id = &run.plan.job_id;
+    let work = async {
+        let session = match is_last(&context, ledger, job_id, session).await? {
+            Some(session) => session,
+            None => return Ok(()),
+        };
+        let held = context.connection.attend(&session, ledger.held(&session, Some(job_id))).await?;
+        give_up_all(&context, ledger, held, retry_for).await
+    };
+    let work = async {
+        match failed {
+            true => tokio::time::timeout(AFTER_STOP * 2, work).await.unwrap_or_else(|_| Err(late())),
+            false => work.await,
+        }
+    };
+    if let Err(error) = work.await {
+        run.warn(format!("{error}; howdah restore {job_id}, or the next load, puts back what was tuned"));
+    }
+}
+
+fn late() -> Error {
+    Error::new(
+        howdah_model::ErrorKind::ConnectionLost,
+        "what was tuned is not put back yet: the server is slow to answer",
+    )
+}
+
+/// A session that has the job for itself; none while another run of it is at work.
+async fn is_last(
+    context: &Context,
+    ledger: &Ledger,
+    job_id: &str,
+    session: Session,
+) -> Result<Option<Session>> {
+    let connection = &context.connection;
+    if !session.is_closed() {
+        let alone = connection.attend(&session, ledger.hold_job_alone(&session, job_id)).await;
+        if let Ok(alone) = alone {
+            return Ok(alone.then_some(session));
+        }
+    }
+    drop(session);
+    let session = connection.open().await?;
+    let alone = connection.attend(&session, ledger.take_job(&session, job_id)).await?;
+    Ok(alone.then_some(session))
+}
+
+/// Gives these up, the newest first, and tells what came of each. Returns how many.
+///
+/// # Errors
+/// The first of what could not be put back; the others are told.
+pub async fn give_up_all(
+    context: &Context,
+    ledger: &Ledger,
+    held: Vec<Held>,
+    retry_for: Duration,
+) -> Result<()> {
+    let (of_tables, of_server): (Vec<Held>, Vec<Held>) =
+        held.into_iter().partition(|held| held.thing.table.is_some());
+    let mut first = None;
+    let mut note = |done: Result<()>| {
+        if let Err(error) = done {
+            match &first {
+                None => first = Some(error),
+                Some(_) => tell(context, error.to_string()),
+            }
+        }
+    };
+    let connection = &context.connection;
+    if !of_server.is_empty() {
+        let work = || async {
+            let session = connection.open().await?;
+            connection.attend(&session, server::give_up(&session, ledger, &of_server)).await
+        };
+        let done = patiently(context, retry_for, work).await;
+        note(done.map(|given| tell_given(context, &of_server.iter().zip(given).collect::<Vec<_>>())));
+    }
+    let mut session = None;
+    let mut given_up = Vec::new();
+    for held in &of_tables {
+        let spare = tokio::sync::Mutex::new(session.take());
+        let work = || async {
+            let mut spare = spare.lock().await;
+            let session = match spare.take().filter(|session: &Session| !session.is_closed()) {
+                Some(session) => session,
+                None => connection.open().await?,
+            };
+            let given = connection.attend(&session, table::give_up(&session, ledger, held)).await?;
+            *spare = Some(session);
+            Ok(given)
+        };
+        let done = patiently(context, retry_for, work).await;
+        match done {
+            Ok(given) => given_up.push((held, given)),
+            Err(error) => note(Err(error)),
+        }
+        session = spare.into_inner();
+    }
+    tell_given(context, &given_up);
+    first.map_or(Ok(()), Err)
+}
+
+fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
+    let mut back = Vec::new();
+    for (held, given) in given_up {
+        let thing = &held.thing;
+        match given {
+            GivenUp::PutBack => {
+                let value =
+                    held.before.value.as_deref().map_or("not set".to_owned(), |value| format!("= {value}"));
+                back.push(format!("{thing} {value}"));
+            }
+            GivenUp::HeldByAnother => {
+                tell(context, format!("{thing} stays as it is for another load, which puts it back"));
+            }
+            GivenUp::SetByAnother => tell(
+                context,
+                format!("{thing} is not put back: somebody has set it to something else meanwhile"),
+            ),
+            GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}
+        }
+    }
+    if !back.is_empty() {
+        let more = back.len().saturating_sub(PUT_BACK_TOLD_MAX);
+        back.truncate(PUT_BACK_TOLD_MAX);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        tell(context, format!("put back: {}{more}", back.join(", ")));
+    }
+}
+
+/// Writes what is in memory alone to the disk, when all is done and nobody waits for the disk on behalf of the load.
+pub async fn checkpoint(run: &Run) {
+    let tuned = run.plan.tuning.settings.iter().any(|setting| setting.scope == TuneScope::Server);
+    if !tuned {
+        return;
+    }
+    let work = async {
+        let session = run.context.connection.open().await?;
+        let rights = server::rights(&session).await?;
+        match rights.checkpoints {
+            true => run.context.connection.attend(&session, upkeep::checkpoint(&session)).await,
+            false => Ok(()),
+        }
+    };
+    if let Err(error) = run.context.stop.guard(work).await {
+        run.warn(format!("CHECKPOINT was not done: {}; all rows are in", error.message()));
+    }
+}

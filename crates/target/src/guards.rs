@@ -1,0 +1,137 @@
+//! What a load looks out for on the server while it runs: room for connections, replicas and slots that fall behind, and
+//! sessions of others that wait for it. Nothing is changed, and no query text is read.
+
+use crate::error::session_error;
+use crate::session::{Backend, Session};
+use howdah_model::Result;
+use tokio_postgres::types::{ToSql, Type};
+
+/// A replica, or a subscriber.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replica {
+    /// `application_name`, which is the standby's name where it has one.
+    pub name: String,
+    /// WAL that it has not replayed.
+    pub behind_bytes: u64,
+    /// For how long it has been behind.
+    pub behind_ms: u64,
+}
+
+/// A replication slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Its name.
+    pub name: String,
+    /// Somebody reads from it.
+    pub active: bool,
+    /// WAL that is kept for it.
+    pub held_bytes: u64,
+    /// WAL until it is lost, where there is a limit (`max_slot_wal_keep_size`).
+    pub until_lost_bytes: Option<u64>,
+}
+
+/// Parallel workers and autovacuum count too, though they take no connection: that errs on the side of others.
+const ROOM_SQL: &str = "\
+    SELECT least( \
+        pg_catalog.current_setting('max_connections')::pg_catalog.int8 \
+          - pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int8 \
+          - coalesce(pg_catalog.current_setting('reserved_connections', true)::pg_catalog.int8, 0) \
+          - (SELECT pg_catalog.sum(pg_catalog.pg_stat_get_db_numbackends(d.oid)) FROM pg_catalog.pg_database d), \
+        (SELECT CASE WHEN d.datconnlimit < 0 THEN 1000000 \
+                     ELSE d.datconnlimit - pg_catalog.pg_stat_get_db_numbackends(d.oid) END \
+         FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()))::pg_catalog.int8";
+
+/// How many more connections the server has room for, those kept for superusers not counted; less than none if it is
+/// fuller than that.
+///
+/// # Errors
+/// Those of the session.
+pub async fn room(session: &Session) -> Result<i64> {
+    let rows = session.client().query_typed(ROOM_SQL, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "counting connections"))?;
+    Ok(rows.first().map_or(0, |row| row.get(0)))
+}
+
+/// Whether this role may see how far replicas are.
+///
+/// # Errors
+/// Those of the session.
+pub async fn sees_replicas(session: &Session) -> Result<bool> {
+    let sql = "SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')";
+    let rows = session.client().query_typed(sql, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading what the role may see"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// A standby that says nothing any more has an old lag: what counts then is how long it has been silent.
+const REPLICAS_SQL: &str = "\
+    SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a replica'), \
+           greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn), 0)::pg_catalog.int8, \
+           (1000 * greatest(pg_catalog.date_part('epoch', replay_lag), \
+                CASE WHEN replay_lsn < pg_catalog.pg_current_wal_lsn() \
+                     THEN pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - reply_time) END, 0))::pg_catalog.int8 \
+    FROM pg_catalog.pg_stat_replication WHERE replay_lsn IS NOT NULL AND state IN ('streaming', 'catchup')";
+
+/// The replicas that are connected.
+///
+/// # Errors
+/// Those of the session.
+pub async fn replicas(session: &Session) -> Result<Vec<Replica>> {
+    let rows = session.client().query_typed(REPLICAS_SQL, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking at replicas"))?;
+    let replica = |row: &tokio_postgres::Row| Replica {
+        name: row.get(0),
+        behind_bytes: unsigned(row.get(1)),
+        behind_ms: unsigned(row.get(2)),
+    };
+    Ok(rows.iter().map(replica).collect())
+}
+
+const SLOTS_SQL: &str = "\
+    SELECT slot_name::text, active, \
+           greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), restart_lsn), 0)::pg_catalog.int8, \
+           safe_wal_size \
+    FROM pg_catalog.pg_replication_slots WHERE restart_lsn IS NOT NULL AND NOT temporary";
+
+/// The slots that keep WAL.
+///
+/// # Errors
+/// Those of the session.
+pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
+    let rows = session.client().query_typed(SLOTS_SQL, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking at replication slots"))?;
+    let slot = |row: &tokio_postgres::Row| Slot {
+        name: row.get(0),
+        active: row.get(1),
+        held_bytes: unsigned(row.get(2)),
+        until_lost_bytes: row.get::<_, Option<i64>>(3).map(unsigned),
+    };
+    Ok(rows.iter().map(slot).collect())
+}
+
+/// `pg_blocking_pids` takes the lock manager's locks for a moment: it is asked for those alone that wait.
+const WAITING_SQL: &str = "\
+    WITH ours AS (SELECT coalesce(pg_catalog.array_agg(a.pid), '{}') AS pids \
+                  FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o(pid, start_us), \
+                       LATERAL pg_catalog.pg_stat_get_activity(o.pid) AS a \
+                  WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000)::pg_catalog.int8 = o.start_us) \
+    SELECT w.pid FROM (SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l WHERE NOT l.granted) w, ours \
+    WHERE w.pid <> ALL (ours.pids) AND pg_catalog.pg_blocking_pids(w.pid) && ours.pids";
+
+/// Processes of others that wait for locks which these hold, or for which these wait before them.
+///
+/// # Errors
+/// Those of the session.
+pub async fn waiting(session: &Session, ours: &[Backend]) -> Result<Vec<i32>> {
+    let pids: Vec<i32> = ours.iter().map(|backend| backend.pid).collect();
+    let starts: Vec<i64> = ours.iter().map(|backend| backend.start_us).collect();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&pids, Type::INT4_ARRAY), (&starts, Type::INT8_ARRAY)];
+    let rows = session.client().query_typed(WAITING_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for sessions that wait"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

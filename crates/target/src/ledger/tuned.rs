@@ -1,0 +1,187 @@
+//! Which loads hold which changed setting, of a table or of the server.
+//!
+//! The first load that changes a setting writes down what it was; loads that come while it is changed hold it beside
+//! the first and take that over. Whoever ceases to hold it as the last puts it back. All of this happens under one
+//! advisory lock, so that nobody reads a change for what was there before.
+
+use super::Ledger;
+use crate::session::Session;
+use howdah_model::{Relation, Result};
+use std::fmt;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Keeps the lock's keys apart from those of jobs: "tuned" in ASCII.
+const SEED: i64 = 0x74_756e_6564;
+
+/// What can be changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Thing {
+    /// The table and its OID; `None` is the server.
+    pub table: Option<(u32, Relation)>,
+    /// The setting or storage parameter; those of the TOAST table begin with `toast.`.
+    pub name: String,
+}
+
+/// What it was before anybody changed it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Its value; `None`: it was not set.
+    pub value: Option<String>,
+    /// All storage parameters of the table, in order.
+    pub options: Option<Vec<String>>,
+}
+
+/// A change that a job holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Its number in the ledger.
+    pub number: i64,
+    /// The job.
+    pub job_id: String,
+    /// What is changed.
+    pub thing: Thing,
+    /// What it was.
+    pub before: Before,
+    /// What it is meanwhile.
+    pub during: String,
+}
+
+impl Thing {
+    fn oid(&self) -> u32 {
+        self.table.as_ref().map_or(0, |(oid, _)| *oid)
+    }
+}
+
+impl fmt::Display for Thing {
+    /// `autovacuum_enabled of public.t`, `max_wal_size of the server`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some((_, relation)) => write!(f, "{} of {relation}", self.name),
+            None => write!(f, "{} of the server", self.name),
+        }
+    }
+}
+
+impl Ledger {
+    /// Waits for the lock under which holds are taken and given up; it lasts as long as the transaction.
+    pub(crate) async fn lock_tuned(&self, session: &Session) -> Result<()> {
+        self.tuned_lock(session, "pg_advisory_xact_lock").await
+    }
+
+    /// The same until [`Ledger::unlock_tuned`], for changes that cannot be part of a transaction.
+    pub(crate) async fn lock_tuned_for_session(&self, session: &Session) -> Result<()> {
+        self.tuned_lock(session, "pg_advisory_lock").await
+    }
+
+    /// Gives it up.
+    pub(crate) async fn unlock_tuned(&self, session: &Session) -> Result<()> {
+        self.tuned_lock(session, "pg_advisory_unlock").await
+    }
+
+    async fn tuned_lock(&self, session: &Session, function: &str) -> Result<()> {
+        let sql = format!("SELECT FROM pg_catalog.{function}(pg_catalog.hashtextextended($1, {SEED}))");
+        let done = session.client().query_typed(&sql, &[(&self.schema, Type::TEXT)]).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "locking what is tuned"))
+    }
+
+    /// Changes that are held, by one job or by any, the newest first. None in a ledger that has no such table yet.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn held(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Held>> {
+        let sql = format!(
+            "SELECT number, job_id, table_oid, schema_name, table_name, name, value_before, options_before, value_during \
+             FROM {}.tuned WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number DESC",
+            self.quoted
+        );
+        let rows = match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
+            Ok(rows) => rows,
+            // As with the journal: then this role has changed nothing.
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(self.error(&error, "reading what is tuned")),
+        };
+        let held = |row: &tokio_postgres::Row| {
+            let relation = Relation { schema: row.get(3), name: row.get(4) };
+            let table = Some((row.get::<_, u32>(2), relation)).filter(|(oid, _)| *oid != 0);
+            Held {
+                number: row.get(0),
+                job_id: row.get(1),
+                thing: Thing { table, name: row.get(5) },
+                before: Before { value: row.get(6), options: row.get(7) },
+                during: row.get(8),
+            }
+        };
+        Ok(rows.iter().map(held).collect())
+    }
+
+    /// Notes in the open transaction that the job holds the change. What it was before is what the first of those that
+    /// hold it found, or else `found`.
+    pub(crate) async fn hold(
+        &self,
+        session: &Session,
+        job_id: &str,
+        thing: &Thing,
+        found: &Before,
+        during: &str,
+    ) -> Result<()> {
+        let sql = format!(
+            "WITH first AS (SELECT value_before, options_before FROM {0}.tuned \
+                            WHERE undone_at IS NULL AND table_oid = $2 AND name = $5 ORDER BY number LIMIT 1), \
+                  before AS (SELECT * FROM first \
+                             UNION ALL SELECT $6, $7 WHERE NOT EXISTS (SELECT FROM first)) \
+             INSERT INTO {0}.tuned (job_id, table_oid, schema_name, table_name, name, value_before, options_before, \
+                                    value_during) \
+             SELECT $1, $2, $3, $4, $5, before.*, $8 FROM before \
+             ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL DO NOTHING",
+            self.quoted
+        );
+        let (oid, relation) = (thing.oid(), thing.table.as_ref().map(|(_, relation)| relation));
+        let (schema, table) =
+            relation.map_or(("", ""), |relation| (relation.schema.as_str(), relation.name.as_str()));
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+            (&job_id, Type::TEXT),
+            (&oid, Type::OID),
+            (&schema, Type::TEXT),
+            (&table, Type::TEXT),
+            (&thing.name, Type::TEXT),
+            (&found.value, Type::TEXT),
+            (&found.options, Type::TEXT_ARRAY),
+            (&during, Type::TEXT),
+        ];
+        let done = session.client().query_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "noting what is tuned"))
+    }
+
+    /// Whether another job holds the same.
+    pub(crate) async fn is_held_by_another(&self, session: &Session, held: &Held) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {}.tuned \
+                            WHERE undone_at IS NULL AND table_oid = $1 AND name = $2 AND job_id <> $3)",
+            self.quoted
+        );
+        let oid = held.thing.oid();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&oid, Type::OID), (&held.thing.name, Type::TEXT), (&held.job_id, Type::TEXT)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading what is tuned"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// The entry is still open: nobody has given it up meanwhile.
+    pub(crate) async fn is_held(&self, session: &Session, number: i64) -> Result<bool> {
+        let sql = format!("SELECT FROM {}.tuned WHERE number = $1 AND undone_at IS NULL", self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&number, Type::INT8)]).await;
+        rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "reading what is tuned"))
+    }
+
+    /// The statement that closes an entry.
+    pub(crate) fn given_up_sql(&self, number: i64) -> String {
+        format!(
+            "UPDATE {}.tuned SET undone_at = pg_catalog.clock_timestamp() WHERE number = {number}",
+            self.quoted
+        )
+    }
+}

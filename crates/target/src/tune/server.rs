@@ -1,0 +1,250 @@
+//! Settings of the whole server, changed by ALTER SYSTEM and a reload.
+//!
+//! ALTER SYSTEM cannot be part of a transaction: what it was is noted and committed first. Where nothing was
+//! changed after all, because somebody pulled the plug in between, there is nothing to put back, and that is seen.
+
+use super::{GivenUp, verdict};
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Before, Held, Ledger, Thing};
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_literal};
+use howdah_model::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use tokio_postgres::types::{ToSql, Type};
+
+/// One setting as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// In its own unit.
+    pub value: String,
+    /// For people: `8GB`.
+    pub shown: String,
+    /// It can be changed without a restart, and what `postgresql.auto.conf` says counts.
+    pub reloadable: bool,
+    /// Words that it takes, if it takes words.
+    pub words: Vec<String>,
+    /// The largest number that it takes.
+    pub most: Option<String>,
+    /// What `postgresql.auto.conf` says; `None`: nothing, or this role may not look.
+    pub in_file: Option<String>,
+    /// This role may change it.
+    pub may: bool,
+}
+
+/// What this role may do with the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// The role.
+    pub role: String,
+    /// It is a superuser.
+    pub superuser: bool,
+    /// It may read `pg_file_settings`, without which nobody knows what to put back.
+    pub reads_files: bool,
+    /// It may call `pg_reload_conf`.
+    pub reloads: bool,
+    /// It may CHECKPOINT.
+    pub checkpoints: bool,
+    /// The provider who keeps ALTER SYSTEM for itself, by what is typical of it.
+    pub managed: Option<&'static str>,
+    /// ALTER SYSTEM is switched off (`allow_alter_system`).
+    pub forbidden: bool,
+}
+
+/// A setting and the value it is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its name.
+    pub name: String,
+    /// As `postgresql.auto.conf` will say it.
+    pub during: String,
+}
+
+const RIGHTS_SQL: &str = "\
+    SELECT current_user::text, \
+           (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user), \
+           pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'EXECUTE') \
+             AND pg_catalog.has_table_privilege('pg_catalog.pg_file_settings', 'SELECT'), \
+           pg_catalog.has_function_privilege('pg_catalog.pg_reload_conf()', 'EXECUTE'), \
+           (SELECT pg_catalog.min(r.rolname) FROM pg_catalog.pg_roles r \
+            WHERE r.rolname IN ('rdsadmin', 'cloudsqladmin', 'azuresu', 'alloydbadmin')), \
+           coalesce(pg_catalog.current_setting('allow_alter_system', true), 'on') = 'off', \
+           coalesce((SELECT pg_catalog.pg_has_role(r.oid, 'USAGE') FROM pg_catalog.pg_roles r \
+                     WHERE r.rolname = 'pg_checkpoint'), false)";
+
+/// What this role may do.
+///
+/// # Errors
+/// Those of the session.
+pub async fn rights(session: &Session) -> Result<Rights> {
+    let rows = session.client().query_typed(RIGHTS_SQL, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading what the role may do"))?;
+    let Some(row) = rows.first() else { return Ok(Rights::default()) };
+    let superuser: bool = row.get(1);
+    Ok(Rights {
+        role: row.get(0),
+        superuser,
+        reads_files: row.get(2),
+        reloads: row.get(3),
+        checkpoints: superuser || row.get(6),
+        managed: match row.get::<_, Option<&str>>(4) {
+            Some("rdsadmin") => Some("Amazon RDS or Aurora"),
+            Some("cloudsqladmin") => Some("Cloud SQL"),
+            Some("alloydbadmin") => Some("AlloyDB"),
+            Some(_) => Some("Azure Database"),
+            None => None,
+        },
+        forbidden: row.get(5),
+    })
+}
+
+/// The last line of a name counts. What comes from the command line is stronger than all files.
+const SETTINGS_SQL: &str = "\
+    SELECT s.name, s.setting, pg_catalog.current_setting(s.name), \
+           s.context IN ('sighup', 'superuser', 'user', 'backend', 'superuser-backend') \
+             AND s.source NOT IN ('command line', 'environment variable', 'override'), \
+           coalesce(s.enumvals, '{}'), s.max_val, @may@, @file@ \
+    FROM pg_catalog.pg_settings s WHERE s.name = ANY ($1)";
+const FILE_SQL: &str = "\
+    (SELECT f.setting FROM pg_catalog.pg_file_settings f \
+     WHERE f.name = s.name AND f.sourcefile LIKE '%/postgresql.auto.conf' ORDER BY f.seqno DESC LIMIT 1)";
+
+/// These settings as they are; those that this server does not know are left out.
+///
+/// # Errors
+/// Those of the session.
+pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<Vec<Setting>> {
+    let may = match (rights.superuser, session.server_version() >= 150_000) {
+        (true, _) => "true",
+        (false, true) => "pg_catalog.has_parameter_privilege(s.name, 'ALTER SYSTEM')",
+        (false, false) => "false",
+    };
+    let file = if rights.reads_files { FILE_SQL } else { "NULL::text" };
+    let sql = SETTINGS_SQL.replace("@may@", may).replace("@file@", file);
+    let rows = session.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the server's settings"))?;
+    let setting = |row: &tokio_postgres::Row| Setting {
+        name: row.get(0),
+        value: row.get(1),
+        shown: row.get(2),
+        reloadable: row.get(3),
+        words: row.get(4),
+        most: row.get(5),
+        may: row.get(6),
+        in_file: row.get(7),
+    };
+    Ok(rows.iter().map(setting).collect())
+}
+
+/// Changes these settings and notes it before.
+///
+/// # Errors
+/// Table, when the server refuses; those of ledger and session.
+pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<()> {
+    ledger.lock_tuned_for_session(session).await?;
+    let done = hold_all(session, ledger, job_id, changes).await;
+    if done.is_err() {
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    unlock(session, ledger, done).await
+}
+
+async fn hold_all(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<()> {
+    let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+    let now = in_file(session, &names).await?;
+    run(session, &format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    for change in changes {
+        let thing = Thing { table: None, name: change.name.clone() };
+        let before = Before { value: now.get(&change.name).cloned(), options: None };
+        ledger.hold(session, job_id, &thing, &before, &change.during).await?;
+    }
+    run(session, "COMMIT").await?;
+    for change in changes.iter().filter(|change| now.get(&change.name) != Some(&change.during)) {
+        run(session, &set_sql(&change.name, &change.during)).await?;
+    }
+    reload(session).await
+}
+
+/// Gives up changes, and puts back those that nobody else holds, in this order.
+///
+/// # Errors
+/// Table, when the server refuses; those of ledger and session.
+pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+    ledger.lock_tuned_for_session(session).await?;
+    let done = give_up_all(session, ledger, held).await;
+    unlock(session, ledger, done).await
+}
+
+async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+    let names: Vec<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
+    let now = in_file(session, &names).await?;
+    let mut given = Vec::new();
+    let mut closed = format!("BEGIN; {DURABLE_SQL}");
+    for held in held {
+        let found = if !ledger.is_held(session, held.number).await? {
+            Some(GivenUp::ByAnother)
+        } else if ledger.is_held_by_another(session, held).await? {
+            Some(GivenUp::HeldByAnother)
+        } else {
+            let now = now.get(&held.thing.name).map(String::as_str);
+            verdict(now, held.before.value.as_deref(), &held.during)
+        };
+        if found.is_none() {
+            let put_back = match &held.before.value {
+                Some(value) => set_sql(&held.thing.name, value),
+                None => format!("ALTER SYSTEM RESET {}", quote_ident(&held.thing.name)),
+            };
+            run(session, &put_back).await?;
+        }
+        closed.push_str("; ");
+        closed.push_str(&ledger.given_up_sql(held.number));
+        given.push(found.unwrap_or(GivenUp::PutBack));
+    }
+    if given.contains(&GivenUp::PutBack) {
+        reload(session).await?;
+    }
+    run(session, &format!("{closed}; COMMIT")).await?;
+    Ok(given)
+}
+
+async fn unlock<T>(session: &Session, ledger: &Ledger, done: Result<T>) -> Result<T> {
+    // The lock goes with the session, if not before.
+    let unlocked = ledger.unlock_tuned(session).await;
+    let done = done?;
+    unlocked.map(|()| done)
+}
+
+fn set_sql(name: &str, value: &str) -> String {
+    format!("ALTER SYSTEM SET {} = {}", quote_ident(name), quote_literal(value))
+}
+
+/// What `postgresql.auto.conf` says of these.
+async fn in_file(session: &Session, names: &[&str]) -> Result<BTreeMap<String, String>> {
+    let sql = "SELECT DISTINCT ON (f.name) f.name, f.setting FROM pg_catalog.pg_file_settings f \
+               WHERE f.name = ANY ($1) AND f.sourcefile LIKE '%/postgresql.auto.conf' \
+               ORDER BY f.name, f.seqno DESC";
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&names, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(sql, &parameters).await.map_err(|error| refused(&error))?;
+    Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
+}
+
+async fn reload(session: &Session) -> Result<()> {
+    run(session, "SELECT pg_catalog.pg_reload_conf()").await
+}
+
+async fn run(session: &Session, sql: &str) -> Result<()> {
+    session.client().batch_execute(sql).await.map_err(|error| refused(&error))
+}
+
+fn refused(error: &tokio_postgres::Error) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "tuning the server") };
+    let message = format!("the server's settings cannot be changed: the server says: {}", db.message());
+    match db.code().code() {
+        code @ ("42501" | "0A000" | "55000" | "22023") => Error::new(ErrorKind::Table, message)
+            .with_sqlstate(code)
+            .with_hint("--tune table leaves the server as it is"),
+        _ => server_error(db, &message),
+    }
+}
