@@ -24,7 +24,7 @@ fn a_standby_that_is_behind_is_waited_for() {
         let options = ServerOptions::default().replicated().set("recovery_min_apply_delay", "3s");
         let _standby = server.standby(&options);
         let (database, _files, source) = table(&server);
-        for lag in ["200kB", "1500ms"] {
+        for lag in ["200kB", "500ms"] {
             let load = load(&database, &source).args(["--max-replica-lag", lag, "--force"]);
             let told = load.run(PATIENCE).expect_code(0).stderr;
             assert!(told.contains("paused: the replica standby is "), "PostgreSQL {major}, {lag}: {told}");
