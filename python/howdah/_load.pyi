@@ -43,7 +43,7 @@ def load(
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     triggers: Literal["keep", "disable"] = "keep",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
-    mode: Literal["append", "truncate", "merge", "insert-new"] = "append",
+    mode: Literal["append", "truncate", "replace", "merge", "insert-new"] = "append",
     key: str | Sequence[str] | None = None,
     delete_missing: bool = False,
     keep: Literal["first", "last", "error"] = "error",
@@ -108,8 +108,8 @@ def load(
             the end.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
-        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, or
-            by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
+        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into a
+            new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
             adds.
         key: The columns that tell rows apart, which a unique index is on; for `"merge"` and `"insert-new"`.
         delete_missing: Delete rows whose key no record has; for `"merge"`.

@@ -19,6 +19,7 @@ use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::ledger::{Ledger, Step};
+use howdah_target::replace::{self, Replacement};
 use howdah_target::session::Session;
 use howdah_target::staging;
 use std::collections::BTreeSet;
@@ -99,7 +100,9 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         waiting.push(rows);
     }
     let arrival = &run.plan.job.arrival;
-    if arrival.atomic {
+    if arrival.mode == Mode::Replace {
+        take_places(run, ledger, &all).await?;
+    } else if arrival.atomic {
         at_once(run, ledger, &all).await?;
     } else {
         for into in &all {
@@ -206,6 +209,27 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
             ledger.end_within(session, &run.plan.job_id, (Status::Done, rows), &ending).await
         };
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
+    };
+    on_session(run, work).await
+}
+
+/// New tables get their indexes and take the places of the old ones, all in one transaction.
+async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
+    let replacement = |into: &'_ Into| (into.relation.clone(), into.staging.relation.clone());
+    let named: Vec<(Relation, Relation)> = tables.iter().map(replacement).collect();
+    let all: Vec<(Replacement<'_>, u64)> =
+        named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
+    for (replacement, _) in &all {
+        on_session(run, async |session| replace::build(session, *replacement).await).await?;
+    }
+    tell(&run.context, format!("a new table takes the place of {}", names(tables)));
+    let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
+    let ending = ending_sql(ledger, &run.plan);
+    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
+    let work = async |session: &Session| {
+        let end =
+            async |session: &Session| ledger.end_within(session, job_id, (Status::Done, rows), &ending).await;
+        replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
     };
     on_session(run, work).await
 }

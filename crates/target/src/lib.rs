@@ -14,6 +14,7 @@
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
+//! - [`replace`]: a new table takes the place of an old one;
 //! - [`truncate`]: a table is emptied, once for each job;
 //! - [`trial`]: a schema for tables that are only measured.
 
@@ -41,6 +42,7 @@ pub mod activity;
 pub mod finish;
 
 pub mod numbers;
+pub mod replace;
 pub mod sequences;
 
 pub mod upkeep;

@@ -67,7 +67,7 @@ pub async fn commit_step(
         }
         let changes = match step {
             Step::Delete => delete_missing(session, way).await?,
-            Step::Part(_) | Step::Truncate => come_in(session, way, &pages).await?,
+            Step::Part(_) | Step::Truncate | Step::Replace => come_in(session, way, &pages).await?,
         };
         around.ledger.settle_step(session, around.job_id, &way.into.relation, (step, changes)).await?;
         commit(session, way).await
@@ -124,7 +124,7 @@ async fn come_in(session: &Session, way: Way<'_>, pages: &Range<u64>) -> Result<
             let inserted = insert_missing(session, way, pages).await?;
             Ok(Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() })
         }
-        Mode::Append | Mode::Truncate => {
+        Mode::Append | Mode::Truncate | Mode::Replace => {
             let inserted = execute(session, way, &into.insert_all_sql()).await?;
             if inserted != rows {
                 return Err(dropped(&into.relation, rows.saturating_sub(inserted)));

@@ -15,6 +15,8 @@ pub enum Step {
     Delete,
     /// The table is emptied.
     Truncate,
+    /// A new table takes its place.
+    Replace,
 }
 
 impl Step {
@@ -24,6 +26,7 @@ impl Step {
             Step::Part(no) => ("part", i32::try_from(no).unwrap_or(i32::MAX)),
             Step::Delete => ("delete", 0),
             Step::Truncate => ("truncate", 0),
+            Step::Replace => ("replace", 0),
         }
     }
 }
