@@ -9,6 +9,7 @@ CREATE TABLE @schema@.step (
     name     text NOT NULL CHECK (name IN ('parts', 'part', 'delete', 'truncate', 'replace')),
     part_no  integer NOT NULL,
     parts    integer,
+    rows     bigint NOT NULL DEFAULT 0,
     inserted bigint NOT NULL DEFAULT 0,
     updated  bigint NOT NULL DEFAULT 0,
     deleted  bigint NOT NULL DEFAULT 0,
@@ -21,6 +22,7 @@ COMMENT ON COLUMN @schema@.step.target IS 'The table, schema.name';
 COMMENT ON COLUMN @schema@.step.name IS 'parts: into how many parts the rows of its staging table were cut; part: the rows of one came into the table; delete: rows that no record has were deleted; truncate: it was emptied; replace: a new table took its place';
 COMMENT ON COLUMN @schema@.step.part_no IS 'Which part, from 0';
 COMMENT ON COLUMN @schema@.step.parts IS 'Of parts, how many';
+COMMENT ON COLUMN @schema@.step.rows IS 'Rows of its staging table that it has dealt with';
 COMMENT ON COLUMN @schema@.step.inserted IS 'Rows that came on top';
 COMMENT ON COLUMN @schema@.step.updated IS 'Rows that were there and were changed';
 COMMENT ON COLUMN @schema@.step.deleted IS 'Rows that were deleted';

@@ -119,7 +119,7 @@ pub async fn swap(
                 client.batch_execute(&sql).await.map_err(fail)?;
             }
             let changes = Changes { inserted: *rows, ..Changes::default() };
-            ledger.settle_step(session, job_id, replacement.old, (Step::Replace, changes)).await?;
+            ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
         }
         ending(session).await?;
         client.batch_execute("COMMIT").await.map_err(lost)
