@@ -44,7 +44,7 @@ def plan(
     on_error: Literal["stop", "skip"] = "stop",
     max_errors: int | str | None = None,
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
-    mode: Literal["append", "truncate", "merge", "insert-new"] = "append",
+    mode: Literal["append", "truncate", "replace", "merge", "insert-new"] = "append",
     key: str | Sequence[str] | None = None,
     delete_missing: bool = False,
     keep: Literal["first", "last", "error"] = "error",
@@ -104,8 +104,8 @@ def plan(
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
-        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, or
-            by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
+        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into a
+            new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
             adds.
         key: The columns that tell rows apart, which a unique index is on; for `"merge"` and `"insert-new"`.
         delete_missing: Delete rows whose key no record has; for `"merge"`.

@@ -32,6 +32,7 @@ impl From<ModeName> for Mode {
         match name {
             ModeName::Append => Mode::Append,
             ModeName::Truncate => Mode::Truncate,
+            ModeName::Replace => Mode::Replace,
             ModeName::Merge => Mode::Merge,
             ModeName::InsertNew => Mode::InsertNew,
         }
@@ -71,7 +72,9 @@ fn check(arrival: &Arrival, typed: &ArrivalOptions, options: &LoadOptions) -> Re
     }
     if arrival.atomic && arrival.mode == Mode::Truncate {
         let message = "--atomic and --mode truncate exclude each other: emptying a table shuts its readers out until the rows are in";
-        return Err(usage(message.to_owned()).with_hint("leave out --atomic"));
+        return Err(
+            usage(message.to_owned()).with_hint("--mode replace fills a new table and swaps the two at once")
+        );
     }
     if arrival.is_staged() || arrival.mode != Mode::Append {
         check_others(options)?;
@@ -87,8 +90,8 @@ fn check_others(options: &LoadOptions) -> Result<()> {
         let message = "--mode and --atomic need a ledger, in which is kept what has been done to the table";
         return Err(usage(message.to_owned()).with_hint("leave out --ledger none"));
     }
-    let staged =
-        options.arrival.atomic || matches!(options.arrival.mode, Some(ModeName::Merge | ModeName::InsertNew));
+    let staged = options.arrival.atomic
+        || matches!(options.arrival.mode, Some(ModeName::Merge | ModeName::InsertNew | ModeName::Replace));
     let only_appended = [
         ("--create-partitions", run.create_partitions.is_some()),
         ("--indexes rebuild", run.indexes == Some(IndexesName::Rebuild)),

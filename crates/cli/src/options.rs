@@ -314,6 +314,8 @@ pub enum ModeName {
     Append,
     /// The table is emptied first; others see it empty, and then fill
     Truncate,
+    /// They fill a new table, which takes the place of the old one at once
+    Replace,
     /// Those whose key is there change that row, the others come on top
     Merge,
     /// Those whose key is not there come on top

@@ -1,7 +1,7 @@
 //! Behind the last chunk: rows that waited in staging tables come into their tables, side by side or all at once.
 //!
-//! Which parts are in, the ledger knows: a run that goes on does the others. A part is a range of pages of the staging
-//! table; each key stands in one row there, so that no two parts touch the same row, and none waits for another.
+//! Which parts are in, the ledger knows: a run that goes on does the others. A part is a range of keys: no two parts
+//! touch the same row, and none waits for another.
 
 use crate::Context;
 use crate::indexes::tell;
@@ -17,12 +17,13 @@ use howdah_model::{
 };
 use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, Way};
+use howdah_target::arrival::statements::Span;
 use howdah_target::arrival::table::Into;
 use howdah_target::ledger::{Ledger, Step};
+use howdah_target::replace::{self, Replacement};
 use howdah_target::session::Session;
 use howdah_target::staging;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Parts side by side where nothing else says how many sessions the server bears.
@@ -99,7 +100,9 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         waiting.push(rows);
     }
     let arrival = &run.plan.job.arrival;
-    if arrival.atomic {
+    if arrival.mode == Mode::Replace {
+        take_places(run, ledger, &all).await?;
+    } else if arrival.atomic {
         at_once(run, ledger, &all).await?;
     } else {
         for into in &all {
@@ -210,6 +213,27 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     on_session(run, work).await
 }
 
+/// New tables get their indexes and take the places of the old ones, all in one transaction.
+async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
+    let replacement = |into: &'_ Into| (into.relation.clone(), into.staging.relation.clone());
+    let named: Vec<(Relation, Relation)> = tables.iter().map(replacement).collect();
+    let all: Vec<(Replacement<'_>, u64)> =
+        named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
+    for (replacement, _) in &all {
+        on_session(run, async |session| replace::build(session, *replacement).await).await?;
+    }
+    tell(&run.context, format!("a new table takes the place of {}", names(tables)));
+    let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
+    let ending = ending_sql(ledger, &run.plan);
+    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
+    let work = async |session: &Session| {
+        let end =
+            async |session: &Session| ledger.end_within(session, job_id, (Status::Done, rows), &ending).await;
+        replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
+    };
+    on_session(run, work).await
+}
+
 fn names(tables: &[Into]) -> String {
     tables.iter().map(|into| into.relation.to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -221,6 +245,9 @@ async fn by_parts(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
     let job_id = &run.plan.job_id;
     let cut = async |session: &Session| ledger.cut_into_parts(session, job_id, &into.relation, wanted).await;
     let parts = on_session(run, cut).await?;
+    let borders = &on_session(run, async |session| into.borders(session, parts).await).await?;
+    // A sample without a row cuts nothing.
+    let parts = u32::try_from(borders.len()).unwrap_or(0) + 1;
     let (around, way) = (surroundings(run, ledger), way(run, into));
     let verb = if way.mode == Mode::Merge { "are merged into" } else { "come into" };
     tell(
@@ -228,15 +255,16 @@ async fn by_parts(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
         format!("rows {verb} {} in {parts} {}", into.relation, if parts == 1 { "part" } else { "parts" }),
     );
     let work = stream::iter(0..parts).map(|no| async move {
-        let (step, pages) = (Step::Part(no), pages_of(no, parts, pages));
-        on_session(run, async |session| part::commit_step(session, around, way, (step, pages.clone())).await)
-            .await
+        let (step, span) = (Step::Part(no), Span::of_part(no, parts, borders));
+        on_session(run, async |session| part::commit_step(session, around, way, (step, &span)).await).await
     });
     let done: Vec<Result<()>> = work.buffer_unordered(parts.min(PARTS_MAX) as usize).collect().await;
     done.into_iter().collect::<Result<()>>()?;
     if way.delete_missing {
-        on_session(run, async |session| part::commit_step(session, around, way, (Step::Delete, 0..0)).await)
-            .await?;
+        on_session(run, async |session| {
+            part::commit_step(session, around, way, (Step::Delete, &Span::default())).await
+        })
+        .await?;
     }
     Ok(())
 }
@@ -252,17 +280,15 @@ fn parts_wanted(run: &Run, pages: u64) -> u32 {
     sessions.min(most).clamp(1, PARTS_MAX)
 }
 
-/// Pages of a part; the last one has all that are left.
-fn pages_of(no: u32, parts: u32, pages: u64) -> Range<u64> {
-    let border = |no: u32| pages * u64::from(no) / u64::from(parts);
-    border(no)..border(no + 1)
-}
-
 /// What the table's steps have changed, by whichever run. `waiting` rows were left in the staging table of all that
 /// came: the others did not count.
 async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Result<()> {
     let read = async |session: &Session| ledger.steps_done(session, &run.plan.job_id, &into.relation).await;
-    let (changes, _) = on_session(run, read).await?;
+    let (changes, rows) = on_session(run, read).await?;
+    if rows != waiting {
+        let message = format!("{waiting} rows waited for {}, but {rows} were dealt with", into.relation);
+        return Err(Error::new(ErrorKind::Internal, message));
+    }
     let changes = Changes {
         unchanged: waiting.saturating_sub(changes.inserted + changes.updated),
         duplicates: rows_for(run, &into.relation).saturating_sub(waiting),
@@ -304,18 +330,4 @@ pub(crate) async fn has_begun(context: &Context, ledger: &Ledger, plan: &Plan) -
         }
     }
     Ok(false)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_join_and_leave_nothing_out() {
-        for (parts, pages) in [(1, 0), (1, 7), (3, 7), (8, 8), (5, 1001)] {
-            let ranges: Vec<Range<u64>> = (0..parts).map(|no| pages_of(no, parts, pages)).collect();
-            assert_eq!((ranges[0].start, ranges.last().unwrap().end), (0, pages));
-            assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
-        }
-    }
 }

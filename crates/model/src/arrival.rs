@@ -12,6 +12,8 @@ pub enum Mode {
     Append,
     /// They come into the table after it was emptied.
     Truncate,
+    /// They come into a new table, which takes the place of the old one.
+    Replace,
     /// Those whose key is there change the row of that key, the others come on top.
     Merge,
     /// Those whose key is not there come on top.
@@ -72,7 +74,7 @@ impl Arrival {
 
     /// Rows wait in a staging table until all of them are there.
     pub fn is_staged(&self) -> bool {
-        self.has_key() || self.atomic
+        self.has_key() || self.atomic || self.mode == Mode::Replace
     }
 
     /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended as they

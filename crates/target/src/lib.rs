@@ -17,6 +17,7 @@
 //! - [`finish`]: the barrier after which nothing can be lost;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
+//! - [`replace`]: a new table takes the place of an old one;
 //! - [`truncate`]: a table is emptied, once for each job;
 //! - [`trial`]: a schema for tables that are only measured.
 
@@ -49,6 +50,7 @@ pub mod guards;
 pub mod finish;
 
 pub mod numbers;
+pub mod replace;
 pub mod sequences;
 
 pub mod upkeep;

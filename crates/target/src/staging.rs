@@ -7,6 +7,7 @@
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
+use crate::replace::{self, Replacement};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TablePlan};
@@ -14,6 +15,9 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// Names of staging tables begin so: a job's digest and the number of the table follow.
 const PREFIX: &str = "staging";
+
+/// Names of tables that take the place of others begin so; names of their indexes go on behind them, within 63 bytes.
+const NEW_PREFIX: &str = "howdah_new";
 
 /// Whoever makes the same table meanwhile is another run of the job: the next try finds it.
 const TRIES: u32 = 3;
@@ -43,6 +47,11 @@ const PRESENT_SQL: &str = "\
 /// The names of a job's staging table for the table of this number: `digest` is that of the job's name.
 pub fn name(schema: &str, digest: &str, table_no: usize) -> Relation {
     Relation { schema: schema.to_owned(), name: format!("{PREFIX}_{digest}_{table_no}") }
+}
+
+/// The name of the new table that takes the place of this one.
+pub fn beside(old: &Relation, digest: &str) -> Relation {
+    Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}_{digest}") }
 }
 
 /// The sequence that counts the records of a staging table.
@@ -122,6 +131,12 @@ async fn make_once(
             (false, false) => run(&drop_sql(ledger, job_id, &staging.relation)).await?,
         }
     }
+    if is_new_table(staging) {
+        let replacement = Replacement { old: &plan.table.relation, new: &staging.relation };
+        replace::create(session, replacement).await?;
+        note(session, ledger, job_id, plan, staging).await?;
+        return run("COMMIT").await;
+    }
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
     let mut owned = String::new();
     if let Some(place) = &staging.place {
@@ -139,6 +154,11 @@ async fn make_once(
     run(&create).await?;
     note(session, ledger, job_id, plan, staging).await?;
     run("COMMIT").await
+}
+
+/// It is going to take the place of the table itself.
+pub fn is_new_table(staging: &StagingPlan) -> bool {
+    staging.relation.name.starts_with(NEW_PREFIX)
 }
 
 async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {

@@ -8,8 +8,7 @@ use howdah_model::plan::{FilePlan, TablePlan};
 use howdah_model::{Error, ErrorKind, Job, Keep, LedgerChoice, Mode, RelationKind, Result, StagingPlan};
 use howdah_target::arrival::table::Into;
 use howdah_target::session::Session;
-use howdah_target::staging;
-use howdah_target::truncate;
+use howdah_target::{replace, staging, truncate};
 use sha2::{Digest, Sha256};
 
 /// The name of the column that places are kept in, where no column of the table has it.
@@ -47,7 +46,10 @@ pub(super) fn staging(
     }
     let digest: String =
         Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let relation = staging::name(schema, &digest, table_no);
+    let relation = match job.arrival.mode {
+        Mode::Replace => staging::beside(relation, &digest),
+        _ => staging::name(schema, &digest, table_no),
+    };
     let sequence = staging::sequence(&relation);
     let place = job.arrival.has_key().then_some(PlaceColumn { name, sequence });
     Ok(Some(StagingPlan { relation, place }))
@@ -83,6 +85,9 @@ pub(super) async fn choose(
             ));
         }
         let Some(staging) = table.staging.clone() else { continue };
+        if job.arrival.mode == Mode::Replace {
+            context.connection.attend(session, replace::check(session, &table.table.relation)).await?;
+        }
         let reading = Into::read(session, table, &staging, &job.arrival.key);
         let into = context.connection.attend(session, reading).await?;
         if let Some(column) = into.fixed_column().filter(|_| job.arrival.mode == Mode::Merge) {
@@ -112,6 +117,7 @@ fn describe(job: &Job, staging: &StagingPlan) -> String {
             "those whose key ({key}) is there change what differs in the row of that key, the others come on top"
         ),
         Mode::InsertNew => format!("those whose key ({key}) is not there come on top"),
+        Mode::Replace => "this table takes the place of the old one, with all that hangs on that".to_owned(),
         Mode::Append | Mode::Truncate => "all of them come on top".to_owned(),
     };
     let deleted = if arrival.delete_missing { "; rows whose key no record has are deleted" } else { "" };
@@ -121,7 +127,9 @@ fn describe(job: &Job, staging: &StagingPlan) -> String {
         Keep::First => "; of several records of one key the first counts",
         Keep::Last => "; of several records of one key the last counts",
     };
-    let when = if arrival.atomic {
+    let when = if arrival.mode == Mode::Replace {
+        "in one transaction; triggers do not fire for its rows"
+    } else if arrival.atomic {
         "in one transaction, so that others see all of it at once"
     } else {
         "part by part, each in a transaction, so that others may see some of it before the rest"

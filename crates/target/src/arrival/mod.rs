@@ -6,7 +6,7 @@
 
 pub mod duplicates;
 pub mod part;
-mod statements;
+pub mod statements;
 pub mod table;
 
 /// How long an error of these statements says it was about.

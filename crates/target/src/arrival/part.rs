@@ -2,6 +2,7 @@
 //! all tables, together with the end of the job.
 
 use super::DOING;
+use super::statements::Span;
 use super::table::Into;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -9,8 +10,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
 use crate::session::Session;
 use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result};
-use std::ops::Range;
-use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 /// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4 MB, the
 /// default, the rows of half a million keys go through files first. One session needs it once or twice.
@@ -49,7 +49,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// Does one step in a transaction of its own: a part of the pages of the staging table, or the deletion of what no
+/// Does one step in a transaction of its own: a part of the rows of the staging table, or the deletion of what no
 /// record has. Nothing happens if the step is done already.
 ///
 /// # Errors
@@ -58,18 +58,19 @@ pub async fn commit_step(
     session: &Session,
     around: Surroundings<'_>,
     way: Way<'_>,
-    (step, pages): (Step, Range<u64>),
+    (step, span): (Step, &Span),
 ) -> Result<()> {
     let work = async {
         run(session, way, &around.begin_sql()).await?;
         if !around.ledger.claim_step(session, around.job_id, &way.into.relation, step).await? {
             return run(session, way, "ROLLBACK").await;
         }
-        let changes = match step {
-            Step::Delete => delete_missing(session, way).await?,
-            Step::Part(_) | Step::Truncate => come_in(session, way, &pages).await?,
+        let (rows, changes) = match step {
+            Step::Delete => (0, delete_missing(session, way).await?),
+            Step::Part(_) | Step::Truncate | Step::Replace => come_in(session, way, span).await?,
         };
-        around.ledger.settle_step(session, around.job_id, &way.into.relation, (step, changes)).await?;
+        let settled = (step, rows, changes);
+        around.ledger.settle_step(session, around.job_id, &way.into.relation, settled).await?;
         commit(session, way).await
     };
     rolled_back(session, work.await).await
@@ -94,12 +95,11 @@ pub async fn commit_all(
             if !around.ledger.claim_step(session, around.job_id, relation, step).await? {
                 return run(session, *way, "ROLLBACK").await;
             }
-            let pages = 0..way.into.staged_pages(session).await?;
-            let mut changes = come_in(session, *way, &pages).await?;
+            let (rows, mut changes) = come_in(session, *way, &Span::default()).await?;
             if way.delete_missing {
                 changes = changes.and(delete_missing(session, *way).await?);
             }
-            around.ledger.settle_step(session, around.job_id, relation, (step, changes)).await?;
+            around.ledger.settle_step(session, around.job_id, relation, (step, rows, changes)).await?;
         }
         ending(session).await?;
         commit(session, *first).await
@@ -115,42 +115,44 @@ async fn rolled_back(session: &Session, done: Result<()>) -> Result<()> {
     done
 }
 
-async fn come_in(session: &Session, way: Way<'_>, pages: &Range<u64>) -> Result<Changes> {
+/// How many rows there were, and what became of them.
+async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, Changes)> {
     let into = way.into;
-    let rows = count(session, way, &into.count_sql(pages)).await?;
-    match way.mode {
-        Mode::Merge => merge(session, way, pages, rows).await,
+    let rows = count(session, way, (&into.count_sql(span), span)).await?;
+    let changes = match way.mode {
+        Mode::Merge => merge(session, way, span, rows).await?,
         Mode::InsertNew => {
-            let inserted = insert_missing(session, way, pages).await?;
-            Ok(Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() })
+            let inserted = insert_missing(session, way, span).await?;
+            Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() }
         }
-        Mode::Append | Mode::Truncate => {
-            let inserted = execute(session, way, &into.insert_all_sql()).await?;
+        Mode::Append | Mode::Truncate | Mode::Replace => {
+            let inserted = execute(session, way, (&into.insert_all_sql(), &Span::default())).await?;
             if inserted != rows {
                 return Err(dropped(&into.relation, rows.saturating_sub(inserted)));
             }
-            Ok(Changes { inserted, ..Changes::default() })
+            Changes { inserted, ..Changes::default() }
         }
-    }
+    };
+    Ok((rows, changes))
 }
 
 /// First rows are inserted whose key is not there, then those that are there are changed. In this order nothing escapes
 /// that another session inserts meanwhile: INSERT waits for it and leaves it alone, and UPDATE sees it. The other way round
 /// a row that is committed between the two statements would be met by neither.
-async fn merge(session: &Session, way: Way<'_>, pages: &Range<u64>, rows: u64) -> Result<Changes> {
-    let inserted = insert_missing(session, way, pages).await?;
-    let updated = match way.into.update_sql(pages) {
-        Some(update) if inserted < rows => execute(session, way, &update).await?,
+async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
+    let inserted = insert_missing(session, way, span).await?;
+    let updated = match way.into.update_sql(span) {
+        Some(update) if inserted < rows => execute(session, way, (&update, span)).await?,
         _ => 0,
     };
     let unchanged = rows.saturating_sub(inserted + updated);
     Ok(Changes { inserted, updated, unchanged, ..Changes::default() })
 }
 
-async fn insert_missing(session: &Session, way: Way<'_>, pages: &Range<u64>) -> Result<u64> {
-    let inserted = execute(session, way, &way.into.insert_missing_sql(pages)).await?;
+async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<u64> {
+    let inserted = execute(session, way, (&way.into.insert_missing_sql(span), span)).await?;
     if way.into.may_drop {
-        let missing = count(session, way, &way.into.count_missing_sql(pages)).await?;
+        let missing = count(session, way, (&way.into.count_missing_sql(span), span)).await?;
         if missing > 0 {
             return Err(dropped(&way.into.relation, missing));
         }
@@ -159,7 +161,7 @@ async fn insert_missing(session: &Session, way: Way<'_>, pages: &Range<u64>) -> 
 }
 
 async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
-    let deleted = execute(session, way, &way.into.delete_missing_sql()).await?;
+    let deleted = execute(session, way, (&way.into.delete_missing_sql(), &Span::default())).await?;
     Ok(Changes { deleted, ..Changes::default() })
 }
 
@@ -180,17 +182,21 @@ async fn run(session: &Session, way: Way<'_>, sql: &str) -> Result<()> {
     session.client().batch_execute(sql).await.map_err(|error| refused(&error, way.into))
 }
 
-async fn execute(session: &Session, way: Way<'_>, sql: &str) -> Result<u64> {
-    session.client().execute_typed(sql, &[]).await.map_err(|error| refused(&error, way.into))
+async fn execute(session: &Session, way: Way<'_>, (sql, span): (&str, &Span)) -> Result<u64> {
+    let values = span.values();
+    let done = session.client().execute_typed(sql, &typed(&values)).await;
+    done.map_err(|error| refused(&error, way.into))
 }
 
-async fn query(session: &Session, way: Way<'_>, sql: &str) -> Result<Vec<Row>> {
-    session.client().query_typed(sql, &[]).await.map_err(|error| refused(&error, way.into))
-}
-
-async fn count(session: &Session, way: Way<'_>, sql: &str) -> Result<u64> {
-    let rows = query(session, way, sql).await?;
+async fn count(session: &Session, way: Way<'_>, (sql, span): (&str, &Span)) -> Result<u64> {
+    let values = span.values();
+    let rows = session.client().query_typed(sql, &typed(&values)).await;
+    let rows = rows.map_err(|error| refused(&error, way.into))?;
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+}
+
+fn typed<'a>(values: &'a [&'a String]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect()
 }
 
 fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {

@@ -2,7 +2,30 @@
 
 use super::table::{Column, Into};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
-use std::ops::Range;
+
+/// Rows whose first key column is at or behind one value and before another, both as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The first value; `None` for all from the beginning.
+    pub from: Option<String>,
+    /// The first value that is not part of it any more; `None` for all to the end.
+    pub to: Option<String>,
+}
+
+impl Span {
+    /// The part of this number of those that the borders cut.
+    pub fn of_part(no: u32, parts: u32, borders: &[String]) -> Span {
+        let border = |no: u32| borders.get(no as usize).cloned();
+        let last = no + 1 >= parts || borders.is_empty();
+        let from = no.checked_sub(1).and_then(border);
+        Span { from, to: if last { None } else { border(no) } }
+    }
+
+    /// What the statements of this span take as `$1` and `$2`.
+    pub(super) fn values(&self) -> Vec<&String> {
+        self.from.iter().chain(&self.to).collect()
+    }
+}
 
 impl Into {
     /// `"t"` with its partitions, or ONLY the table itself without tables that inherit from it: a key is unique in
@@ -54,9 +77,9 @@ impl Into {
         differences.join(" OR ")
     }
 
-    /// Changes rows of the table whose key a row of these pages has and that differ from it; `None` where the files fill
+    /// Changes rows of the table whose key a row of this span has and that differ from it; `None` where the files fill
     /// the key alone.
-    pub(super) fn update_sql(&self, pages: &Range<u64>) -> Option<String> {
+    pub(super) fn update_sql(&self, span: &Span) -> Option<String> {
         self.others().next()?;
         let set = |column: &Column| {
             let name = quote_ident(&column.name);
@@ -64,40 +87,42 @@ impl Into {
         };
         let set: Vec<String> = self.others().map(set).collect();
         Some(format!(
-            "UPDATE {} AS t SET {} FROM {} AS s WHERE {} AND {} AND ({})",
+            "UPDATE {} AS t SET {} FROM {} AS s WHERE {} AND {} AND {} AND ({})",
             self.target(),
             set.join(", "),
             self.staging(),
-            of_pages(pages),
+            self.within("s", span),
+            self.within("t", span),
             self.same_key(),
             self.differs()
         ))
     }
 
-    /// Inserts rows of these pages whose key is not there.
-    pub(super) fn insert_missing_sql(&self, pages: &Range<u64>) -> String {
+    /// Inserts rows of this span whose key is not there.
+    pub(super) fn insert_missing_sql(&self, span: &Span) -> String {
         format!(
             "INSERT INTO {} ({}){} SELECT {} FROM {} ON CONFLICT ({}) DO NOTHING",
             quote_relation(&self.relation),
             quote_columns(&self.names()),
             self.overriding(),
             self.fields(),
-            self.missing(pages),
+            self.missing(span),
             quote_columns(&self.key_names())
         )
     }
 
-    /// Counts rows of these pages whose key is not there.
-    pub(super) fn count_missing_sql(&self, pages: &Range<u64>) -> String {
-        format!("SELECT pg_catalog.count(*) FROM {}", self.missing(pages))
+    /// Counts rows of this span whose key is not there.
+    pub(super) fn count_missing_sql(&self, span: &Span) -> String {
+        format!("SELECT pg_catalog.count(*) FROM {}", self.missing(span))
     }
 
-    fn missing(&self, pages: &Range<u64>) -> String {
+    fn missing(&self, span: &Span) -> String {
         format!(
-            "{} AS s WHERE {} AND NOT EXISTS (SELECT FROM {} AS t WHERE {})",
+            "{} AS s WHERE {} AND NOT EXISTS (SELECT FROM {} AS t WHERE {} AND {})",
             self.staging(),
-            of_pages(pages),
+            self.within("s", span),
             self.target(),
+            self.within("t", span),
             self.same_key()
         )
     }
@@ -124,8 +149,21 @@ impl Into {
         )
     }
 
-    pub(super) fn count_sql(&self, pages: &Range<u64>) -> String {
-        format!("SELECT pg_catalog.count(*) FROM {} AS s WHERE {}", self.staging(), of_pages(pages))
+    pub(super) fn count_sql(&self, span: &Span) -> String {
+        format!("SELECT pg_catalog.count(*) FROM {} AS s WHERE {}", self.staging(), self.within("s", span))
+    }
+
+    /// The key of this row is within the span. Said of both rows of a join, it spares each part the rest of the table.
+    fn within(&self, of: &str, span: &Span) -> String {
+        let Some(first) = self.key.first() else { return "true".to_owned() };
+        let compare = |operator: &str, number: usize| {
+            let name = quote_ident(&first.name);
+            format!("{of}.{name} {operator} ${number}::pg_catalog.text::{}", first.type_name)
+        };
+        let from = span.from.as_ref().map(|_| compare(">=", 1));
+        let to = span.to.as_ref().map(|_| compare("<", 1 + usize::from(span.from.is_some())));
+        let both: Vec<String> = from.into_iter().chain(to).collect();
+        if both.is_empty() { "true".to_owned() } else { both.join(" AND ") }
     }
 
     fn fields(&self) -> String {
@@ -140,9 +178,16 @@ impl Into {
     }
 }
 
-fn of_pages(pages: &Range<u64>) -> String {
-    format!(
-        "s.ctid >= '({},0)'::pg_catalog.tid AND s.ctid < '({},0)'::pg_catalog.tid",
-        pages.start, pages.end
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_join_and_leave_nothing_out() {
+        let borders: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        let spans: Vec<Span> = (0..4).map(|no| Span::of_part(no, 4, &borders)).collect();
+        assert_eq!((spans[0].from.as_deref(), spans[3].to.as_deref()), (None, None));
+        assert!(spans.windows(2).all(|two| two[0].to.is_some() && two[0].to == two[1].from));
+        assert_eq!(Span::of_part(0, 1, &[]), Span::default());
+    }
 }

@@ -10,7 +10,8 @@ use tokio_postgres::types::{ToSql, Type};
 /// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the equality that
 /// the index has: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
-    SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+    SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), \
+           pg_catalog.format_type(a.atttypid, NULL) \
     FROM pg_catalog.pg_index i \
     CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
@@ -43,6 +44,9 @@ const COLUMNS_SQL: &str = "\
     LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
     ORDER BY wanted.no";
 
+/// Pages of a staging table that tell how its keys are spread: some 20,000 rows.
+const SAMPLE_PAGES: u64 = 256;
+
 /// A column of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyColumn {
@@ -50,6 +54,8 @@ pub struct KeyColumn {
     pub name: String,
     /// The equality of the index, ready for SQL.
     pub(super) equals: String,
+    /// Its type without a length.
+    pub(super) type_name: String,
 }
 
 /// A column that the files fill.
@@ -136,6 +142,28 @@ impl Into {
         Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map_or(0, i64::unsigned_abs))
     }
 
+    /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text. They
+    /// are found in a sample that is the same each time, as long as the staging table is: all runs of a job cut alike. None
+    /// where rows are not told apart.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn borders(&self, session: &Session, parts: u32) -> Result<Vec<String>> {
+        let Some(first) = self.key.first().filter(|_| parts > 1) else { return Ok(Vec::new()) };
+        let pages = self.staged_pages(session).await?.max(1);
+        let percent = (100 * SAMPLE_PAGES).div_ceil(pages).min(100);
+        let shares: Vec<f64> = (1..parts).map(|no| f64::from(no) / f64::from(parts)).collect();
+        let column = quote_ident(&first.name);
+        let sql = format!(
+            "SELECT pg_catalog.percentile_disc($1) WITHIN GROUP (ORDER BY {column})::pg_catalog.text[] \
+             FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)",
+            quote_relation(&self.staging.relation)
+        );
+        let rows = session.client().query_typed(&sql, &[(&shares, Type::FLOAT8_ARRAY)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "cutting the rows into parts"))?;
+        Ok(rows.first().and_then(|row| row.get::<_, Option<Vec<String>>>(0)).unwrap_or_default())
+    }
+
     /// Rows of the staging table.
     ///
     /// # Errors
@@ -155,8 +183,9 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
     let rows = rows.map_err(|error| session_error(&error, "reading the table's key"))?;
     let index = rows.first().map(|row| row.get::<_, u32>(0));
     let of_index = rows.iter().filter(|row| Some(row.get::<_, u32>(0)) == index);
-    let found: Vec<KeyColumn> =
-        of_index.map(|row| KeyColumn { name: row.get(1), equals: row.get(2) }).collect();
+    let found: Vec<KeyColumn> = of_index
+        .map(|row| KeyColumn { name: row.get(1), equals: row.get(2), type_name: row.get(3) })
+        .collect();
     if found.is_empty() {
         let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();
         let columns = columns.join(", ");

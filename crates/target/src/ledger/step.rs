@@ -15,6 +15,8 @@ pub enum Step {
     Delete,
     /// The table is emptied.
     Truncate,
+    /// A new table takes its place.
+    Replace,
 }
 
 impl Step {
@@ -24,6 +26,7 @@ impl Step {
             Step::Part(no) => ("part", i32::try_from(no).unwrap_or(i32::MAX)),
             Step::Delete => ("delete", 0),
             Step::Truncate => ("truncate", 0),
+            Step::Replace => ("replace", 0),
         }
     }
 }
@@ -47,17 +50,18 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         table: &Relation,
-        (step, changes): (Step, Changes),
+        (step, rows, changes): (Step, u64, Changes),
     ) -> Result<()> {
         let sql = format!(
-            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7 \
+            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8 \
              WHERE job_id = $1 AND target = $2 AND name = $3 AND part_no = $4",
             self.quoted
         );
         let (name, part_no) = step.words();
         let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
         let counts = [count(changes.inserted), count(changes.updated), count(changes.deleted)];
-        let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
+        let rows = count(rows);
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
             (&job_id, Type::TEXT),
             (&table.to_string(), Type::TEXT),
             (&name, Type::TEXT),
@@ -65,6 +69,7 @@ impl Ledger {
             (&counts[0], Type::INT8),
             (&counts[1], Type::INT8),
             (&counts[2], Type::INT8),
+            (&rows, Type::INT8),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's steps"))
@@ -102,7 +107,8 @@ impl Ledger {
         Ok(u32::try_from(parts).unwrap_or(1).max(1))
     }
 
-    /// What all steps of the job have changed in the table so far, and how many parts have come into it.
+    /// What all steps of the job have changed in the table so far, and how many rows of its staging table they have
+    /// dealt with.
     ///
     /// # Errors
     /// Those of the session.
@@ -116,7 +122,7 @@ impl Ledger {
             "SELECT coalesce(pg_catalog.sum(inserted), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(updated), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(deleted), 0)::pg_catalog.int8, \
-                    pg_catalog.count(*) FILTER (WHERE name = 'part') \
+                    coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 \
              FROM {}.step WHERE job_id = $1 AND target = $2",
             self.quoted
         );

@@ -18,6 +18,6 @@ pub(crate) use catalog_sql::TREE_SQL;
 
 /// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
 /// them. They must be set before a statement is sent that holds such a text, not in the same message.
-const SPELLING_SQL: &str = "\
+pub(crate) const SPELLING_SQL: &str = "\
     SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO, MDY'; \
     SET LOCAL intervalstyle = 'postgres'; SET LOCAL extra_float_digits = 3; SET LOCAL quote_all_identifiers = off";

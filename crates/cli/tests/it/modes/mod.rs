@@ -4,6 +4,7 @@ mod atomic;
 mod kills;
 mod merge;
 mod refused;
+mod replace;
 mod truncate;
 
 use crate::scene::{PATIENCE, howdah};

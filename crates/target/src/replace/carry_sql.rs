@@ -1,0 +1,160 @@
+//! The statements that give a new table what the old one has, written by the server from its catalogs. All take schema and
+//! name of the old table as `$1` and `$2` and the new one's name as `$3`, under an empty `search_path`.
+
+/// The beginning of each: the old table, and the name that the new one is going to have.
+pub(super) const OLD_SQL: &str = "\
+    WITH t AS (SELECT c.*, pg_catalog.format('%I.%I', n.nspname, c.relname) AS named, \
+                      pg_catalog.format('%I.%I', n.nspname, $3::pg_catalog.text) AS new, n.nspname \
+               FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname = $1 AND c.relname = $2) ";
+
+/// Makes the new table. Indexes come behind the rows. Until it takes the place of the old one, identity columns draw from
+/// the old one's sequences.
+pub(super) const CREATE_SQL: &str = "\
+    SELECT pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING IDENTITY) \
+                              USING %I%s%s', t.new, t.named, m.amname, \
+               ' WITH (' || nullif(pg_catalog.concat_ws(', ', pg_catalog.array_to_string(t.reloptions, ', '), \
+                   (SELECT pg_catalog.string_agg('toast.' || o, ', ') FROM pg_catalog.pg_class x, \
+                    pg_catalog.unnest(x.reloptions) o WHERE x.oid = t.reltoastrelid)), '') || ')', \
+               ' TABLESPACE ' || pg_catalog.quote_ident(s.spcname)), 1, 1 \
+    FROM t JOIN pg_catalog.pg_am m ON m.oid = t.relam \
+    LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = t.reltablespace \
+    UNION ALL \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, a.attname, a.attstattarget), 2, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND coalesce(a.attstattarget, -1) >= 0 \
+        AND NOT a.attisdropped \
+    UNION ALL \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.new, a.attname, \
+                             pg_catalog.array_to_string(a.attoptions, ', ')), 3, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND a.attoptions IS NOT NULL \
+        AND NOT a.attisdropped \
+    UNION ALL \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT pg_catalog.nextval(%L::pg_catalog.regclass)', t.new, \
+                             a.attname, d.objid::pg_catalog.regclass), 4, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    ORDER BY 2, 3";
+
+/// Names of indexes of the new table until they take those of the old one: by definition, so that a further run knows them.
+macro_rules! index_name {
+    () => {
+        "pg_catalog.format('%s_%s', $3::pg_catalog.text, pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_indexdef(i.indexrelid)), 12))"
+    };
+}
+
+/// Builds indexes and foreign keys that the new table has not yet.
+pub(super) const BUILD_SQL: &str = concat!(
+    "SELECT pg_catalog.format('CREATE %sINDEX %I ON %s %s', CASE WHEN i.indisunique THEN 'UNIQUE ' END, ",
+    index_name!(),
+    ", t.new, \
+               pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(pg_catalog.format( \
+                   'CREATE %sINDEX %I ON %s ', CASE WHEN i.indisunique THEN 'UNIQUE ' END, x.relname, t.named)))), \
+           1, x.relname::pg_catalog.text \
+    FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    WHERE pg_catalog.to_regclass(pg_catalog.format('%I.%I', t.nspname, ",
+    index_name!(),
+    ")) IS NULL \
+    UNION ALL \
+    SELECT pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID; ALTER TABLE %1$s VALIDATE CONSTRAINT %2$I', \
+                             t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), 2, f.conname::pg_catalog.text \
+    FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' \
+    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new) \
+                      AND k.conname = f.conname AND k.contype = 'f') \
+    ORDER BY 2, 3"
+);
+
+/// Takes the old table away and puts the new one in its place. Sequences are kept apart meanwhile; identity columns get
+/// theirs made anew, where the old one stands.
+pub(super) const SWAP_SQL: &str = concat!(
+    "SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY NONE', s.oid::pg_catalog.regclass), 1, 0::pg_catalog.int8 \
+    FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', t.new, a.attname), 1, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    UNION ALL SELECT pg_catalog.format('DROP TABLE %s', t.named), 2, 0 FROM t \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s RENAME TO %I', t.new, t.relname), 3, 0 FROM t \
+    UNION ALL SELECT pg_catalog.format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, ",
+    index_name!(),
+    ", x.relname), 4, 0 \
+    FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %I%s%s', t.named, k.conname, \
+            CASE k.contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, k.conname, \
+            CASE WHEN k.condeferrable THEN ' DEFERRABLE' END, CASE WHEN k.condeferred THEN ' INITIALLY DEFERRED' END), 5, k.oid \
+    FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid AND k.contype IN ('p', 'u') \
+    UNION ALL SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY %s.%I', s.oid::pg_catalog.regclass, t.named, a.attname), 6, 0 \
+    FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s START WITH %s \
+            INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s); SELECT pg_catalog.setval(%L::pg_catalog.regclass, %s, %L)', \
+            t.named, a.attname, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, s.oid::pg_catalog.regclass, \
+            q.seqstart, q.seqincrement, q.seqmin, q.seqmax, q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END, \
+            s.oid::pg_catalog.regclass::pg_catalog.text, coalesce(v.last_value, q.seqstart), v.last_value IS NOT NULL), 7, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid \
+    CROSS JOIN LATERAL (SELECT pg_catalog.pg_sequence_last_value(s.oid) AS last_value) v \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s CLUSTER ON %I', t.named, x.relname), 8, 0 \
+    FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid AND i.indisclustered JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s REPLICA IDENTITY %s', t.named, CASE t.relreplident WHEN 'f' THEN 'FULL' \
+            WHEN 'n' THEN 'NOTHING' ELSE (SELECT pg_catalog.format('USING INDEX %I', x.relname) FROM pg_catalog.pg_index i \
+            JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = t.oid AND i.indisreplident) END), 8, 1 \
+    FROM t WHERE t.relreplident <> 'd' \
+    UNION ALL SELECT pg_catalog.pg_get_triggerdef(g.oid), 9, g.oid \
+    FROM t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s %s TRIGGER %I', t.named, CASE g.tgenabled WHEN 'D' THEN 'DISABLE' \
+            WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE ALWAYS' END, g.tgname), 10, g.oid \
+    FROM t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal AND g.tgenabled <> 'O' \
+    UNION ALL SELECT pg_catalog.format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', p.polname, t.named, \
+            CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END, \
+            CASE p.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END, \
+            (SELECT pg_catalog.string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::pg_catalog.regrole::pg_catalog.text END, ', ') \
+             FROM pg_catalog.unnest(p.polroles) r), \
+            ' USING (' || pg_catalog.pg_get_expr(p.polqual, p.polrelid) || ')', \
+            ' WITH CHECK (' || pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) || ')'), 11, p.oid \
+    FROM t JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t.named), 12, 0 FROM t WHERE t.relrowsecurity \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', t.named), 12, 1 FROM t WHERE t.relforcerowsecurity \
+    UNION ALL SELECT pg_catalog.pg_get_statisticsobjdef(e.oid) || pg_catalog.format('; ALTER STATISTICS %I.%I OWNER TO %s', n.nspname, \
+            e.stxname, e.stxowner::pg_catalog.regrole) || coalesce(pg_catalog.format('; ALTER STATISTICS %I.%I SET STATISTICS %s', \
+            n.nspname, e.stxname, nullif((pg_catalog.to_jsonb(e) ->> 'stxstattarget')::pg_catalog.int4, -1)), ''), 13, e.oid \
+    FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON TABLE %s IS %L', t.named, pg_catalog.obj_description(t.oid, 'pg_class')), 14, 0 \
+    FROM t WHERE pg_catalog.obj_description(t.oid, 'pg_class') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON INDEX %I.%I IS %L', t.nspname, x.relname, pg_catalog.obj_description(x.oid, 'pg_class')), 14, 1 \
+    FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    WHERE pg_catalog.obj_description(x.oid, 'pg_class') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, t.named, \
+            pg_catalog.obj_description(k.oid, 'pg_constraint')), 14, 2 \
+    FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid \
+    WHERE pg_catalog.obj_description(k.oid, 'pg_constraint') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON TRIGGER %I ON %s IS %L', g.tgname, t.named, pg_catalog.obj_description(g.oid, 'pg_trigger')), 14, 3 \
+    FROM t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal \
+    WHERE pg_catalog.obj_description(g.oid, 'pg_trigger') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON POLICY %I ON %s IS %L', p.polname, t.named, pg_catalog.obj_description(p.oid, 'pg_policy')), 14, 4 \
+    FROM t JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid WHERE pg_catalog.obj_description(p.oid, 'pg_policy') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('COMMENT ON STATISTICS %I.%I IS %L', n.nspname, e.stxname, \
+            pg_catalog.obj_description(e.oid, 'pg_statistic_ext')), 14, 5 \
+    FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
+    WHERE pg_catalog.obj_description(e.oid, 'pg_statistic_ext') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s OWNER TO %s', t.named, t.relowner::pg_catalog.regrole), 3, 1 FROM t \
+    UNION ALL SELECT pg_catalog.format('REVOKE ALL ON TABLE %s FROM %s', t.named, \
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END), 16, 0 \
+    FROM t JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new), \
+        LATERAL (SELECT DISTINCT grantee FROM pg_catalog.aclexplode(w.relacl) UNION \
+                 SELECT t.relowner WHERE t.relacl IS NOT NULL) a \
+    UNION ALL SELECT pg_catalog.format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, t.named, \
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
+            CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), 17, a.no \
+    FROM t, pg_catalog.aclexplode(t.relacl) WITH ORDINALITY AS a (grantor, grantee, privilege_type, is_grantable, no) \
+    UNION ALL SELECT pg_catalog.format('GRANT %s (%I) ON TABLE %s TO %s%s', a.privilege_type, c.attname, t.named, \
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
+            CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), 18, c.attnum \
+    FROM t JOIN pg_catalog.pg_attribute c ON c.attrelid = t.oid AND c.attacl IS NOT NULL AND NOT c.attisdropped, \
+        pg_catalog.aclexplode(c.attacl) a \
+    ORDER BY 2, 3"
+);

@@ -1,0 +1,164 @@
+//! A new table takes the place of an old one, with all that the old one has, or it is said beforehand why that cannot be.
+//!
+//! The new table is made beside the old one, rows are copied into it, its indexes and foreign keys are built; then, in one
+//! transaction under a lock that is waited for a short while only, the old one is dropped and the new one gets its name and the
+//! rest. Definitions are the server's own.
+
+mod carry_sql;
+mod refusal_sql;
+
+use crate::copy::server_error::safe_message;
+use crate::error::{server_error, session_error};
+use crate::finish::DURABLE_SQL;
+use crate::ledger::{Ledger, Step};
+use crate::session::Session;
+use crate::sql::quote_relation;
+use crate::undo::SPELLING_SQL;
+use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
+use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
+use refusal_sql::REFUSALS_SQL;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Reasons that are named; of more, their number.
+const REASONS_MAX: usize = 3;
+
+/// A table and the one that takes its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Replacement<'a> {
+    /// The table that is there.
+    pub old: &'a Relation,
+    /// The new one, in the same schema.
+    pub new: &'a Relation,
+}
+
+/// Why the table cannot be replaced, before anything is done.
+///
+/// # Errors
+/// Table, with the reasons; those of the session.
+pub async fn check(session: &Session, old: &Relation) -> Result<()> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] = [(&old.schema, Type::TEXT), (&old.name, Type::TEXT)];
+    let rows = session.client().query_typed(REFUSALS_SQL, &names).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking what depends on the table"))?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut reasons: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    reasons.dedup();
+    let more = reasons.len().saturating_sub(REASONS_MAX);
+    reasons.truncate(REASONS_MAX);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more reasons") };
+    let message = format!("{old} cannot be replaced by a new table: {}{more}", reasons.join("; "));
+    Err(Error::new(ErrorKind::Table, message)
+        .with_hint("--mode merge --delete-missing --atomic changes the table itself, all at once"))
+}
+
+/// Makes the new table, in the open transaction.
+pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> Result<()> {
+    let fail = |error| refused(&error, replacement.old);
+    session.client().batch_execute(SPELLING_SQL).await.map_err(fail)?;
+    for sql in statements(session, replacement, CREATE_SQL).await? {
+        session.client().batch_execute(&sql).await.map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Builds indexes and foreign keys that the new table lacks, one after the other.
+///
+/// # Errors
+/// Table, for what contradicts the rows; those of the session.
+pub async fn build(session: &Session, replacement: Replacement<'_>) -> Result<()> {
+    let fail = |error| refused(&error, replacement.old);
+    let client = session.client();
+    client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
+    let found = statements(session, replacement, BUILD_SQL).await;
+    client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    for sql in found? {
+        // The text was written under these settings, and without a search_path.
+        let sql = format!("BEGIN; {SPELLING_SQL}; SET LOCAL search_path = ''; {sql}; COMMIT");
+        let built = client.batch_execute(&sql).await;
+        if built.is_err() {
+            let _ = client.batch_execute("ROLLBACK").await;
+        }
+        built.map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
+///
+/// # Errors
+/// Server with 55P03 when a table was not free within the time, which may pass; Table for what the server refuses, or
+/// when a table has changed meanwhile; those of ledger and session.
+pub async fn swap(
+    session: &Session,
+    (ledger, job_id): (&Ledger, &str),
+    (all, lock_timeout_ms): (&[(Replacement<'_>, u64)], u64),
+    ending: impl AsyncFnOnce(&Session) -> Result<()>,
+) -> Result<()> {
+    let client = session.client();
+    let work = async {
+        let lost = |error: tokio_postgres::Error| session_error(&error, "replacing the table");
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
+             SET LOCAL lock_timeout = {lock_timeout_ms}"
+        );
+        client.batch_execute(&begin).await.map_err(lost)?;
+        for (replacement, rows) in all {
+            let fail = |error| refused(&error, replacement.old);
+            if !ledger.claim_step(session, job_id, replacement.old, Step::Replace).await? {
+                return client.batch_execute("ROLLBACK").await.map_err(lost);
+            }
+            let lock =
+                format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(replacement.old));
+            client.batch_execute(&lock).await.map_err(fail)?;
+            check(session, replacement.old).await?;
+            if !statements(session, *replacement, BUILD_SQL).await?.is_empty() {
+                return Err(changed(replacement.old));
+            }
+            for sql in statements(session, *replacement, SWAP_SQL).await? {
+                client.batch_execute(&sql).await.map_err(fail)?;
+            }
+            let changes = Changes { inserted: *rows, ..Changes::default() };
+            ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
+        }
+        ending(session).await?;
+        client.batch_execute("COMMIT").await.map_err(lost)
+    };
+    let done = work.await;
+    if done.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    done
+}
+
+/// What the catalog says is to be done, in the open transaction, whose `search_path` is empty afterwards.
+async fn statements(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<Vec<String>> {
+    let fail = |error: tokio_postgres::Error| session_error(&error, "reading what the table has");
+    session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
+    let Replacement { old, new } = replacement;
+    let names: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&old.schema, Type::TEXT), (&old.name, Type::TEXT), (&new.name, Type::TEXT)];
+    let rows = session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn changed(old: &Relation) -> Error {
+    let message = format!("{old} has got an index or a foreign key while its new rows were loaded");
+    Error::new(ErrorKind::Server, message)
+        .with_hint("run the same command again: it builds what is missing and goes on")
+}
+
+fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
+    let Some(db) = error.as_db_error() else { return session_error(error, "replacing the table") };
+    let names = [old.name.as_str(), old.schema.as_str()];
+    let told = safe_message(db, names.into_iter());
+    match db.code().code() {
+        "55P03" => server_error(db, &format!("{old} cannot be replaced yet: other sessions hold it")),
+        state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
+            let message = format!("{old} cannot be replaced: the server says: {told}");
+            Error::new(ErrorKind::Table, message).with_sqlstate(state)
+        }
+        _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),
+    }
+}

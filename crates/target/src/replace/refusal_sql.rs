@@ -1,0 +1,80 @@
+//! Why a table cannot be replaced: what hangs on it that a new table would not get exactly as it was.
+
+/// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its row type,
+/// and is none of the things that are made anew (nor a default of the new table), is a reason of its own, so that nothing is forgotten.
+pub(super) const REFUSALS_SQL: &str = "\
+    WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname = $1 AND c.relname = $2), \
+    own AS ( \
+        SELECT i.indexrelid AS oid FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid \
+        UNION ALL SELECT d.objid FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype IN ('a', 'i') \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass JOIN pg_catalog.pg_class s ON s.oid = d.objid \
+            AND s.relkind = 'S') \
+    SELECT 'it is no ordinary, logged table' FROM t WHERE relkind <> 'r' OR relpersistence <> 'p' OR reloftype <> 0 \
+    UNION ALL SELECT 'it is a partition' FROM t WHERE relispartition \
+    UNION ALL SELECT 'it inherits from another table, or another from it' FROM t WHERE NOT relispartition AND EXISTS ( \
+        SELECT FROM pg_catalog.pg_inherits h WHERE t.oid IN (h.inhrelid, h.inhparent)) \
+    UNION ALL SELECT 'it belongs to another role' FROM t WHERE NOT pg_catalog.pg_has_role(relowner, 'USAGE') \
+    UNION ALL SELECT 'this role may not CREATE in its schema' FROM t \
+        WHERE NOT pg_catalog.has_schema_privilege(relnamespace, 'CREATE') \
+    UNION ALL SELECT pg_catalog.format('the foreign key %s of %s refers to it', f.conname, f.conrelid::pg_catalog.regclass) \
+        FROM t JOIN pg_catalog.pg_constraint f ON f.confrelid = t.oid AND f.contype = 'f' \
+    UNION ALL SELECT pg_catalog.format('the exclusion constraint %s cannot be built beforehand', x.conname) \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.contype = 'x' \
+    UNION ALL SELECT pg_catalog.format('the constraint %s is not valid or not enforced', x.conname) \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
+        WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced')::pg_catalog.bool, true) \
+    UNION ALL SELECT pg_catalog.format('the constraint %s is a key over time', x.conname) \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
+        WHERE coalesce((pg_catalog.to_jsonb(x) ->> 'conperiod')::pg_catalog.bool, false) \
+    UNION ALL SELECT pg_catalog.format('it has the rule %s', r.rulename) \
+        FROM t JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid \
+    UNION ALL SELECT pg_catalog.format('it is part of the publication %s', p.pubname) \
+        FROM t JOIN pg_catalog.pg_publication_rel r ON r.prrelid = t.oid \
+        JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid \
+    UNION ALL SELECT 'a subscription writes into it' FROM t WHERE EXISTS ( \
+        SELECT FROM pg_catalog.pg_subscription_rel r WHERE r.srrelid = t.oid) \
+    UNION ALL SELECT 'it has a security label' FROM t WHERE EXISTS ( \
+        SELECT FROM pg_catalog.pg_seclabel l WHERE l.objoid IN (t.oid, t.reltype)) \
+    UNION ALL SELECT 'it has to do with an extension' FROM t WHERE EXISTS ( \
+        SELECT FROM pg_catalog.pg_depend d WHERE d.deptype IN ('e', 'x') AND (d.objid = t.oid \
+            OR d.objid IN (SELECT oid FROM own) OR d.objid IN (SELECT oid FROM pg_catalog.pg_trigger g WHERE g.tgrelid = t.oid))) \
+    UNION ALL SELECT pg_catalog.format('privileges were granted on it by %s', g.grantor::pg_catalog.regrole) \
+        FROM t, LATERAL (SELECT a.grantor FROM pg_catalog.aclexplode(t.relacl) a \
+            UNION SELECT a.grantor FROM pg_catalog.pg_attribute c, pg_catalog.aclexplode(c.attacl) a \
+            WHERE c.attrelid = t.oid AND NOT c.attisdropped) g WHERE g.grantor <> t.relowner \
+    UNION ALL SELECT pg_catalog.format('the index %s is not valid, in a tablespace of its own, or has statistics targets', x.relname) \
+        FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+        WHERE NOT i.indisvalid OR x.reltablespace <> 0 OR EXISTS (SELECT FROM pg_catalog.pg_attribute a \
+            WHERE a.attrelid = x.oid AND coalesce(a.attstattarget, -1) >= 0) \
+    UNION ALL SELECT pg_catalog.format('the identity sequence %s has privileges or a comment of its own', s.relname) \
+        FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'i' \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
+        WHERE s.relacl IS NOT NULL OR s.relpersistence <> 'p' OR pg_catalog.obj_description(s.oid, 'pg_class') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('a default value belongs to the sequence %s of another table', d.refobjid::pg_catalog.regclass) \
+        FROM t JOIN pg_catalog.pg_attrdef e ON e.adrelid = t.oid \
+        JOIN pg_catalog.pg_depend d ON d.objid = e.oid AND d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        JOIN pg_catalog.pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' \
+        JOIN pg_catalog.pg_depend o ON o.objid = s.oid AND o.deptype = 'a' AND o.refobjid <> t.oid \
+            AND o.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    UNION ALL SELECT 'the comment on its row type' FROM t WHERE pg_catalog.obj_description(t.reltype, 'pg_type') IS NOT NULL \
+    UNION ALL SELECT pg_catalog.format('%s depends on it', pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)) \
+        FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
+        JOIN pg_catalog.pg_depend d ON d.refobjid IN (t.oid, y.oid, y.typarray) \
+            OR d.refobjid IN (SELECT oid FROM own) \
+            OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+                AND d.refobjid IN (SELECT k.oid FROM pg_catalog.pg_constraint k WHERE k.conrelid = t.oid)) \
+        WHERE d.objid NOT IN (y.oid, y.typarray) AND NOT EXISTS (SELECT FROM own WHERE own.oid = d.objid) \
+          AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid IN (t.reltoastrelid, t.oid)) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_type z JOIN own ON own.oid = z.typrelid WHERE z.oid = d.objid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef e JOIN pg_catalog.pg_class r ON r.oid = e.adrelid \
+                          WHERE e.oid = d.objid AND (r.oid = t.oid OR r.relname LIKE 'howdah\\_new\\_%')) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.conrelid = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.confrelid = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.oid = d.objid AND (g.tgrelid = t.oid OR g.tgisinternal)) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.oid = d.objid AND p.polrelid = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_publication_rel r WHERE r.oid = d.objid AND r.prrelid = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.oid = d.objid AND e.stxrelid = t.oid)";
