@@ -102,6 +102,8 @@ pub struct Tally {
     sessions_max: AtomicU32,
     waits: Mutex<HashMap<String, u64>>,
     warnings: Mutex<Vec<String>>,
+    tuned: Mutex<Vec<String>>,
+    paused_ms: AtomicU64,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
 }
@@ -119,6 +121,8 @@ impl Tally {
             sessions_max: AtomicU32::new(0),
             waits: Mutex::new(HashMap::new()),
             warnings: Mutex::default(),
+            tuned: Mutex::default(),
+            paused_ms: AtomicU64::new(0),
             again: AtomicBool::new(false),
         }
     }
@@ -174,6 +178,16 @@ impl Tally {
             warnings.push(message.to_owned());
         }
         is_new
+    }
+
+    /// A setting was changed for this load.
+    pub fn tuned(&self, setting: String) {
+        self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(setting);
+    }
+
+    /// No chunk was begun for so long.
+    pub fn paused(&self, paused: Duration) {
+        self.paused_ms.fetch_add(u64::try_from(paused.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
@@ -256,6 +270,8 @@ impl Tally {
             sessions: self.sessions_max.load(Relaxed),
             waits: self.wait_shares(),
             retries: self.retries.load(Relaxed),
+            tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            paused_seconds: self.paused_ms.load(Relaxed) as f64 / 1000.0,
             files,
             tables: tables.into_values().collect(),
         }
