@@ -85,6 +85,10 @@ class Summary:
     """Wait event of the server (`Type:Event`, or `CPU`) -> share of the samples, from 0 to 1."""
     retries: int
     """Transient failures that were tried again."""
+    tuned: list[str]
+    """Settings that were changed while rows came, each `NAME of WHAT = VALUE`; they are put back."""
+    paused_seconds: float
+    """For how long no chunk was begun because a disk was nearly full or a replica behind."""
     files: list[FileSummary]
     """Per file."""
     tables: list[TableSummary]

@@ -53,6 +53,9 @@ pub fn text(summary: &Summary) -> String {
         let _ = writeln!(text, "waits  {}", waits(summary));
         let _ = writeln!(text, "limit  {}", limit(summary));
     }
+    if summary.paused_seconds > 0.0 {
+        let _ = writeln!(text, "paused for {}", show_seconds(summary.paused_seconds));
+    }
     let _ = writeln!(text, "tries  {}", retries(summary.retries));
     list_files(&mut text, summary);
     list_changes(&mut text, summary);

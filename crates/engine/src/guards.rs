@@ -42,6 +42,7 @@ pub struct Guard {
     sees_replicas: Option<bool>,
     full: BTreeSet<&'static str>,
     paused_since: Option<Instant>,
+    gave_up: bool,
     told_slots: BTreeSet<String>,
     told_sessions: Option<u32>,
     /// Processes that wait for us: since when, and whether that was told.
@@ -214,10 +215,15 @@ impl Guard {
     }
 
     fn judge(&mut self, run: &Run, reason: Option<String>) {
+        if self.gave_up {
+            return;
+        }
         let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
         match (&reason, self.paused_since) {
             (Some(reason), Some(since)) if since.elapsed() >= limit => {
                 run.halt.fail_all(gave_up(reason, since.elapsed()));
+                run.tally.paused(since.elapsed());
+                self.gave_up = true;
                 // Those who wait find out that nothing is wanted any more.
                 run.gate.set(None);
                 return;
@@ -226,6 +232,7 @@ impl Guard {
             (None, Some(since)) => {
                 let seconds = since.elapsed().as_secs();
                 self.paused_since = None;
+                run.tally.paused(since.elapsed());
                 tell(&run.context, format!("the load goes on, after a pause of {seconds} s"));
             }
             _ => {}

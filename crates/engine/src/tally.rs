@@ -126,6 +126,8 @@ pub struct Tally {
     warnings: Mutex<Vec<String>>,
     /// What became of the rows in each table, by `schema.name`.
     changes: Mutex<BTreeMap<String, Changes>>,
+    tuned: Mutex<Vec<String>>,
+    paused_ms: AtomicU64,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
 }
@@ -144,6 +146,8 @@ impl Tally {
             waits: Mutex::new(HashMap::new()),
             warnings: Mutex::default(),
             changes: Mutex::default(),
+            tuned: Mutex::default(),
+            paused_ms: AtomicU64::new(0),
             again: AtomicBool::new(false),
         }
     }
@@ -204,6 +208,16 @@ impl Tally {
     /// All rows have come from the staging table into this one.
     pub fn set_changes(&self, table: &Relation, changes: Changes) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), changes);
+    }
+
+    /// A setting was changed for this load.
+    pub fn tuned(&self, setting: String) {
+        self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(setting);
+    }
+
+    /// No chunk was begun for so long.
+    pub fn paused(&self, paused: Duration) {
+        self.paused_ms.fetch_add(u64::try_from(paused.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
@@ -313,6 +327,8 @@ impl Tally {
             sessions: self.sessions_max.load(Relaxed),
             waits: self.wait_shares(),
             retries: self.retries.load(Relaxed),
+            tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            paused_seconds: self.paused_ms.load(Relaxed) as f64 / 1000.0,
             files,
             tables: tables.into_values().collect(),
         }

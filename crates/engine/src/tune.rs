@@ -42,7 +42,10 @@ pub async fn apply(run: &Run) -> Result<()> {
         run.tuned.store(true, Relaxed);
         match once_or_again(run, work).await {
             Ok(0) => {}
-            Ok(_) => kept_away.push(relation.to_string()),
+            Ok(_) => {
+                run.tally.tuned(format!("autovacuum_enabled of {relation} = false"));
+                kept_away.push(relation.to_string());
+            }
             Err(error) if error.sqlstate().is_some() => {
                 tell(&run.context, format!("autovacuum of {relation} stays as it is: {error}"));
             }
@@ -84,6 +87,9 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     once_or_again(run, work).await?;
     let set: Vec<String> =
         changes.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
+    for setting in &set {
+        run.tally.tuned(setting.replacen(" = ", " of the server = ", 1));
+    }
     tell(&run.context, format!("set for the whole server while rows come: {}", set.join(", ")));
     Ok(())
 }

@@ -120,6 +120,10 @@ pub struct Summary {
     pub waits: BTreeMap<String, f64>,
     /// Transient failures that were tried again.
     pub retries: u64,
+    /// Settings that were changed while rows came, `name of what = value`; they are put back.
+    pub tuned: Vec<String>,
+    /// For how long no chunk was begun because the server was short of something.
+    pub paused_seconds: f64,
     /// Per file.
     pub files: Vec<FileSummary>,
     /// Per table.

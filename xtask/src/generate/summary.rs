@@ -70,6 +70,11 @@ const KEYS: &[(&str, &str)] = &[
         "What the copying sessions were seen doing: `Type:Event` of `pg_stat_activity`, or `CPU`, with its share of all samples (0 to 1). Empty for loads too short to be sampled",
     ),
     ("retries", "Failures that might pass and were tried again"),
+    (
+        "tuned[]",
+        "Settings that were changed while rows came, each `NAME of WHAT = VALUE`; they are put back. Those of the load's own sessions are not listed",
+    ),
+    ("paused_seconds", "For how long no chunk was begun because a disk was nearly full or a replica behind"),
     ("files[].location", "The file, object or URL, without credentials; `-` is standard input"),
     ("files[].table", "The table it goes to, `schema.name`"),
     ("files[].rows_read", "As above, of this file"),
@@ -162,6 +167,8 @@ fn example() -> Summary {
         sessions: 2,
         waits: BTreeMap::from([("CPU".to_owned(), 0.75), ("IO:DataFileExtend".to_owned(), 0.25)]),
         retries: 0,
+        tuned: vec!["autovacuum_enabled of public.flights = false".to_owned()],
+        paused_seconds: 0.0,
         files: vec![file("2013.csv", 336_776, 31_100_000), file("2014.csv.gz", 336_776, 10_400_000)],
         tables: vec![TableSummary {
             changes: Some(Changes { inserted: 673_552, ..Changes::default() }),

@@ -22,6 +22,8 @@ fn json_has_its_documented_keys_and_nothing_else_is_on_stdout() {
         "wall_seconds",
         "stages",
         "retries",
+        "tuned",
+        "paused_seconds",
         "files",
         "tables",
     ];

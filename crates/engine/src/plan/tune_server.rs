@@ -43,7 +43,7 @@ fn wanted(wal_gib: u64) -> Vec<Wanted> {
         Wanted {
             name: "max_wal_size",
             value: Value::AtLeast((wal_gib * 1024) as f64, format!("{wal_gib}GB")),
-            gain: "checkpoints by time, not by every gigabyte of WAL: fewer pages are written twice, and fewer whole pages into WAL",
+            gain: "checkpoints by time, not by so much WAL: with two indexes kept, 43 % less WAL and 12 % less CPU than with one every 96 MB, 21 % and 3 % than with one every 256 MB",
             risk: Some("after a crash the server replays up to so much WAL before it answers"),
         },
         Wanted {
@@ -55,13 +55,13 @@ fn wanted(wal_gib: u64) -> Vec<Wanted> {
         Wanted {
             name: "checkpoint_completion_target",
             value: at_least(0.9, "0.9"),
-            gain: "a checkpoint writes over most of the time until the next, not at once",
+            gain: "a checkpoint writes over most of the time until the next, not at once (not measured: 0.9 is the default since version 14)",
             risk: None,
         },
         Wanted {
             name: "maintenance_work_mem",
             value: at_least(98_304.0, "96MB"),
-            gain: "room for two parallel workers of an index build; more made no build quicker",
+            gain: "room for two parallel workers of an index build: three builds took 10.5 s instead of 13.6 s; more made no build quicker",
             risk: None,
         },
         Wanted {
@@ -73,25 +73,25 @@ fn wanted(wal_gib: u64) -> Vec<Wanted> {
         Wanted {
             name: "wal_compression",
             value: Value::Word("lz4"),
-            gain: "whole pages in WAL, which indexes that are kept write after each checkpoint, take less room",
+            gain: "whole pages in WAL, which indexes that are kept write after each checkpoint: 20 % less WAL with a checkpoint every 96 MB, nothing without any",
             risk: None,
         },
         Wanted {
             name: "bgwriter_lru_maxpages",
             value: at_least(1000.0, "1000"),
-            gain: "dirty pages of indexes are written by the background writer, not by the sessions that need the room",
+            gain: "pages of indexes are written by the background writer, not by the sessions that need the room; none was measured on two busy cores",
             risk: None,
         },
         Wanted {
             name: "effective_io_concurrency",
             value: at_least(32.0, "32"),
-            gain: "reads ahead where foreign keys are validated over a disk that takes several requests at once",
+            gain: "reads ahead on disks that take several requests at once; none was measured with all in memory",
             risk: None,
         },
         Wanted {
             name: "maintenance_io_concurrency",
             value: at_least(32.0, "32"),
-            gain: "reads ahead in VACUUM behind the last row",
+            gain: "the same in VACUUM behind the last row",
             risk: None,
         },
     ]

@@ -5,12 +5,15 @@
 
 use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
+use super::pooler::{self, Dialled};
 use super::{Backend, Session, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
@@ -115,16 +118,18 @@ async fn connect_address(
         (_, Wanted::Prefer) => (SslMode::Prefer, Some(SslMode::Disable)),
         _ => (SslMode::Require, None),
     };
-    let error = match open(info, host, address, first, connector).await {
-        Ok(session) => return start(session, host, attrs).await,
+    let began = Instant::now();
+    let way = |ssl_mode| Way { info, host, address, ssl_mode, connector, began };
+    let error = match open(&way(first)).await {
+        Ok(session) => return start(session, &way(first), attrs).await,
         Err(error) => error,
     };
     // A second attempt can only help against what the other encryption changes: a refusal or bad TLS.
     let refused = error.as_db_error().is_some() || !is_io_failure(&error);
     match second.filter(|_| refused) {
         None => Err(failure(&error, info, host)),
-        Some(second) => match open(info, host, address, second, connector).await {
-            Ok(session) => start(session, host, attrs).await,
+        Some(second) => match open(&way(second)).await {
+            Ok(session) => start(session, &way(second), attrs).await,
             // What the attempt with TLS said is the better explanation.
             Err(other) if first == SslMode::Disable => Err(failure(&other, info, host)),
             Err(_) => Err(failure(&error, info, host)),
@@ -135,13 +140,19 @@ async fn connect_address(
 type Opened = (tokio_postgres::Client, Driver, u32);
 type Driver = std::pin::Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
-async fn open(
-    info: &Conninfo,
-    host: &Host,
+/// How a connection is made.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    info: &'a Conninfo,
+    host: &'a Host,
     address: Option<IpAddr>,
     ssl_mode: SslMode,
-    connector: Option<&MakeRustlsConnect>,
-) -> Result<Opened, tokio_postgres::Error> {
+    connector: Option<&'a MakeRustlsConnect>,
+    began: Instant,
+}
+
+async fn open(way: &Way<'_>) -> Result<Opened, tokio_postgres::Error> {
+    let Way { info, host, address, ssl_mode, connector, .. } = *way;
     let mut config = Config::new();
     config.user(&info.user).dbname(&info.database).application_name(&info.application_name);
     config.ssl_mode(ssl_mode).channel_binding(info.channel_binding).port(host.port);
@@ -193,9 +204,11 @@ fn leading_number(text: &str) -> u32 {
 }
 
 /// Applies the start settings and learns what the session is.
-async fn start(opened: Opened, host: &Host, attrs: SessionAttrs) -> Result<Session, Failure> {
+async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Session, Failure> {
     let (client, driver, major) = opened;
     let mut session = Session::new(client, driver);
+    let host = way.host;
+    refuse_pool_of_transactions(&session, way).await?;
     let sql = settings::start_sql(major)
         + "SELECT pg_catalog.current_setting('server_version_num'), pid, \
            (pg_catalog.date_part('epoch', backend_start) * 1000000)::pg_catalog.int8, \
@@ -218,6 +231,29 @@ async fn start(opened: Opened, host: &Host, attrs: SessionAttrs) -> Result<Sessi
     check_version(session.server_version, host)?;
     check_attrs(attrs, row.get(3) == Some("t"), row.get(4) == Some("on"), host)?;
     Ok(session)
+}
+
+/// Once is enough for all sessions of one description.
+async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result<(), Failure> {
+    if way.info.is_server.load(Relaxed) {
+        return Ok(());
+    }
+    let dialled = Dialled { port: way.host.port, address: way.address, began: way.began };
+    // It lives as long as the look at it.
+    let mut driver = None;
+    let second = async || {
+        let (client, connection, _) = open(way).await.ok()?;
+        driver = Some(tokio::spawn(connection));
+        Some(client)
+    };
+    let checked = pooler::check(session.client(), &dialled, second).await;
+    if let Some(driver) = driver {
+        driver.abort();
+    }
+    let may_pass = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
+    checked.map_err(|error| Failure { try_next: may_pass(&error), error })?;
+    way.info.is_server.store(true, Relaxed);
+    Ok(())
 }
 
 fn number<T: std::str::FromStr + Default>(row: &SimpleQueryRow, index: usize) -> T {

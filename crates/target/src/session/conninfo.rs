@@ -12,6 +12,8 @@ use super::words::{self, Words};
 use howdah_model::{Error, ErrorKind, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How much TLS is wanted; names and meaning are libpq's `sslmode`.
@@ -84,6 +86,8 @@ pub struct Conninfo {
     pub(super) session_attrs: SessionAttrs,
     /// `load_balance_hosts=random`.
     pub(super) shuffle: bool,
+    /// No pool of transactions stands before the server, as a session that was opened has found.
+    pub(super) is_server: Arc<AtomicBool>,
     warnings: Vec<String>,
 }
 
@@ -245,6 +249,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         session_attrs: session_attrs(words)?,
         shuffle: choice(words, "load_balance_hosts", false, &[("disable", false), ("random", true)])?,
         timing: timing(words)?,
+        is_server: Arc::default(),
         warnings: Vec::new(),
         user,
         database,

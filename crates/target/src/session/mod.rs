@@ -12,6 +12,7 @@ mod hosts;
 mod keyword;
 pub mod partitions;
 mod pgpass;
+mod pooler;
 pub mod rights;
 mod service;
 mod settings;

@@ -71,6 +71,7 @@ fn a_disk_that_is_nearly_full_is_waited_for_and_then_given_up() {
     small.clear();
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("the load goes on, after a pause of"), "{told}");
+    assert!(told.contains("\npaused for "), "{told}");
     assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
 
     small.fill(190 << 20);

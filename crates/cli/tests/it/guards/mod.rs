@@ -2,6 +2,7 @@
 
 mod disk;
 mod others;
+mod poolers;
 mod replicas;
 
 use crate::scene::howdah;

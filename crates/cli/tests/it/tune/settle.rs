@@ -1,9 +1,9 @@
 //! The next load of any job puts back what dead jobs have left behind.
 
 use super::{GATE, HELD, held, load};
-use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, schema, wait_for};
+use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
 
 const ROWS: u64 = 5000;
@@ -75,4 +75,28 @@ fn what_a_load_at_work_has_changed_is_left_to_it() {
     database.sql("DELETE FROM gate");
     long.wait(PATIENCE).expect_code(0);
     assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn a_load_that_has_survived_a_restart_of_the_server_is_not_taken_for_dead() {
+    let server = Server::private(15, &ServerOptions::default());
+    let database = server.database();
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(53, 1, ROWS));
+    database.sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text)");
+    database.sql(GATE);
+    let before = schema(&database);
+    let mut running = load(&database, &source, "table").spawn();
+    assert!(wait_for(&database, &mut running, HELD, 2));
+    server.crash_and_restart();
+    // The session that held the job is gone; the next look opens another.
+    let at_work = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'";
+    assert!(wait_for(&database, &mut running, at_work, 1), "{}", running.stderr_so_far());
+    let told = restore(&database).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("is at work"), "{told}");
+    assert_eq!(held(&database), 2);
+    database.sql("DELETE FROM gate");
+    running.wait(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
 }

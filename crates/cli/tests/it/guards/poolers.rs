@@ -1,0 +1,58 @@
+//! pgbouncer: served in session mode, refused in the others before anything is sent that would stay with somebody else.
+
+use super::PLAIN;
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{PoolMode, Pooler, Server, ServerOptions};
+
+const ROWS: u64 = 5000;
+
+#[test]
+fn a_pool_of_sessions_is_as_good_as_the_server() {
+    let server = Server::shared(15);
+    let pooler = Pooler::before_server(server, PoolMode::Session);
+    let database = server.database();
+    database.sql(&format!("{PLAIN}; CREATE INDEX ON t (part)"));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(71, 1, ROWS));
+    let to = pooler.conninfo(&database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let load = load.args(["--chunk-size", "64kB", "--jobs", "3", "--indexes", "rebuild", "--tune", "table"]);
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+    // What the load has set for its sessions has not stayed with the pool.
+    let settings = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' \
+                    AND pid <> pg_backend_pid()";
+    assert_eq!(database.value(settings), "0");
+    drop(pooler);
+}
+
+#[test]
+fn a_pool_of_transactions_is_refused_and_left_as_it_was() {
+    for mode in [PoolMode::Transaction, PoolMode::Statement] {
+        for major in [13, 18] {
+            let server = Server::private(major, &ServerOptions::default());
+            let pooler = Pooler::before_server(&server, mode);
+            let database = server.database();
+            database.sql(PLAIN);
+            let files = Files::new();
+            let source = files.put("a.csv", &csv(72, 1, 10));
+            let to = pooler.conninfo(&database);
+            for verb in ["load", "plan"] {
+                let verb = howdah(verb)
+                    .args(["--format", "csv", "--header", "--table", "t", "--to", &to])
+                    .arg(&source);
+                let told = verb.run(PATIENCE).expect_code(1).stderr;
+                assert!(told.contains("that gives each transaction another session"), "{mode:?}: {told}");
+                assert!(told.contains("pgbouncer: pool_mode = session"), "{mode:?}: {told}");
+            }
+            // The one server process that the pool has is as another client would like to find it.
+            let other = ["-X", "-A", "-t", "-d", &to, "-c", "SHOW tcp_keepalives_idle"];
+            let shown = std::process::Command::new(howdah_testkit::psql()).args(other).output().unwrap();
+            let shown = String::from_utf8(shown.stdout).unwrap();
+            let seconds: u32 = shown.trim().parse().unwrap();
+            assert_ne!(seconds, 60, "{mode:?}");
+            assert_eq!(database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
+            drop(pooler);
+        }
+    }
+}

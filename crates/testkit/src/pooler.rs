@@ -1,0 +1,85 @@
+//! A pgbouncer before a server.
+
+use crate::database::Database;
+use crate::place::{account, free_port, give, scratch};
+use crate::server::Server;
+use std::fs;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long it may take to start before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// For how long a client has a server process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolMode {
+    /// Until it disconnects.
+    Session,
+    /// Until its transaction ends.
+    Transaction,
+    /// Until its statement ends.
+    Statement,
+}
+
+/// A running pooler. Dropped: ended.
+#[derive(Debug)]
+pub struct Pooler {
+    child: Child,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl Pooler {
+    /// Starts one that hands connections on to this server.
+    pub fn before_server(server: &Server, mode: PoolMode) -> Pooler {
+        let (folder, port) = (scratch(), free_port());
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("users"), "\"postgres\" \"\"\n").expect("the pooler's users");
+        let mode = match mode {
+            PoolMode::Session => "session",
+            PoolMode::Transaction => "transaction",
+            PoolMode::Statement => "statement",
+        };
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = 20\n",
+            server.port(),
+            path("users").display()
+        );
+        fs::write(path("pgbouncer.ini"), settings).expect("the pooler's settings");
+        [folder.path().to_owned(), path("users"), path("pgbouncer.ini")].iter().for_each(|path| give(path));
+        let mut command = Command::new("pgbouncer");
+        command.arg(path("pgbouncer.ini")).env("PATH", "/usr/sbin:/usr/bin:/bin").current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(account) = account() {
+            account.apply(&mut command);
+        }
+        let child = command.spawn().expect("pgbouncer; .ci/install-packages installs it");
+        let mut pooler = Pooler { child, port, _folder: folder };
+        pooler.wait();
+        pooler
+    }
+
+    /// The way to this database by way of the pooler.
+    pub fn conninfo(&self, database: &Database) -> String {
+        format!("host=127.0.0.1 port={} user=postgres sslmode=disable dbname={}", self.port, database.name())
+    }
+
+    fn wait(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let ended = self.child.try_wait().expect("wait for the pooler").is_some();
+            assert!(!ended && Instant::now() < deadline, "pgbouncer does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
