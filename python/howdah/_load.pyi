@@ -47,6 +47,7 @@ def load(
     job_id: str | None = None,
     force: bool = False,
     retry_for: int | str | None = None,
+    max_decompressed: int | str | None = None,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
     """Load files, objects or standard input into PostgreSQL, in parallel, every record exactly once.
@@ -106,6 +107,7 @@ def load(
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
+        max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:

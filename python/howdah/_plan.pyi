@@ -46,6 +46,7 @@ def plan(
     job_id: str | None = None,
     force: bool = False,
     retry_for: int | str | None = None,
+    max_decompressed: int | str | None = None,
 ) -> Plan:
     """Decide everything that `howdah.load` would do with the same arguments, and touch nothing.
 
@@ -93,6 +94,7 @@ def plan(
         job_id: A name for the job.
         force: Load once more what has been loaded.
         retry_for: How long failures that may pass are tried again.
+        max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
 
     Returns:
         The plan, as `howdah plan --json` prints it: tables with their COPY statements and the reasons, files

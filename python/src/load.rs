@@ -21,7 +21,7 @@ use std::sync::Arc;
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
-        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, on_event=None)"
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, max_decompressed=None, on_event=None)"
 )]
 pub(crate) fn load<'py>(
     py: Python<'py>,
@@ -30,8 +30,8 @@ pub(crate) fn load<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, to)?;
+    let Settings { job, access } = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, access.to)?;
     let summary = run::run(py, on_event, move |listener, stop| load_job(job, connection, listener, stop))?;
     summary_object(py, &summary)
 }

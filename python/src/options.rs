@@ -111,6 +111,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
     let mut number = |name: &str| Ok::<_, PyErr>(keywords.take::<Number>(name)?.map(|number| number.0));
     let (jobs, memory) = (number("jobs")?, number("memory")?);
     let (chunk_size, retry_for) = (number("chunk_size")?, number("retry_for")?);
+    let max_decompressed = number("max_decompressed")?;
     Ok(RunOptions {
         jobs,
         memory,
@@ -125,6 +126,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         retry_for,
+        max_decompressed,
     })
 }
 

@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
-        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None)"
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', after=None, ledger='howdah', job_id=None, force=False, retry_for=None, max_decompressed=None)"
 )]
 pub(crate) fn plan<'py>(
     py: Python<'py>,
@@ -26,8 +26,8 @@ pub(crate) fn plan<'py>(
     table: Option<String>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Settings { job, to } = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, to)?;
+    let Settings { job, access } = LoadArguments::new(sources, table, options)?.resolve(py)?;
+    let connection = connection::resolve(py, access.to)?;
     let plan = run::run(py, None, move |listener, stop| async move {
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)

@@ -63,6 +63,7 @@ struct JobFile {
     triggers: Option<String>,
     job_id: Option<String>,
     retry_for: Option<Number>,
+    max_decompressed: Option<Number>,
     #[serde(default)]
     source: Vec<Source>,
 }
@@ -183,6 +184,7 @@ fn merge(file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id);
     fill(&mut run.retry_for, file.retry_for.map(Number::into_text));
+    fill(&mut run.max_decompressed, file.max_decompressed.map(Number::into_text));
     Ok(file
         .source
         .into_iter()

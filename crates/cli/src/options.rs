@@ -332,6 +332,9 @@ pub struct RunOptions {
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
+    /// What a compressed file may come to [default: 1000 times its size, and 1GB at least]
+    #[arg(long, value_name = "SIZE")]
+    pub max_decompressed: Option<String>,
 }
 
 /// What is printed.

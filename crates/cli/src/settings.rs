@@ -93,6 +93,12 @@ impl Settings {
                 Some(text) => units::milliseconds("--retry-for", text)?,
                 None => RETRY_FOR_MS_DEFAULT,
             },
+            max_decompressed_bytes: options
+                .run
+                .max_decompressed
+                .as_deref()
+                .map(|text| units::bytes("--max-decompressed", text))
+                .transpose()?,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));

@@ -237,4 +237,7 @@ pub struct Job {
     pub force: bool,
     /// How long transient failures are retried before the load gives up, counted from the last progress.
     pub retry_for_ms: u64,
+    /// What a compressed file may yield; `None`: what its size makes likely. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub max_decompressed_bytes: Option<u64>,
 }

@@ -70,6 +70,7 @@ const NAMES: &[(&str, &str)] = &[
     ("triggers", "\"disable\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),
+    ("max-decompressed", "\"100GB\""),
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.

@@ -18,6 +18,7 @@ mod late;
 mod ledger;
 mod left_out;
 mod lenient;
+mod limits;
 mod long_records;
 mod memory;
 mod names;
