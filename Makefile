@@ -5,7 +5,7 @@ CARGO ?= cargo
 .PHONY: help build check test test-rust test-python oracle values kills torture mess late demo bench fuzz
 
 help:
-	@echo "make check   format, lints, house rules"
+	@echo "make check   format, lints, house rules, licences"
 	@echo "make test    servers, then all tests (Rust, then Python)"
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
 	@echo "make values  HOWDAH_BINARY_VALUES (1000000) random values of each type, written by howdah, read by the server"
@@ -25,6 +25,9 @@ check:
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(CARGO) xtask tidy
 	$(CARGO) xtask generate --check
+	$(CARGO) xtask supply
+	@if command -v cargo-deny >/dev/null; then $(CARGO) deny check; \
+		else echo "ADVISORIES NOT CHECKED: cargo-deny is not here (cargo install --locked cargo-deny)"; fi
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/*; else echo "shellcheck: not here, skipped"; fi
 
 test: test-rust test-python

@@ -61,6 +61,7 @@ def load(
     max_replica_lag: str | None = None,
     reserve_connections: int = 3,
     pause_for: int | str | None = None,
+    max_decompressed: int | str | None = None,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
     """Load files, objects or standard input into PostgreSQL, in parallel, every record exactly once.
@@ -141,6 +142,7 @@ def load(
         reserve_connections: Connections that are left to others.
         pause_for: How long a load pauses for a full disk or a replica before it gives up, in seconds or as `"10min"`
             (the default).
+        max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:

@@ -58,6 +58,7 @@ def plan(
     max_replica_lag: str | None = None,
     reserve_connections: int = 3,
     pause_for: int | str | None = None,
+    max_decompressed: int | str | None = None,
 ) -> Plan:
     """Decide everything that `howdah.load` would do with the same arguments, and touch nothing.
 
@@ -120,6 +121,7 @@ def plan(
         max_replica_lag: Pause while a replica is further behind.
         reserve_connections: Connections that are left to others.
         pause_for: How long a load pauses before it gives up.
+        max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
 
     Returns:
         The plan, as `howdah plan --json` prints it: tables with their COPY statements and the reasons, files

@@ -135,6 +135,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
     let (jobs, memory) = (number("jobs")?, number("memory")?);
     let (chunk_size, retry_for) = (number("chunk_size")?, number("retry_for")?);
     let pause_for = number("pause_for")?;
+    let max_decompressed = number("max_decompressed")?;
     Ok(RunOptions {
         jobs,
         memory,
@@ -153,6 +154,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         max_replica_lag: keywords.take("max_replica_lag")?,
         reserve_connections: keywords.take("reserve_connections")?,
         pause_for,
+        max_decompressed,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Chores of the workspace: `cargo xtask servers`, `cargo xtask tidy` and `cargo xtask generate`.
+//! Chores of the workspace: `cargo xtask servers`, `tidy`, `supply` and `generate`.
 //!
 //! Enters: one verb. Leaves: files below `target/`, reference pages below `docs/`, or a list of what is wrong
 //! and exit code 1.
@@ -8,6 +8,7 @@
 mod generate;
 mod process;
 mod servers;
+mod supply;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -16,9 +17,10 @@ use std::process::ExitCode;
 /// Chores fail with one line for a person to read.
 type Result<T> = std::result::Result<T, String>;
 
-const USAGE: &str = "usage: cargo xtask servers | tidy | generate [--check]
+const USAGE: &str = "usage: cargo xtask servers | tidy | supply | generate [--check]
   servers   install the PostgreSQL and S3 servers the tests need below target/servers
   tidy      check the house rules that compiler and clippy do not know
+  supply    check licences, sources and bans of all dependencies against deny.toml
   generate  write the pages of docs/reference that are made from the code; --check only compares";
 
 fn main() -> ExitCode {
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let result = match (arguments.next().as_deref(), arguments.next().as_deref()) {
         (Some("servers"), None) => servers::run(&workspace()),
         (Some("tidy"), None) => tidy::run(&workspace()),
+        (Some("supply"), None) => supply::run(&workspace()),
         (Some("generate"), None) => generate::write(&workspace()),
         (Some("generate"), Some("--check")) => generate::check(&workspace()),
         _ => Err(USAGE.to_owned()),

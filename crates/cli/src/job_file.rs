@@ -76,6 +76,7 @@ struct JobFile {
     max_replica_lag: Option<String>,
     reserve_connections: Option<u32>,
     pause_for: Option<Number>,
+    max_decompressed: Option<Number>,
     #[serde(default)]
     source: Vec<Source>,
 }
@@ -220,6 +221,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
     fill(&mut run.max_replica_lag, file.max_replica_lag.take());
     fill(&mut run.reserve_connections, file.reserve_connections.take());
+    fill(&mut run.max_decompressed, file.max_decompressed.take().map(Number::into_text));
     fill(&mut run.pause_for, file.pause_for.take().map(Number::into_text));
     Ok(())
 }

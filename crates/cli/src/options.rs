@@ -415,6 +415,9 @@ pub struct RunOptions {
     /// How long a load pauses for a full disk or a replica before it gives up [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub pause_for: Option<String>,
+    /// What a compressed file may come to [default: 1000 times its size, and 1GB at least]
+    #[arg(long, value_name = "SIZE")]
+    pub max_decompressed: Option<String>,
 }
 
 /// What is printed.

@@ -81,12 +81,7 @@ impl Settings {
             },
             bad_records: options.bad_records.resolve(&ledger(&options.target))?,
             arrival,
-            chunk_bytes: options
-                .run
-                .chunk_size
-                .as_deref()
-                .map(|text| units::bytes("--chunk-size", text))
-                .transpose()?,
+            chunk_bytes: bytes("--chunk-size", options.run.chunk_size.as_deref())?,
             memory_bytes: match &options.run.memory {
                 Some(text) => units::bytes("--memory", text)?,
                 None => MEMORY_BYTES_DEFAULT,
@@ -100,6 +95,7 @@ impl Settings {
             },
             tune: options.run.tune.map(Tune::from),
             guards: guards(&options.run)?,
+            max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
@@ -154,6 +150,10 @@ fn after(words: &[AfterName]) -> Vec<After> {
         AfterName::None => None,
     };
     words.iter().filter_map(step).collect()
+}
+
+fn bytes(name: &str, text: Option<&str>) -> Result<Option<u64>> {
+    text.map(|text| units::bytes(name, text)).transpose()
 }
 
 fn partitions(run: &RunOptions) -> PartitionsChoice {

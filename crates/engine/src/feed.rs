@@ -5,6 +5,7 @@
 //! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: chunk `k` holds the records that start in
 //! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
 
+mod bounded;
 mod emit;
 mod encoders;
 mod lanes;

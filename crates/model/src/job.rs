@@ -281,4 +281,7 @@ pub struct Job {
     /// What the load looks out for. Jobs in older ledgers lack it.
     #[serde(default)]
     pub guards: Guards,
+    /// What a compressed file may yield; `None`: what its size makes likely. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub max_decompressed_bytes: Option<u64>,
 }

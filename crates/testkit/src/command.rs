@@ -163,6 +163,13 @@ impl Running {
         self.signal(Signal::HUP);
     }
 
+    /// The system gives it no more memory from now on.
+    pub fn deny_memory(&self) {
+        let pid = self.child.id().to_string();
+        // Less than it has: nothing is taken away. A process that has ended cannot be told.
+        let _ = Command::new("prlimit").args(["--as=1048576", "--pid", &pid]).stderr(Stdio::null()).status();
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let _ = kill_process(pid.expect("process ids fit"), signal);

@@ -82,6 +82,7 @@ const NAMES: &[(&str, &str)] = &[
     ("max-replica-lag", "\"1GB\""),
     ("reserve-connections", "3"),
     ("pause-for", "\"10min\""),
+    ("max-decompressed", "\"100GB\""),
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.

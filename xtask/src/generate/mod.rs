@@ -16,11 +16,12 @@ use std::path::Path;
 /// A page: its path, and what makes its text.
 type Page = (&'static str, fn() -> String);
 
-const PAGES: [Page; 4] = [
+const PAGES: [Page; 5] = [
     ("docs/reference/command.md", command::page),
     ("docs/reference/exit-codes.md", exit_codes::page),
     ("docs/reference/job-file.md", job_file::page),
     ("docs/reference/summary.md", summary::page),
+    ("docs/reference/third-party.md", crate::supply::page),
 ];
 
 /// The first line of every generated page.

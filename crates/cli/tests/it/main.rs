@@ -19,6 +19,7 @@ mod late;
 mod ledger;
 mod left_out;
 mod lenient;
+mod limits;
 mod long_records;
 mod memory;
 mod modes;

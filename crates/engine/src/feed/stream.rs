@@ -1,5 +1,6 @@
 //! Splits a file that can only be read in order (compressed, or a pipe) as its bytes come, in one thread.
 
+use super::bounded::{Bounded, Limit};
 use super::emit::Emitter;
 use super::mender::{Mender, table_end};
 use super::stored::{Opened, Stored};
@@ -7,8 +8,8 @@ use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result, Stage,
-    TablePlan,
+    Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result,
+    Stage, TablePlan,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::inspect::{Oddity, OddityKind};
@@ -404,11 +405,24 @@ fn plain_of(feeder: &Feeder, file_no: u32, stored: Stored) -> Result<Box<dyn Rea
     let table = &run.plan.tables[file.table_no as usize];
     let helpers = Arc::clone(&feeder.unpackers);
     let plain = decompress::ahead(file.codec, stored, helpers, feeder.ahead_bytes)?;
+    let plain = bounded(feeder, file_no, plain);
     let plain = plain_utf8(file, table.recode.as_deref(), plain, 0)?;
     match rewriting_shape(&run.plan, file_no) {
         Some(shape) => mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len())),
         None => Ok(plain),
     }
+}
+
+/// A bomb is an error.
+fn bounded(feeder: &Feeder, file_no: u32, plain: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+    let run = &feeder.run;
+    if run.plan.files[file_no as usize].codec == Codec::None {
+        return plain;
+    }
+    let limit = run.plan.job.max_decompressed_bytes.map_or(Limit::Ratio, Limit::Bytes);
+    let tally = Arc::clone(run);
+    let stored_bytes = move || tally.tally.file(file_no).bytes_read.load(Relaxed);
+    Box::new(Bounded::new(plain, stored_bytes, limit))
 }
 
 /// The data of a file in an encoding that the server reads, or in UTF-8; `plain` begins at byte `from` of the plain

@@ -207,6 +207,7 @@ mod tests {
             after: None,
             partitions: howdah_model::PartitionsChoice::Auto,
             create_partitions: None,
+            max_decompressed_bytes: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

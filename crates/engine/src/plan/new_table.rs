@@ -14,6 +14,9 @@ use howdah_transcode::dialect::Finding;
 use howdah_transcode::infer::{self, ColumnState};
 use std::collections::BTreeMap;
 
+/// PostgreSQL's own limit (MaxHeapAttributeNumber).
+const COLUMNS_MAX: usize = 1600;
+
 /// Files up to this size (as stored) are read whole to find the types of a new table, which are then final.
 /// Measured: one core scans a file of this size in well under a second, less than the server needs to take it.
 const SCAN_BYTES: u64 = 32 << 20;
@@ -56,6 +59,13 @@ pub(super) async fn shape(
             .with_hint(
                 "give files that have a header at least; lines that look like comments are records with --format csv",
             ));
+    }
+    if order.len() > COLUMNS_MAX {
+        let message =
+            format!("the files have {} fields, and a table at most {COLUMNS_MAX} columns", order.len());
+        return Err(Error::new(ErrorKind::Columns, message).with_hint(
+            "make a table for the fields that matter, and leave out the others with --ignore-extra",
+        ));
     }
     check_primary_key(&order, &job.shaping.primary_key)?;
     let mut columns = Vec::new();

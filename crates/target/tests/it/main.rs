@@ -12,3 +12,4 @@ mod proxy;
 mod server;
 mod session;
 mod tls;
+mod tls_attacks;

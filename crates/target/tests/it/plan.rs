@@ -55,6 +55,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         after: None,
         partitions: howdah_model::PartitionsChoice::Auto,
         create_partitions: None,
+        max_decompressed_bytes: None,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,

@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A certificate authority.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pem: String,
+    pub(crate) pem: String,
 }
 
-fn params(common_name: &str, alternatives: &[&str]) -> CertificateParams {
+pub(crate) fn params(common_name: &str, alternatives: &[&str]) -> CertificateParams {
     let names: Vec<String> = alternatives.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();
@@ -24,7 +24,7 @@ fn params(common_name: &str, alternatives: &[&str]) -> CertificateParams {
 }
 
 impl Authority {
-    fn new(name: &str) -> Authority {
+    pub(crate) fn new(name: &str) -> Authority {
         let mut params = params(name, &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -33,21 +33,21 @@ impl Authority {
     }
 
     /// Certificate and key in PEM form.
-    fn sign(&self, params: &CertificateParams) -> (String, String) {
+    pub(crate) fn sign(&self, params: &CertificateParams) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
     }
 }
 
 /// A server with TLS, its authority, and a folder for the client's files.
-struct Stage {
-    server: Server,
+pub(crate) struct Stage {
+    pub(crate) server: Server,
     files: tempfile::TempDir,
-    admin: tokio_postgres::Client,
+    pub(crate) admin: tokio_postgres::Client,
 }
 
 /// `pg_hba` is what TCP connections meet; sockets are trusted.
-async fn stage(version: u32, certificate: &str, key: &str, root: &str, pg_hba: &str) -> Stage {
+pub(crate) async fn stage(version: u32, certificate: &str, key: &str, root: &str, pg_hba: &str) -> Stage {
     let server = Server::start(version, &["fsync=off", "password_encryption='scram-sha-256'"]);
     server.put("data/server.crt", certificate);
     server.put("data/server.key", key);
@@ -61,11 +61,11 @@ async fn stage(version: u32, certificate: &str, key: &str, root: &str, pg_hba: &
 }
 
 impl Stage {
-    fn to(&self, rest: &str) -> String {
+    pub(crate) fn to(&self, rest: &str) -> String {
         format!("port={} user=postgres dbname=postgres {rest}", self.server.port)
     }
 
-    fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         let path = self.files.path().join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
@@ -73,13 +73,13 @@ impl Stage {
     }
 
     /// Connects and says whether TLS is in use.
-    async fn connects_with_tls(&self, rest: &str) -> bool {
+    pub(crate) async fn connects_with_tls(&self, rest: &str) -> bool {
         let session = connect(&self.to(rest)).await;
         let sql = format!("SELECT ssl::int::bigint FROM pg_stat_ssl WHERE pid = {}", session.backend().pid);
         count(&self.admin, &sql).await == 1
     }
 
-    async fn refuses(&self, rest: &str) {
+    pub(crate) async fn refuses(&self, rest: &str) {
         let error = refused(&self.to(rest)).await;
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{rest}: {error}");
     }

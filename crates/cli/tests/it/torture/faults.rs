@@ -163,14 +163,13 @@ pub(super) fn strike(fault: Fault, world: &World<'_>, stage: &Stage, random: &mu
     let no_space = || world.server.log().matches("No space left on device").count();
     let no_space_before = no_space();
     arm(fault, world, random);
-    let mut load = stage.load(world);
-    if fault == Fault::OutOfMemory {
-        load = load.limit_memory(random.u64(40..700) << 20);
-    }
-    let mut running = load.spawn();
-    let moment = Moment::draw(stage, random);
-    let is_early = fault.needs_bucket() || fault == Fault::OutOfMemory;
-    let mut hit = is_early || moment.wait(stage, &mut running, random);
+    let mut running = stage.load(world).spawn();
+    let moment = match fault {
+        // Small files are read at once.
+        Fault::Changed => Moment::Started(Duration::from_millis(random.u64(5..120))),
+        _ => Moment::draw(stage, random),
+    };
+    let mut hit = fault.needs_bucket() || moment.wait(stage, &mut running, random);
     let mut revert_sql = None;
     match fault {
         Fault::Kill => return ended(running.kill(), hit),
@@ -253,6 +252,7 @@ fn strike_server_or_network(
             let clock = world.means.clock.as_ref().expect("asked for before");
             clock.jump([-86_400, -3600, 3600, 86_400][random.usize(..4)]);
         }
+        Fault::OutOfMemory => running.deny_memory(),
         // The others are struck by their caller, or were armed before the load began.
         _ => {}
     }
