@@ -1,37 +1,96 @@
-//! What a load does to the rows that are there. A further mode is a variant here and nothing elsewhere.
+//! What a load does to the rows that are there, and to records that the table refuses. A further mode is a variant here
+//! and nothing elsewhere.
 
+use super::shape::Shape;
 use fastrand::Rng;
 
-/// How rows reach the table.
+/// How rows reach the table. Where a flag says so, all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// They are added.
-    Append,
+    Append { atomic: bool },
+    /// They are added, but for those that a CHECK refuses.
+    Skip,
+    /// The table is emptied first.
+    Truncate,
+    /// Another table takes its place.
+    Replace,
+    /// They change rows of the same key.
+    Merge { key: &'static str, atomic: bool },
+    /// They are added where there is no row of the same key.
+    InsertNew { key: &'static str, atomic: bool },
 }
 
+/// Ids of files begin at 1,000.
+const OLD_SQL: &str = "INSERT INTO t (id, part, score, amount, day, note) \
+    SELECT i, i % 256, -i, i / 100.0, '2023-01-01', 'old' FROM generate_series(1, 500) i;";
+const OLD_STAY_SQL: &str = "INSERT INTO model.wanted (id, part, score, amount, day, note) \
+    SELECT id, part, score, amount, day, note FROM t;";
+/// Some rows of the files are there already, with other values.
+const OTHER_VALUES_SQL: &str = "INSERT INTO t (id, part, score, amount, day, note) \
+    SELECT id, part, score + 1, amount, NULL, 'other' FROM model.wanted WHERE id >= 1000 AND id % 3 = 0;";
+
 impl Mode {
-    pub(super) fn draw(_random: &mut Rng) -> Mode {
-        Mode::Append
+    pub(super) fn draw(random: &mut Rng, shape: Shape) -> Mode {
+        let atomic = random.bool();
+        match (random.u8(..12), shape.key()) {
+            (0, _) => Mode::Append { atomic: true },
+            (1 | 2, _) => Mode::Skip,
+            (3, _) => Mode::Truncate,
+            (4, _) if shape.can_be_replaced() => Mode::Replace,
+            (5 | 6, Some(key)) => Mode::Merge { key, atomic },
+            (7, Some(key)) => Mode::InsertNew { key, atomic },
+            _ => Mode::Append { atomic: false },
+        }
     }
 
     /// Options of the command.
     pub(super) fn arguments(self) -> Vec<String> {
-        match self {
-            Mode::Append => Vec::new(),
-        }
+        let (words, atomic): (&[&str], bool) = match self {
+            Mode::Append { atomic } => (&[], atomic),
+            Mode::Skip => (&["--on-error", "skip"], false),
+            Mode::Truncate => (&["--mode", "truncate"], false),
+            Mode::Replace => (&["--mode", "replace"], false),
+            Mode::Merge { key, atomic } => (&["--mode", "merge", "--key", key], atomic),
+            Mode::InsertNew { key, atomic } => (&["--mode", "insert-new", "--key", key], atomic),
+        };
+        words.iter().copied().chain(atomic.then_some("--atomic")).map(str::to_owned).collect()
     }
 
     /// Run when `t` is there and `model.wanted` holds the rows of the files: what was in `t` before, and what that
     /// and the files must come to.
-    pub(super) fn prepare_sql(self) -> &'static str {
+    pub(super) fn prepare_sql(self) -> String {
         match self {
-            // Ids of files begin at 1,000.
-            Mode::Append => {
-                "INSERT INTO t (id, part, score, amount, day, note) \
-                     SELECT i, i % 256, -i, i / 100.0, '2023-01-01', 'old' FROM generate_series(1, 500) i; \
-                 INSERT INTO model.wanted (id, part, score, amount, day, note) \
-                     SELECT id, part, score, amount, day, note FROM t"
-            }
+            Mode::Append { .. } => format!("{OLD_SQL} {OLD_STAY_SQL}"),
+            Mode::Skip => format!(
+                "{OLD_SQL} {OLD_STAY_SQL} ALTER TABLE t ADD CONSTRAINT refuses CHECK (id < 1000 OR id % 1997 <> 0); \
+                 DELETE FROM model.wanted WHERE id >= 1000 AND id % 1997 = 0;"
+            ),
+            Mode::Truncate | Mode::Replace => OLD_SQL.to_owned(),
+            Mode::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
+            Mode::InsertNew { .. } => format!(
+                "{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL} \
+                 UPDATE model.wanted w SET (score, day, note) = (t.score, t.day, t.note) FROM t WHERE t.id = w.id;"
+            ),
         }
+    }
+
+    /// Rows wait until all of them are there.
+    pub(super) fn is_staged(self) -> bool {
+        match self {
+            Mode::Append { atomic } => atomic,
+            Mode::Skip | Mode::Truncate => false,
+            Mode::Replace | Mode::Merge { .. } | Mode::InsertNew { .. } => true,
+        }
+    }
+
+    /// Each row that there is came by one INSERT into the table.
+    pub(super) fn inserts_all(self) -> bool {
+        matches!(self, Mode::Append { .. } | Mode::Skip)
+    }
+
+    /// The exit code of a load with nothing left to do.
+    pub(super) fn done_code(self) -> i32 {
+        if self == Mode::Skip { 3 } else { 0 }
     }
 }

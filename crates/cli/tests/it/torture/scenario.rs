@@ -39,17 +39,21 @@ fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
 impl Scenario {
     pub(super) fn draw(random: &mut Rng) -> Scenario {
         let files = random.usize(1..=4);
+        let shape = Shape::draw(random);
+        let mode = Mode::draw(random, shape);
+        let triggers = one_of(random, &["keep", "disable"]);
+        let indexes = one_of(random, &["auto", "keep", "rebuild", "rebuild"]);
         Scenario {
-            shape: Shape::draw(random),
-            mode: Mode::draw(random),
+            shape,
+            mode,
             format: one_of(random, &[Format::Csv, Format::Csv, Format::Text]),
             charset: one_of(random, &[Charset::Utf8, Charset::Utf8, Charset::Latin1]),
             files: (0..files).map(|_| one_of(random, &[Codec::Plain, Codec::Gzip, Codec::Zstd])).collect(),
             in_bucket: random.u8(..3) == 0,
             jobs: random.u64(1..=4),
             chunk_kb: one_of(random, &[64, 100, 256]),
-            indexes: one_of(random, &["auto", "keep", "rebuild", "rebuild"]),
-            triggers: one_of(random, &["keep", "disable"]),
+            indexes: if mode.is_staged() { "auto" } else { indexes },
+            triggers: if mode.is_staged() { "keep" } else { triggers },
             encode: one_of(random, &["auto", "csv", "text", "binary"]),
             partitions: one_of(random, &["auto", "direct", "parent"]),
             ledger: one_of(random, &["howdah", "howdah", "night \"shift\"; --"]),

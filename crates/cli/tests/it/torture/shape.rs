@@ -29,6 +29,20 @@ impl Shape {
         Shape::ALL[random.usize(..Shape::ALL.len())]
     }
 
+    /// Columns with a unique index that every file has.
+    pub(super) fn key(self) -> Option<&'static str> {
+        match self {
+            Shape::Keyed | Shape::Watched => Some("id"),
+            Shape::Partitioned => Some("part,id"),
+            Shape::Plain | Shape::Numbered | Shape::Wide => None,
+        }
+    }
+
+    /// Another table may take its place.
+    pub(super) fn can_be_replaced(self) -> bool {
+        self != Shape::Partitioned
+    }
+
     /// Foreign keys take locks on another table.
     pub(super) fn has_foreign_key(self) -> bool {
         matches!(self, Shape::Keyed | Shape::Watched)

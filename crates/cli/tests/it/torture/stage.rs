@@ -1,6 +1,7 @@
 //! A database with a scenario's table in it, its files, and the command that loads them.
 
 use super::data;
+use super::mode::Mode;
 use super::scenario::Scenario;
 use super::world::{LOADER, World};
 use crate::scene::{Files, howdah};
@@ -28,11 +29,13 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn set(world: &World<'_>, scenario: Scenario, seed: u64, random: &mut Rng) -> Stage {
         let database = world.server.database();
+        // Indexes in a tablespace of their own are not carried over to another table.
+        let tablespace = if scenario.mode == Mode::Replace { "" } else { world.tablespace() };
         database.sql(&format!(
             "GRANT ALL ON DATABASE {0} TO {LOADER}; GRANT ALL ON SCHEMA public TO {LOADER}; \
              ALTER DATABASE {0} SET default_tablespace = '{1}'",
             database.name(),
-            world.tablespace()
+            tablespace
         ));
         let records = scenario.records(random);
         database.sql(&format!("SET ROLE {LOADER}; {}", scenario.shape.sql()));
