@@ -31,6 +31,7 @@ WORKLOADS = (
     "seven_files_s3",
     "typed",
     "indexed",
+    "merge",
     "partitioned",
     "documents",
     "found",

@@ -28,6 +28,8 @@ const BUILDERS_DEFAULT: u32 = 2;
 const TOLD_MAX: usize = 20;
 /// More gain nothing on one table: they read the same pages.
 const BUILDERS_MAX: u32 = 8;
+/// A lock for a change is waited for no longer than this, whatever `--lock-timeout` says: a stop waits for the answer.
+const LOCK_WITHIN_MS_MAX: u64 = 3000;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
 const STOPPED_WITHIN: Duration = Duration::from_secs(4);
 /// How long a server is waited for when the load has failed: it may have failed because there is none.
@@ -68,10 +70,12 @@ fn tell_notes(run: &Run, plan: &IndexesPlan) {
 
 async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result<()> {
     let (job, connection) = (&run.plan.job, &run.context.connection);
+    let lock_within_ms = lock_within_ms(run);
     let work = || async {
         let session = connection.open().await?;
         let choose = |captured: &_| decide_indexes(captured, job, plan.rows_to_come, true).chosen();
-        let dropping = drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, choose);
+        let dropping =
+            drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);
         connection.attend(&session, dropping).await
     };
     match change(run, work).await {
@@ -86,6 +90,11 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// How long a lock for a change is waited for.
+pub(crate) fn lock_within_ms(run: &Run) -> u64 {
+    run.plan.job.arrival.lock_timeout_ms.min(LOCK_WITHIN_MS_MAX)
 }
 
 /// Makes a change that is written into the journal, as often as it takes.

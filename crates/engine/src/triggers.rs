@@ -1,6 +1,6 @@
 //! Keeps triggers from firing for the rows of this load, where the plan says so, once all is dropped that is dropped.
 
-use crate::indexes::{change, tell};
+use crate::indexes::{change, lock_within_ms, tell};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use howdah_model::{Result, TriggersPlan, TriggersWay};
@@ -36,9 +36,12 @@ async fn silence(run: &Run, plan: &TriggersPlan) -> Result<bool> {
     let (TriggersWay::Disable, Some(ledger)) = (way, ledger) else {
         return Ok(way == TriggersWay::Replica);
     };
+    let lock_within_ms = lock_within_ms(run);
     let disable = || async {
         let session = connection.open().await?;
-        connection.attend(&session, triggers::disable(&session, ledger, job_id, relation)).await
+        connection
+            .attend(&session, triggers::disable(&session, ledger, job_id, (relation, lock_within_ms)))
+            .await
     };
     let names = change(run, disable).await?;
     if !names.is_empty() {

@@ -64,8 +64,9 @@ pub(super) const BUILD_SQL: &str = concat!(
     ORDER BY 2, 3"
 );
 
-/// Takes the old table away and puts the new one in its place. Sequences are kept apart meanwhile; identity columns get
-/// theirs made anew, where the old one stands.
+/// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
+/// are written anew, which keeps all that they have. Sequences are kept apart meanwhile; identity columns get theirs made
+/// anew, where the old one stands.
 pub(super) const SWAP_SQL: &str = concat!(
     "SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY NONE', s.oid::pg_catalog.regclass), 1, 0::pg_catalog.int8 \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
@@ -73,7 +74,23 @@ pub(super) const SWAP_SQL: &str = concat!(
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', t.new, a.attname), 1, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
-    UNION ALL SELECT pg_catalog.format('DROP TABLE %s', t.named), 2, 0 FROM t \
+    UNION ALL SELECT pg_catalog.format('DROP STATISTICS %I.%I', n.nspname, e.stxname), 2, 0 \
+    FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.named, a.attname), 2, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    UNION ALL SELECT pg_catalog.format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, x.relname, ",
+    index_name!(),
+    " || '_old'), 2, 0 \
+    FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s RENAME TO %I', t.named, $3::pg_catalog.text || '_old'), 2, 1000000 FROM t \
+    UNION ALL SELECT pg_catalog.format('DROP TABLE %I.%I', t.nspname, $3::pg_catalog.text || '_old'), 20, 0 FROM t \
+    UNION ALL SELECT pg_catalog.format('CREATE OR REPLACE VIEW %s%s AS %s', v.oid::pg_catalog.regclass, \
+            ' WITH (' || pg_catalog.array_to_string(v.reloptions, ', ') || ')', pg_catalog.pg_get_viewdef(v.oid)), 19, v.oid \
+    FROM pg_catalog.pg_class v WHERE v.relkind = 'v' AND v.oid IN ( \
+        SELECT r.ev_class FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
+            AND (d.refobjid IN (t.oid, y.oid, y.typarray) OR d.refobjid IN (SELECT k.oid FROM pg_catalog.pg_constraint k WHERE k.conrelid = t.oid)) \
+        JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid) \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s RENAME TO %I', t.new, t.relname), 3, 0 FROM t \
     UNION ALL SELECT pg_catalog.format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, ",
     index_name!(),

@@ -76,5 +76,8 @@ pub(super) const REFUSALS_SQL: &str = "\
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.oid = d.objid AND (g.tgrelid = t.oid OR g.tgisinternal)) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.oid = d.objid AND p.polrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = t.oid) \
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class v ON v.oid = r.ev_class \
+                          WHERE r.oid = d.objid AND r.ev_type = '1' AND v.relkind = 'v' \
+                            AND pg_catalog.pg_has_role(v.relowner, 'USAGE')) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_publication_rel r WHERE r.oid = d.objid AND r.prrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.oid = d.objid AND e.stxrelid = t.oid)";

@@ -11,10 +11,6 @@ use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 
-/// How long the locks may be waited for. Whoever comes after a waiting ACCESS EXCLUSIVE waits behind it, readers too,
-/// so that this is as long as the whole application may stand still.
-const LOCK_WITHIN_MS: u32 = 3000;
-
 /// What is to go of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chosen {
@@ -31,23 +27,27 @@ impl Chosen {
     }
 }
 
-/// Drops what `choose` says of the table as it is under the lock. Returns what was dropped, in words.
+/// Drops what `choose` says of the table as it is under the lock. Returns what was dropped, in words. Whoever comes after a
+/// waiting ACCESS EXCLUSIVE waits behind it, readers too: `lock_within_ms` is how long the whole application may stand still.
 ///
 /// # Errors
-/// Table with SQLSTATE 55P03 when the table is not free within some seconds, and for what the server refuses;
+/// Table with SQLSTATE 55P03 when the table is not free within that time, and for what the server refuses;
 /// those of ledger and session.
 pub async fn drop_chosen(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    relation: &Relation,
+    (relation, lock_within_ms): (&Relation, u64),
     choose: impl Fn(&Captured) -> Chosen,
 ) -> Result<Vec<String>> {
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
-         SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE",
+         SET LOCAL lock_timeout = {lock_within_ms}; LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE",
         quote_relation(relation)
     );
+    let run = async |session: &Session, relation: &Relation, sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation, lock_within_ms))
+    };
     let dropped = async {
         run(session, relation, &begin).await?;
         let Some(mut captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
@@ -103,17 +103,12 @@ fn changes<'a>(
     indexes.flat_map(|index| &index.entries).chain(keys.flat_map(|key| &key.entries))
 }
 
-async fn run(session: &Session, relation: &Relation, sql: &str) -> Result<()> {
-    session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation))
-}
-
-fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u64) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };
     let sqlstate = db.code().code();
     if sqlstate == "55P03" {
-        let seconds = LOCK_WITHIN_MS / 1000;
         let message = format!(
-            "the indexes of {relation} cannot be dropped: other sessions use the table, and it was not free within {seconds} s"
+            "the indexes of {relation} cannot be dropped: other sessions use the table, and it was not free within {lock_within_ms} ms"
         );
         return Error::new(ErrorKind::Table, message)
             .with_sqlstate(sqlstate)

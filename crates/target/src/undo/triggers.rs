@@ -14,9 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// How long the lock may be waited for: writers wait behind it.
-const LOCK_WITHIN_MS: u32 = 3000;
-
 /// What a row that is inserted into a table, or into one of its partitions, fires.
 #[derive(Debug, Clone)]
 pub struct Triggers {
@@ -176,19 +173,22 @@ fn trigger(row: &Row, uneven: bool) -> Trigger {
 /// Disables the triggers that fire as usual, as the table has them under the lock. Returns their names.
 ///
 /// # Errors
-/// Table with SQLSTATE 55P03 when the table is not free within some seconds, and for what the server refuses;
+/// Table with SQLSTATE 55P03 when the table is not free within that time, and for what the server refuses;
 /// those of ledger and session.
 pub async fn disable(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    relation: &Relation,
+    (relation, lock_within_ms): (&Relation, u64),
 ) -> Result<Vec<String>> {
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
-         SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
+         SET LOCAL lock_timeout = {lock_within_ms}; LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
         quote_relation(relation)
     );
+    let run = async |session: &Session, relation: &Relation, sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation, lock_within_ms))
+    };
     let disabled = async {
         run(session, relation, &begin).await?;
         let Triggers { fired, .. } = found(&read(session, relation).await?, false);
@@ -207,11 +207,7 @@ pub async fn disable(
     disabled
 }
 
-async fn run(session: &Session, relation: &Relation, sql: &str) -> Result<()> {
-    session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation))
-}
-
-fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u64) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "disabling triggers") };
     let sqlstate = db.code().code();
     let title = format!("the triggers of {relation} cannot be disabled");
@@ -219,9 +215,8 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let told = safe_message(db, names.into_iter());
     match sqlstate {
         "55P03" => {
-            let seconds = LOCK_WITHIN_MS / 1000;
             let message = format!(
-                "{title}: other sessions write into the table, and it was not free within {seconds} s"
+                "{title}: other sessions write into the table, and it was not free within {lock_within_ms} ms"
             );
             Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(
                 "end the transactions that hold it (pg_locks tells which), or give --triggers keep",

@@ -147,7 +147,7 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
         let load = load(&database, &source).args(["--indexes", "rebuild"]);
         let finished = load.run(Duration::from_secs(11)).expect_code(1);
         assert!(
-            finished.stderr.contains("it was not free within 3 s (SQLSTATE 55P03)"),
+            finished.stderr.contains("it was not free within 3000 ms (SQLSTATE 55P03)"),
             "{}",
             finished.stderr
         );

@@ -45,6 +45,11 @@ fn everything(major: u32, role: &str) -> String {
              COMMENT ON CONSTRAINT \"The Key\" ON t IS 'key'; COMMENT ON CONSTRAINT \"Part\" ON t IS 'part'; \
              COMMENT ON CONSTRAINT ref ON t IS 'ref'; COMMENT ON TRIGGER \"Fire\" ON t IS 'fire'; COMMENT ON POLICY mine ON t IS 'mine'; \
              COMMENT ON STATISTICS other.together IS 'both'; \
+             CREATE VIEW other.plain AS SELECT * FROM t; CREATE VIEW upon AS SELECT p.id, t.note FROM other.plain p JOIN t USING (id); \
+             CREATE VIEW guarded WITH (security_barrier, check_option = 'local') AS SELECT id, note FROM t WHERE part > 3; \
+             CREATE VIEW grouped AS SELECT id, part, count(*) AS many FROM t GROUP BY id; \
+             CREATE TRIGGER instead INSTEAD OF INSERT ON upon FOR EACH ROW EXECUTE FUNCTION other.fire(); \
+             COMMENT ON VIEW other.plain IS 'plain'; GRANT SELECT ON other.plain TO {role}; ALTER VIEW guarded ALTER note SET DEFAULT 'x'; \
              GRANT SELECT, INSERT ON t TO {role} WITH GRANT OPTION; GRANT SELECT ON t TO PUBLIC; GRANT UPDATE (note, part) ON t TO {role}; \
              ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO {role}; \
              GRANT CREATE ON SCHEMA public TO {role}"
@@ -95,10 +100,15 @@ fn everything_that_a_table_has_is_there_when_it_is_replaced() {
         );
         database.sql("INSERT INTO t (id, part) VALUES (0, 1)");
         assert_eq!(last("num"), "20101", "{:?}", values_of_sequences(&database));
+        assert_eq!(
+            database.value("SELECT count(*) FROM upon"),
+            (ROWS + 1).to_string(),
+            "views show the new rows"
+        );
         let valid = "SELECT count(*) FROM pg_constraint WHERE NOT convalidated";
         assert_eq!(database.value(valid), "0", "PostgreSQL {major}");
         assert_nothing_left(&database, "replaced");
-        database.sql(&format!("DROP TABLE t; DROP OWNED BY {role}; DROP ROLE {role}"));
+        database.sql(&format!("DROP TABLE t CASCADE; DROP OWNED BY {role}; DROP ROLE {role}"));
     }
 }
 
@@ -113,7 +123,7 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
             "CREATE TABLE child (id bigint REFERENCES t)",
             "the foreign key child_id_fkey of child refers to it",
         ),
-        ("CREATE VIEW v AS SELECT id FROM t", "view v depends on it"),
+        ("CREATE VIEW v AS SELECT t AS pair FROM t", "column pair of view v depends on it"),
         ("CREATE MATERIALIZED VIEW v AS SELECT count(*) FROM t", "materialized view v depends on it"),
         ("CREATE FUNCTION f(t) RETURNS int LANGUAGE sql AS 'SELECT 1'", "function f(t) depends on it"),
         ("CREATE TABLE other (pair t)", "column pair of table other depends on it"),
