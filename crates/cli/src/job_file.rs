@@ -131,8 +131,15 @@ pub fn read(path: &Path, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
         .in_file(path.display().to_string()));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let file = parse(&text).map_err(|error| error.in_file(path.display().to_string()))?;
-    merge(file, options)
+    read_text(&text, options).map_err(|error| error.in_file(path.display().to_string()))
+}
+
+/// The same for the text of a job file.
+///
+/// # Errors
+/// `Usage` with line and column when it is no job file, or a value is none of its option's.
+pub fn read_text(text: &str, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    merge(parse(text)?, options)
 }
 
 fn parse(text: &str) -> Result<JobFile> {

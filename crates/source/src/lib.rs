@@ -18,6 +18,8 @@ mod http;
 mod list;
 mod location;
 mod object;
+#[doc(hidden)]
+pub mod outside;
 mod pattern;
 mod profile;
 mod remote;

@@ -24,7 +24,11 @@ const ALLOWED: &[Edges] = &[
     ("howdah-testkit", &["howdah-model", "howdah-target"], &[]),
     ("howdah-python", &["howdah-model", "howdah-engine", "howdah-cli"], &["howdah-testkit"]),
     ("howdah-datasets", &[], &[]),
-    ("howdah-fuzz", &["howdah-model", "howdah-transcode"], &[]),
+    (
+        "howdah-fuzz",
+        &["howdah-model", "howdah-source", "howdah-transcode", "howdah-target", "howdah-cli"],
+        &[],
+    ),
     ("xtask", &["howdah-model", "howdah-cli"], &[]),
 ];
 

@@ -10,6 +10,8 @@ mod conninfo;
 pub mod encoding;
 mod hosts;
 mod keyword;
+#[doc(hidden)]
+pub mod outside;
 pub mod partitions;
 mod pgpass;
 mod pooler;

@@ -55,7 +55,7 @@ fn readable_by_others(_data: &fs::Metadata) -> bool {
     false
 }
 
-fn match_line(line: &str, login: &Login<'_>) -> Option<String> {
+pub(super) fn match_line(line: &str, login: &Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }

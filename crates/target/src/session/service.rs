@@ -68,7 +68,7 @@ fn read_file(file: &Path) -> Result<Option<String>> {
 }
 
 /// The keywords of `[service]`; `None` if the file has no such section.
-fn section(text: &str, service: &str, file: &Path) -> Result<Option<Words>> {
+pub(super) fn section(text: &str, service: &str, file: &Path) -> Result<Option<Words>> {
     let mut found: Option<Words> = None;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -45,6 +45,9 @@ pub(crate) struct Wanted {
     types: Vec<BinaryType>,
 }
 
+/// Fields of a record, those that are left out included; a table has at most 1,600 columns.
+const FIELDS_MAX: usize = 1 << 16;
+
 impl Wanted {
     /// The number of this field's value.
     pub(crate) fn value_no(&self, field_no: u32) -> Option<usize> {
@@ -56,8 +59,12 @@ impl Wanted {
         self.types.get(value_no)
     }
 
+    /// A field that no file has is not wanted: such a number comes from a ledger that somebody has written to.
     pub(crate) fn add(&mut self, field_no: u32, binary: &BinaryType) {
         let field_no = field_no as usize;
+        if field_no >= FIELDS_MAX {
+            return;
+        }
         if self.fields.len() <= field_no {
             self.fields.resize(field_no + 1, None);
         }
@@ -134,4 +141,18 @@ pub(crate) fn of_records(
         tell(values, fields.position() - start);
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_number_out_of_a_forged_plan_takes_no_memory() {
+        let mut wanted = Wanted::default();
+        wanted.add(u32::MAX, &BinaryType::Text);
+        wanted.add(3, &BinaryType::Text);
+        assert_eq!((wanted.value_no(u32::MAX), wanted.value_no(3)), (None, Some(0)));
+        assert_eq!(wanted.fields.len(), 4);
+    }
 }
