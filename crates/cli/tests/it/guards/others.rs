@@ -58,26 +58,3 @@ fn others_who_wait_for_our_locks_are_told() {
     running.wait(PATIENCE).expect_code(0);
     waiting.wait().unwrap();
 }
-
-#[test]
-fn others_who_wait_for_an_index_build_are_told_too() {
-    let database = Server::shared(18).database();
-    // An index whose expression takes its time, for rows that are there and for those that come.
-    database.sql(&format!(
-        "{PLAIN}; CREATE FUNCTION slow(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS \
-         'BEGIN PERFORM pg_sleep(0.012); RETURN $1; END'; CREATE INDEX slow ON t (slow(id))"
-    ));
-    let files = Files::new();
-    let source = files.put("a.csv", &csv(65, 1, 1000));
-    let mut running = load(&database, &source).args(["--indexes", "rebuild"]).spawn();
-    let builds = "SELECT FROM pg_stat_progress_create_index WHERE datname = current_database()";
-    while database.rows(builds).is_empty() {
-        assert!(running.is_running(), "{}", running.stderr_so_far());
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    std::thread::scope(|scope| {
-        scope.spawn(|| database.sql("INSERT INTO t VALUES (0)"));
-        wait_for_words(&mut running, "for a lock that this load holds");
-        running.wait(PATIENCE).expect_code(0);
-    });
-}

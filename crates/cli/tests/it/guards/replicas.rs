@@ -11,7 +11,8 @@ const ROWS: u64 = 10_000;
 fn table(server: &Server) -> (Database, Files, PathBuf) {
     let database = server.database();
     database.sql(PLAIN);
-    database.sql(&pause(0.2));
+    // Eleven chunks: longer than any lag that is asked for.
+    database.sql(&pause(0.4));
     let files = Files::new();
     let source = files.put("a.csv", &csv(62, 1, ROWS));
     (database, files, source)
@@ -25,7 +26,7 @@ fn a_standby_that_is_behind_is_waited_for() {
         let _standby = server.standby(&options);
         let (database, _files, source) = table(&server);
         for lag in ["200kB", "500ms"] {
-            let load = load(&database, &source).args(["--max-replica-lag", lag, "--force"]);
+            let load = load(&database, &source).args(["--max-replica-lag", lag, "--force", "--jobs", "1"]);
             let told = load.run(PATIENCE).expect_code(0).stderr;
             assert!(told.contains("paused: the replica standby is "), "PostgreSQL {major}, {lag}: {told}");
             assert!(told.contains("the load goes on, after a pause of"), "PostgreSQL {major}, {lag}: {told}");

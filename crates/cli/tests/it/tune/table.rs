@@ -121,6 +121,30 @@ fn the_plan_shows_before_during_and_after_and_changes_nothing() {
 }
 
 #[test]
+fn each_level_includes_those_before_it_and_none_changes_nothing() {
+    let (database, _files, source) = prepared(15, WITH_OPTIONS);
+    let (commit, vacuum) = ("synchronous_commit of this load's sessions", "autovacuum_enabled of public.t");
+    for (level, settings) in [("none", vec![]), ("session", vec![commit]), ("table", vec![commit, vacuum])] {
+        let told = plan(&database, &source, level).run(PATIENCE).expect_code(0).stdout;
+        for setting in [commit, vacuum] {
+            assert_eq!(told.contains(setting), settings.contains(&setting), "{level}: {told}");
+        }
+    }
+    // What the sessions of the load set for each chunk, as a trigger of the table sees it.
+    database.sql(
+        "CREATE TABLE seen (setting text); CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN INSERT INTO seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'; \
+         CREATE TRIGGER see AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION see()",
+    );
+    for (level, setting) in [("none", "on"), ("session", "off")] {
+        load(&database, &source, level).arg("--force").run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT string_agg(DISTINCT setting, ',') FROM seen"), setting, "{level}");
+        database.sql("TRUNCATE seen");
+    }
+    assert_eq!(database.value("SELECT count(*) FROM howdah.tuned"), "0");
+}
+
+#[test]
 fn tables_are_not_worth_it_for_a_short_load_unless_asked_for() {
     let (database, _files, source) = prepared(15, PLAIN);
     crate::indexes::load(&database, &source).run(PATIENCE).expect_code(0);
