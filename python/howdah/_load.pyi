@@ -44,6 +44,7 @@ def load(
     triggers: Literal["keep", "disable"] = "keep",
     on_error: Literal["stop", "skip"] = "stop",
     max_errors: int | str | None = None,
+    nul: Literal["reject", "strip", "replace"] = "reject",
     reject_file: str | PathLike[str] | None = None,
     rejects: str | None = None,
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
@@ -117,6 +118,8 @@ def load(
             the end.
         on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
             ledger's table `reject` and goes on.
+        nul: NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each is
+            replaced by U+FFFD.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         reject_file: With on_error="skip": what was refused is written to this file when the load ends, in the format of
             the files loaded.

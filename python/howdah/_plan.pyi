@@ -43,6 +43,7 @@ def plan(
     triggers: Literal["keep", "disable"] = "keep",
     on_error: Literal["stop", "skip"] = "stop",
     max_errors: int | str | None = None,
+    nul: Literal["reject", "strip", "replace"] = "reject",
     after: Literal["analyze", "vacuum", "checkpoint", "none"] | Sequence[str] | None = None,
     mode: Literal["append", "truncate", "replace", "merge", "insert-new"] = "append",
     key: str | Sequence[str] | None = None,
@@ -102,6 +103,8 @@ def plan(
             the end.
         on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
             ledger's table `reject` and goes on.
+        nul: NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each is
+            replaced by U+FFFD.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.

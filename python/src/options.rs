@@ -6,7 +6,7 @@
 
 use crate::errors::Failure;
 use clap::ValueEnum;
-use howdah_cli::bad_records::{BadRecordOptions, OnErrorName};
+use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
     LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
@@ -114,6 +114,7 @@ fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
     Ok(BadRecordOptions {
         on_error: keywords.take::<Word<OnErrorName>>("on_error")?.map(|word| word.0),
         max_errors: keywords.take::<Number>("max_errors")?.map(|number| number.0),
+        nul: keywords.take::<Word<NulName>>("nul")?.map(|word| word.0),
         reject_file: keywords.take("reject_file")?,
         rejects: keywords.take("rejects")?,
     })

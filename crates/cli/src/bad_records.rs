@@ -1,7 +1,7 @@
 //! What becomes of records that the table does not take: its options, and what they mean.
 
 use clap::{Args, ValueEnum};
-use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, OnError, Result};
+use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, Nul, OnError, Result};
 use std::path::PathBuf;
 
 /// What becomes of records that the table does not take.
@@ -16,6 +16,10 @@ pub struct BadRecordOptions {
     /// when the first thousand are [default: any number]
     #[arg(long, value_name = "N|P%")]
     pub max_errors: Option<String>,
+    /// NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each is replaced
+    /// by U+FFFD; how many records had some is told [default: reject]
+    #[arg(long, value_enum)]
+    pub nul: Option<NulName>,
     /// With --on-error skip: write what was refused to this file when the load ends, in the format of the files loaded
     #[arg(long, value_name = "FILE")]
     pub reject_file: Option<PathBuf>,
@@ -37,7 +41,27 @@ pub enum OnErrorName {
     Skip,
 }
 
+/// What becomes of NUL bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NulName {
+    /// The record does not fit
+    Reject,
+    /// They are dropped
+    Strip,
+    /// U+FFFD takes the place of each
+    Replace,
+}
+
 impl BadRecordOptions {
+    /// What becomes of NUL bytes.
+    pub fn nul(&self) -> Nul {
+        match self.nul {
+            None | Some(NulName::Reject) => Nul::Reject,
+            Some(NulName::Strip) => Nul::Strip,
+            Some(NulName::Replace) => Nul::Replace,
+        }
+    }
+
     /// What they say.
     ///
     /// # Errors

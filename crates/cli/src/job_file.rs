@@ -63,6 +63,7 @@ struct JobFile {
     triggers: Option<String>,
     on_error: Option<String>,
     max_errors: Option<Number>,
+    nul: Option<String>,
     mode: Option<String>,
     #[serde(default)]
     key: Vec<String>,
@@ -192,6 +193,7 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     let bad = &mut options.bad_records;
     fill(&mut bad.on_error, file.on_error.map(|name| word("on-error", &name)).transpose()?);
     fill(&mut bad.max_errors, file.max_errors.map(Number::into_text));
+    fill(&mut bad.nul, file.nul.map(|name| word("nul", &name)).transpose()?);
     let arrival = &mut options.arrival;
     fill(&mut arrival.mode, file.mode.map(|name| word("mode", &name)).transpose()?);
     if arrival.key.is_empty() {

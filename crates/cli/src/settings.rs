@@ -52,7 +52,7 @@ impl Settings {
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
         let arrival = arrival::resolve(&options)?;
-        let shaping = shaping::resolve(&options.format, &options.shaping)?;
+        let shaping = shaping::resolve(&options.format, &options.shaping, options.bad_records.nul())?;
         let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
         let job = Job {
             id: options.run.job_id.clone(),

@@ -4,7 +4,7 @@ use crate::account::short;
 use crate::options::{EvolveName, FormatOptions, NamesName, ShapingOptions};
 use crate::units;
 use howdah_engine::model::{
-    Error, ErrorKind, Evolve, Names, Plan, Relation, Result, Shaping, TableChange, Told,
+    Error, ErrorKind, Evolve, Names, Nul, Plan, Relation, Result, Shaping, TableChange, Told,
 };
 use howdah_engine::spelling;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ const FILES_LISTED: usize = 20;
 /// # Errors
 /// `Usage` for values that are none, and for options that need the dialect to be found beside one that names
 /// the format.
-pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shaping> {
+pub fn resolve(format: &FormatOptions, options: &ShapingOptions, nul: Nul) -> Result<Shaping> {
     let told = told(format)?;
     let shaping = Shaping {
         told,
@@ -35,6 +35,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shapi
         },
         lenient: options.lenient,
         all_tables: options.all_tables,
+        nul,
     };
     let needs = [
         ("--create", shaping.create == Some(true)),
@@ -43,6 +44,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions) -> Result<Shapi
         ("--evolve", shaping.evolve != Evolve::None),
         ("--lenient", shaping.lenient),
         ("--all-tables", shaping.all_tables),
+        ("--nul", !shaping.nul.is_reject()),
     ];
     match needs.iter().find(|(_, given)| *given && shaping.told.is_none()) {
         None => Ok(shaping),

@@ -196,6 +196,26 @@ pub struct BadRecords {
     pub max: Option<MaxErrors>,
 }
 
+/// What becomes of NUL bytes, which no text of PostgreSQL can hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nul {
+    /// A record with one does not fit.
+    #[default]
+    Reject,
+    /// They are dropped.
+    Strip,
+    /// U+FFFD takes the place of each.
+    Replace,
+}
+
+impl Nul {
+    /// They stay as they are, to be refused.
+    pub fn is_reject(&self) -> bool {
+        *self == Nul::Reject
+    }
+}
+
 /// How a table is made for the data, and the data for the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shaping {
@@ -215,6 +235,9 @@ pub struct Shaping {
     pub lenient: bool,
     /// Load every table that stands in a file, not the first alone.
     pub all_tables: bool,
+    /// What becomes of NUL bytes. Jobs are known by a digest of this, which those without the option must keep.
+    #[serde(default, skip_serializing_if = "Nul::is_reject")]
+    pub nul: Nul,
 }
 
 /// One load, as asked for.

@@ -27,7 +27,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, MaxErrors, Names,
+    After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, MaxErrors, Names, Nul,
     OnError, PartitionUnit, PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
 };
 pub use plan::{

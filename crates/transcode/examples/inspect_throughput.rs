@@ -57,6 +57,8 @@ fn measure(name: &str, dialect: &Dialect, width: usize, record: &str) -> Result<
             data_end_byte: None,
             end: None,
             lenient,
+            skips: false,
+            nul: howdah_model::Nul::Reject,
             record_bytes_max: 1 << 20,
             read: |_, _, _| false,
         };

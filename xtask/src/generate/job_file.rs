@@ -69,6 +69,7 @@ const NAMES: &[(&str, &str)] = &[
     ("indexes", "\"rebuild\""),
     ("triggers", "\"disable\""),
     ("on-error", "\"skip\""),
+    ("nul", "\"strip\""),
     ("max-errors", "\"0.5%\""),
     ("mode", "\"merge\""),
     ("key", "[\"id\"]"),

@@ -330,3 +330,41 @@ fn rejected_records_are_mended_in_a_file_and_loaded() {
         (told["job"].as_str(), Some("12000;2024-01-01;c;-5\n"))
     );
 }
+
+/// NUL bytes are dropped or replaced where they stand, whichever way a file is read; with other faults beside them.
+#[test]
+fn nul_bytes_are_dropped_or_replaced_and_counted() {
+    let files = Files::new();
+    let mut plain = b"id,name,day\n".to_vec();
+    for id in 1..=ROWS {
+        plain.extend(match id {
+            50 => b"50,a\0b\0,2024-01-01\n".to_vec(),
+            9000 => b"9000,\0,2024-01-01\n".to_vec(),
+            9001 => b"9001,too,2024-01-01,many\n".to_vec(),
+            9002 => b"9002,bad,2024-31-01\n".to_vec(),
+            _ => format!("{id},n{id},2024-01-01\n").into_bytes(),
+        });
+    }
+    let plain_file = files.put("nul.csv", &plain);
+    let gzip_file = files.put("nul.csv.gz", &gzip(&plain));
+    for (nul, first, second) in [("strip", "ab", ""), ("replace", "a\u{fffd}b\u{fffd}", "\u{fffd}")] {
+        for source in [&plain_file, &gzip_file] {
+            let database = Server::shared(15).database();
+            database.sql("CREATE TABLE t (id int, name text, day date)");
+            let run = load(&database).args(["--nul", nul, "--table", "t"]).arg(source);
+            let summary = told(&run.run(PATIENCE).expect_code(3));
+            let values = database.rows("SELECT name FROM t WHERE id IN (50, 9000) ORDER BY id");
+            let stripped = second.is_empty();
+            assert_eq!(values[0][0].as_deref(), Some(first), "{nul} {}", source.display());
+            assert_eq!(values[1][0].as_deref(), if stripped { None } else { Some(second) }, "{nul}");
+            assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - 2).to_string());
+            assert_eq!((&summary["rows_read"], &summary["rows_rejected"]), (&ROWS.into(), &2.into()));
+            assert_eq!(summary["mended"]["nul_bytes"], 2, "{summary}");
+        }
+    }
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, day date)");
+    let refused = load_plainly(&database).args(["--nul", "reject", "--table", "t"]).arg(&plain_file);
+    let refused = told(&refused.run(PATIENCE).expect_code(1));
+    assert_eq!((&refused["error"]["record"], &refused["error"]["column"]), (&50.into(), &"name".into()));
+}

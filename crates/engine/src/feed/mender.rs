@@ -6,7 +6,7 @@
 use super::Feeder;
 use crate::budget::Buffer;
 use crate::pipeline::Run;
-use howdah_model::{Care, Error, ErrorKind, Format, Place, Plan, Result};
+use howdah_model::{Care, Error, ErrorKind, Format, OnError, Place, Plan, Result};
 use howdah_transcode::dialect::TableEnd;
 use howdah_transcode::infer;
 use howdah_transcode::inspect::Inspector;
@@ -23,7 +23,7 @@ pub(super) struct Mender {
 }
 
 impl Mender {
-    /// `None` where records are not mended on the way: without `--lenient`, and where all are rewritten.
+    /// `None` where records are not mended on the way: without `--lenient` and `--nul`, and where all are rewritten.
     pub(super) fn new(run: &Run, file_no: u32) -> Result<Option<Mender>> {
         let Some(shape) = mending_shape(&run.plan, file_no) else { return Ok(None) };
         let format = run.plan.tables[run.plan.files[file_no as usize].table_no as usize].format.clone();
@@ -59,14 +59,17 @@ impl Mender {
 /// How such records are read. `None` where none are mended on the way.
 pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
-    let mended = plan.job.shaping.lenient && table.care == Care::Watched;
+    let shaping = &plan.job.shaping;
+    let mended = (shaping.lenient || !shaping.nul.is_reject()) && table.care == Care::Watched;
     Some(Shape {
         dialect: table.dialect.clone().filter(|_| mended)?,
         fields: vec![Field::as_it_is(); table.fields.len()],
         data_start_byte: 0,
         data_end_byte: None,
         end: table_end(plan, file_no),
-        lenient: true,
+        lenient: shaping.lenient,
+        skips: plan.job.bad_records.on_error == OnError::Skip,
+        nul: shaping.nul,
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
         read: infer::read,
     })

@@ -8,8 +8,8 @@ use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, Origin, Place, Plan, Reading, Receipt, Result,
-    Stage, TablePlan,
+    Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, OnError, Origin, Place, Plan, Reading, Receipt,
+    Result, Stage, TablePlan,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::inspect::{Oddity, OddityKind};
@@ -454,6 +454,8 @@ pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
         data_end_byte: None,
         end: table_end(plan, file_no),
         lenient: plan.job.shaping.lenient,
+        skips: plan.job.bad_records.on_error == OnError::Skip,
+        nul: plan.job.shaping.nul,
         // The reader may hold two of them, and the chunk's buffer a third.
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
         read: infer::read,

@@ -160,6 +160,8 @@ fn shape(finding: &Finding) -> Shape {
         data_start_byte: 0,
         data_end_byte: None,
         lenient: true,
+        skips: false,
+        nul: howdah_model::Nul::Strip,
         end: Some(TableEnd::of(finding)),
         record_bytes_max: RECORD_BYTES_MAX,
         read: infer::read,

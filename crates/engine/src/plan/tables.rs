@@ -207,7 +207,7 @@ fn table_plan(
     };
     let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
     let written = &head.written;
-    let care = care(written, &readings, job.shaping.lenient);
+    let care = care(written, &readings, job.shaping.lenient || !job.shaping.nul.is_reject());
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
     let (format, recode) = match (care, &head.found) {
         // The client writes COPY text, whatever the file is like.
@@ -293,16 +293,12 @@ fn readings(
 }
 
 /// The client writes records anew where COPY has no words for how they are written. Mending needs to tell
-/// characters apart, so with `--lenient` it does so for what is not UTF-8, too.
-fn care(written: &Written, readings: &[Option<Reading>], lenient: bool) -> Care {
+/// characters apart, so with `--lenient` and `--nul` it does so for what is not UTF-8, too.
+fn care(written: &Written, readings: &[Option<Reading>], mends: bool) -> Care {
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if reads || dialect.to_format().is_none() || (lenient && foreign) {
-        Care::Rewritten
-    } else {
-        Care::Watched
-    }
+    if reads || dialect.to_format().is_none() || (mends && foreign) { Care::Rewritten } else { Care::Watched }
 }
 
 fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {

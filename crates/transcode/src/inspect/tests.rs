@@ -41,6 +41,8 @@ fn lines(dialect: &Dialect, width: usize, bytes: &[u8]) -> Result<Vec<u8>> {
         data_end_byte: None,
         end: None,
         lenient: false,
+        skips: false,
+        nul: howdah_model::Nul::Reject,
         record_bytes_max: 1 << 20,
         read: |_, _, _| false,
     };

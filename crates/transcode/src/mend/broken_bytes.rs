@@ -10,12 +10,20 @@ pub(super) fn replace(cells: &Cells, record: &mut Record, mends: &mut Vec<Mend>)
     let broken = record.values().any(|value| std::str::from_utf8(value).is_err());
     if nul {
         mends.push(Mend::NulBytes);
-        record.rewrite(cells, |value| value.iter().copied().filter(|&byte| byte != 0).collect());
+        replace_nul(cells, record, b"");
     }
     if broken {
         mends.push(Mend::BrokenBytes);
         record.rewrite(cells, |value| String::from_utf8_lossy(value).into_owned().into_bytes());
     }
+}
+
+/// Puts these bytes in the place of each NUL.
+pub(super) fn replace_nul(cells: &Cells, record: &mut Record, stand_in: &[u8]) {
+    record.rewrite(cells, |value| {
+        let parts: Vec<&[u8]> = value.split(|byte| *byte == 0).collect();
+        parts.join(stand_in)
+    });
 }
 
 #[cfg(test)]

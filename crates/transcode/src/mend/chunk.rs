@@ -172,6 +172,8 @@ mod tests {
             data_end_byte: None,
             end: None,
             lenient: true,
+            skips: false,
+            nul: howdah_model::Nul::Reject,
             record_bytes_max: 1 << 20,
             read: |_, _, _| false,
         }

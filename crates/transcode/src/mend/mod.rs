@@ -46,7 +46,7 @@ pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
 pub use lenient::LOOK_AHEAD_BYTES;
 
 use crate::dialect::TableEnd;
-use howdah_model::{Dialect, Reading, Result};
+use howdah_model::{Dialect, Nul, Reading, Result};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -86,6 +86,10 @@ pub struct Shape {
     pub end: Option<TableEnd>,
     /// Mend records instead of refusing them.
     pub lenient: bool,
+    /// Leave out and list those that would be refused, and go on.
+    pub skips: bool,
+    /// What becomes of NUL bytes.
+    pub nul: Nul,
     /// The longest record. Twice as much is held at most.
     pub record_bytes_max: usize,
     /// What readings do.

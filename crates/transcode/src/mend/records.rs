@@ -3,11 +3,11 @@
 use super::lenient::{Ahead, Lenient, Mended};
 use super::line::Misread;
 use super::window::Window;
-use super::{Counts, Shape};
+use super::{Counts, Shape, broken_bytes};
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::dialect::{TABLE_END_BYTES, TableEnd};
 use crate::fault::Fault;
-use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Omitted, Place, Result};
+use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Nul, Omitted, Place, Result};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -42,6 +42,9 @@ pub(super) struct Records<R> {
     border_byte: u64,
     end: Option<TableEnd>,
     lenient: Option<Lenient>,
+    /// Without it, records that do not fit are left out instead of ending the reading.
+    skips: bool,
+    nul: Nul,
     omitted: Omitted,
     counts: Arc<Counts>,
 }
@@ -96,6 +99,8 @@ impl<R: Read> Records<R> {
             border_byte,
             end: shape.end.clone(),
             lenient,
+            skips: shape.skips,
+            nul: shape.nul,
             omitted: Omitted::default(),
             counts,
         })
@@ -133,8 +138,7 @@ impl<R: Read> Records<R> {
                 Cut::TooLong => None,
                 Cut::Astray(flaw) => Some(Fault::Flaw(flaw)),
                 Cut::Record { length, flaw } => {
-                    let written = &self.window.bytes()[..length];
-                    let Some(fault) = Fault::of(written, &self.record, flaw, self.width, true) else {
+                    let Some(fault) = self.fault(length, flaw) else {
                         self.window.consume(length);
                         return Ok(Some(at));
                     };
@@ -145,7 +149,13 @@ impl<R: Read> Records<R> {
                 self.counts.set_other_table(at);
                 return Ok(None);
             }
-            let Some(lenient) = self.lenient.take() else { return Err(self.refusal(fault, at)) };
+            let Some(lenient) = self.lenient.take() else {
+                let refusal = self.refusal(fault, at);
+                let (true, Cut::Record { length, .. }) = (self.skips, cut) else { return Err(refusal) };
+                self.leave_out(at, refusal.message());
+                self.window.consume(length);
+                continue;
+            };
             let stored = self.mend(&lenient, &cut, fault, at);
             self.lenient = Some(lenient);
             if stored? {
@@ -155,12 +165,25 @@ impl<R: Read> Records<R> {
         Ok(None)
     }
 
+    /// What is wrong with the record of this length, once its NUL bytes are as they are wanted.
+    fn fault(&mut self, length: usize, flaw: Option<Flaw>) -> Option<Fault> {
+        let fault = Fault::of(&self.window.bytes()[..length], &self.record, flaw, self.width, true);
+        let stand_in: &[u8] = match (fault, self.nul) {
+            (Some(Fault::Nul { .. }), Nul::Strip) => b"",
+            (Some(Fault::Nul { .. }), Nul::Replace) => "\u{fffd}".as_bytes(),
+            _ => return fault,
+        };
+        broken_bytes::replace_nul(&self.cells, &mut self.record, stand_in);
+        self.counts.add_mends(&[Mend::NulBytes]);
+        Fault::of(&self.window.bytes()[..length], &self.record, flaw, self.width, true)
+    }
+
     /// The record found last has a value that nobody understands.
     ///
     /// # Errors
     /// Strictly, that value.
     pub(super) fn misread(&mut self, at: At, misread: &Misread) -> Result<()> {
-        if self.lenient.is_none() {
+        if self.lenient.is_none() && !self.skips {
             return Err(misread.error(at));
         }
         self.leave_out(at, &misread.reason());

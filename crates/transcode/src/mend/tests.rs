@@ -33,6 +33,8 @@ fn shape(dialect: &Dialect, width: usize, lenient: bool) -> Shape {
         data_end_byte: None,
         end: None,
         lenient,
+        skips: false,
+        nul: Nul::Reject,
         record_bytes_max: 1 << 20,
         read: lower,
     }

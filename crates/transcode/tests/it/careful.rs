@@ -46,6 +46,8 @@ pub(crate) fn read(
         data_end_byte: None,
         end: None,
         lenient,
+        skips: false,
+        nul: howdah_model::Nul::Reject,
         record_bytes_max: RECORD_BYTES_MAX,
         read: |_, _, _| false,
     };

@@ -82,6 +82,8 @@ fn copy_text(bytes: &[u8], lenient: bool, finding: &Finding, counts: &Arc<Counts
         data_end_byte: span.end_byte,
         end: None,
         lenient,
+        skips: false,
+        nul: howdah_model::Nul::Reject,
         record_bytes_max: RECORD_BYTES_MAX,
         read,
     };
