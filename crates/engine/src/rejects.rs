@@ -130,17 +130,19 @@ pub(crate) fn check(run: &Run) -> Result<()> {
 }
 
 fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
-    let limit = match max {
-        Some(MaxErrors::Count(count)) if rejected > count => format!("--max-errors {count} allows"),
-        Some(MaxErrors::MilliPercent(share)) if is_beyond(MaxErrors::MilliPercent(share), rejected, read) => {
-            format!("--max-errors {}% allows", share as f64 / 1000.0)
+    let message = match max {
+        Some(MaxErrors::Count(count)) if rejected > count => {
+            format!("the table refuses {rejected} of {read} records, more than --max-errors {count} allows")
         }
-        _ => "can be a mistake of the file: none of the first is good".to_owned(),
+        Some(MaxErrors::MilliPercent(share)) if is_beyond(MaxErrors::MilliPercent(share), rejected, read) => {
+            let percent = share as f64 / 1000.0;
+            format!(
+                "the table refuses {rejected} of {read} records, more than --max-errors {percent}% allows"
+            )
+        }
+        _ => format!("the table refuses all of the first {read} records"),
     };
-    Error::new(
-        ErrorKind::TooManyErrors,
-        format!("the table refuses {rejected} of {read} records, more than {limit}"),
-    )
+    Error::new(ErrorKind::TooManyErrors, message)
     .with_hint(
         "what was refused of chunks that are in stands in the ledger's table reject; --on-error stop shows the first",
     )
@@ -151,7 +153,11 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
     let (plan, origin) = (&run.plan, &chunk.origin);
     let file = &plan.files[origin.file_no as usize];
     let table = &plan.tables[file.table_no as usize];
-    let untouched = table.care != Care::Rewritten
+    let shaping = &plan.job.shaping;
+    // What was mended may be as long as it was.
+    let untouched = !shaping.lenient
+        && shaping.nul.is_reject()
+        && table.care != Care::Rewritten
         && table.encode == Encode::PassThrough
         && table.recode.is_none()
         && locate::is_untouched(chunk);

@@ -24,7 +24,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::LeftOut,
-        "Loaded, but for records that `--lenient` could not mend; each is counted, and the first hundred of a file are listed with their places",
+        "Loaded, but for records that the table refused (`--on-error skip`), which the ledger's table `reject` keeps, or that `--lenient` could not mend; each is counted, and the first of a file are listed with their places",
     ),
     (
         Exit::Interrupted,
@@ -69,6 +69,11 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (ErrorKind::Decompress, "Compressed data is damaged or cut short", "no"),
     (ErrorKind::Unsupported, "A kind of file, or a COPY option, that is not loaded", "no"),
     (ErrorKind::Record, "A record does not fit the format", "no"),
+    (
+        ErrorKind::TooManyErrors,
+        "The table refuses more records than `--max-errors` bears, or all of the first thousand",
+        "no",
+    ),
     (ErrorKind::RecordTooLong, "A record is longer than the memory budget allows", "no"),
     (ErrorKind::Columns, "The fields of the file and the columns of the table do not match", "no"),
     (

@@ -259,7 +259,7 @@ fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
             .expect_code(1);
         let error = told(&stopped)["error"].clone();
         assert_eq!(error["kind"], "too_many_errors", "{table}: {error}");
-        assert!(error["message"].as_str().unwrap().contains("none of the first is good"), "{table}: {error}");
+        assert!(error["message"].as_str().unwrap().contains("refuses all of the first"), "{table}: {error}");
         assert_eq!(database.value("SELECT count(*) FROM howdah.reject"), "0");
     }
 }
