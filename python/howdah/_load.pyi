@@ -118,8 +118,8 @@ def load(
             the end.
         on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
             ledger's table `reject` and goes on.
-        nul: NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each is
-            replaced by U+FFFD.
+        nul: NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each
+            is replaced by U+FFFD.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         reject_file: With on_error="skip": what was refused is written to this file when the load ends, in the format of
             the files loaded.
@@ -127,9 +127,9 @@ def load(
             are loaded into the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
-        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into a
-            new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds the others, `"insert-new"` only
-            adds.
+        mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into
+            a new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds
+            the others, `"insert-new"` only adds.
         key: The columns that tell rows apart, which a unique index is on; for `"merge"` and `"insert-new"`.
         delete_missing: Delete rows whose key no record has; for `"merge"`.
         keep: Which of several records of one key counts, in the order of the sources.

@@ -34,6 +34,7 @@ Kind = Literal[
     "decompress",
     "unsupported",
     "record",
+    "too_many_errors",
     "record_too_long",
     "columns",
     "table",

@@ -65,8 +65,8 @@ class Summary:
     """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records, with `lenient=True`: what this run mended,
     and all records left out."""
     left_out: list[dict[str, Any]]
-    """`file`, `record`, `byte` and `reason` of the first 100 records of each file that were left out, where this run
-    has read them."""
+    """`file`, `record`, `byte`, `column`, `sqlstate` and `reason` of the first records of each file that are not
+    stored, where this run has read them: up to 100 left out, and 20 that the table refused."""
     warnings: list[str]
     """Sentences about what is not as may be expected though the load went on: a second table in a file, which is not
     loaded, rows that were loaded before, a sequence that stays behind."""
@@ -77,8 +77,8 @@ class Summary:
     wall_seconds: float
     """From start to end of this run."""
     stages: dict[str, float]
-    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`) -> busy or waiting
-    seconds, added up over threads and sessions."""
+    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`) -> busy or
+    waiting seconds, added up over threads and sessions."""
     sessions: int
     """The largest number of sessions that copied at once."""
     waits: dict[str, float]

@@ -68,6 +68,7 @@ fn class(kind: ErrorKind) -> &'static str {
         ErrorKind::Decompress
         | ErrorKind::Unsupported
         | ErrorKind::Record
+        | ErrorKind::TooManyErrors
         | ErrorKind::RecordTooLong
         | ErrorKind::Columns => "DataError",
         ErrorKind::ConnectionLost | ErrorKind::ConnectionRefused => "ConnectionFailedError",

@@ -1,0 +1,47 @@
+"""Records that the table does not take: kept, written to a file, mended and loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import howdah
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Database
+
+
+def test_what_is_refused_is_written_mended_and_loaded(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int, b text NOT NULL)")
+    path, rejects = tmp_path / "t.csv", tmp_path / "rejects.csv"
+    path.write_text("a,b\n1,one\ntwo,zwei\n3,\n4,four\n")
+    summary = howdah.load(path, "t", to=database.conninfo, on_error="skip", max_errors="50%", reject_file=rejects)
+    assert (summary.rows_read, summary.rows_stored, summary.rows_rejected) == (4, 2, 2)
+    assert [(out["record"], out["column"], out["sqlstate"]) for out in summary.left_out] == [
+        (2, "a", "22P02"),
+        (3, "b", "23502"),
+    ]
+    assert rejects.read_text() == '"a","b"\ntwo,zwei\n3,\n'
+    rejects.write_text('"a","b"\n2,zwei\n3,drei\n')
+    again = howdah.load(rejects, to=database.conninfo, rejects=summary.job)
+    assert (again.rows_stored, again.rows_rejected) == (2, 0)
+    assert database.sql("SELECT string_agg(a || b, ' ' ORDER BY a) FROM t") == "1one 2zwei 3drei 4four"
+
+
+def test_too_many_are_an_error(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "t.csv"
+    path.write_text("1\nx\ny\n")
+    with pytest.raises(howdah.DataError, match="more than --max-errors 1 allows") as failed:
+        howdah.load(path, "t", to=database.conninfo, format="csv", on_error="skip", max_errors=1)
+    assert failed.value.kind == "too_many_errors"
+
+
+def test_a_nul_byte_is_dropped(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a text, b text)")
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\nx\0y,1\nz,2\n")
+    assert howdah.load(path, "t", to=database.conninfo, nul="strip").rows_stored == 2
+    assert database.sql("SELECT string_agg(a, ' ' ORDER BY b) FROM t") == "xy z"
