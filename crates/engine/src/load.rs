@@ -49,7 +49,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
-    let begin = || begin(context, ledger.as_ref(), &plan, &noted);
+    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, &noted));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -70,10 +70,12 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     run.tuned.store(tuned, Relaxed);
     let outcome = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
-            let ended = guarded(&run, &mut session, &mut guard, load_and_finish(&run, opened)).await;
-            account(&run, session, guard, ended).await
+            // Each step is large, and whoever calls may have a stack of 2 MiB only.
+            let steps = Box::pin(load_and_finish(&run, opened));
+            let ended = guarded(&run, &mut session, &mut guard, steps).await;
+            Box::pin(account(&run, session, guard, ended)).await
         }
-        Err(refused) => account(&run, session, Guard::default(), Err(refused)).await,
+        Err(refused) => Box::pin(account(&run, session, Guard::default(), Err(refused))).await,
     };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
@@ -214,14 +216,14 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
-    settle(run, When::AtStart).await;
-    tune::apply(run).await?;
-    indexes::drop_all(run).await?;
-    triggers::silence_all(run).await?;
-    pipeline::run(run, opened).await?;
-    finish::finish(run).await?;
+    Box::pin(settle(run, When::AtStart)).await;
+    Box::pin(tune::apply(run)).await?;
+    Box::pin(indexes::drop_all(run)).await?;
+    Box::pin(triggers::silence_all(run)).await?;
+    Box::pin(pipeline::run(run, opened)).await?;
+    Box::pin(finish::finish(run)).await?;
     rejects::check(run)?;
-    arrival::bring_in(run).await
+    Box::pin(arrival::bring_in(run)).await
 }
 
 /// Does the work while the session that holds the job looks out.
@@ -237,7 +239,7 @@ async fn guarded<T>(run: &Run, session: &mut Session, guard: &mut Guard, work: i
 async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Result<()>) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
-        Ok(()) => guarded(run, &mut session, &mut guard, after_the_rows(run)).await,
+        Ok(()) => guarded(run, &mut session, &mut guard, Box::pin(after_the_rows(run))).await,
         failed => failed,
     };
     let mut error = ended.err();
@@ -260,8 +262,8 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
     // Until here it held the job.
     tune::put_back(run, session, error.is_some()).await;
     if error.is_none() {
-        after::run(run).await;
-        settle(run, When::AtEnd).await;
+        Box::pin(after::run(run)).await;
+        Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
     }
     let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };

@@ -103,7 +103,7 @@ pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
     loop {
         // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
         let again = AtomicBool::new(false);
-        match context.stop.guard(plan_all(context, job.clone(), &again)).await {
+        match context.stop.guard(Box::pin(plan_all(context, job.clone(), &again))).await {
             Err(error) if again.load(Relaxed) => retry::wait(context, &mut patience, error).await?,
             planned => return planned,
         }
@@ -145,10 +145,11 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
     if let Some(earlier) = settled.earlier.take() {
-        return earlier::planned(&heads, plan, settled, earlier, sources).await;
+        return Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await;
     }
     let heads = heads.read_all(sources).await?;
-    let (mut tables, placed) = tables::plan_all(context, &session, (&job, &plan.job_id), heads).await?;
+    let planning = Box::pin(tables::plan_all(context, &session, (&job, &plan.job_id), heads));
+    let (mut tables, placed) = planning.await?;
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
     toast::choose(context, &session, &job, &mut tables, &placed).await?;
@@ -160,7 +161,8 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     plan.tables = tables;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
     let dated =
-        around_rows(context, &session, &mut plan, (&rows_to_come, settled.history.has_rows())).await?;
+        Box::pin(around_rows(context, &session, &mut plan, (&rows_to_come, settled.history.has_rows())))
+            .await?;
     let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
     let scratch = faster::scratch(&plan.tables);
     let has_parts = placed.iter().any(|(_, head)| head.opened.may_have_parts);

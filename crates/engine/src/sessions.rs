@@ -192,7 +192,7 @@ impl<'a> Worker<'a> {
         let progress = &self.slot.progress;
         let storing = async {
             if self.sifted || !chunk.aside.is_empty() {
-                return rejects::store_rest(run, &mut session, &target, chunk, progress).await;
+                return Box::pin(rejects::store_rest(run, &mut session, &target, chunk, progress)).await;
             }
             let outcome = commit_chunk(&mut session, &target, chunk, progress).await?;
             Ok((outcome, Vec::new()))

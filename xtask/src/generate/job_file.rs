@@ -87,7 +87,8 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.
-const NOT_IN_FILES: [&str; 6] = ["job", "reject-file", "rejects", "force", "quiet", "json"];
+const NOT_IN_FILES: [&str; 8] =
+    ["job", "password", "no-password", "reject-file", "rejects", "force", "quiet", "json"];
 
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();

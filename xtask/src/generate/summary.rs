@@ -35,9 +35,17 @@ const KEYS: &[(&str, &str)] = &[
         "mended",
         "Kind -> records mended by this run, with `--lenient`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
     ),
-    ("left_out[].file", "The file of a record that was left out; the first 100 of each file are listed"),
+    (
+        "left_out[].file",
+        "The file of a record that was left out or that the table refused; the first of each file are listed",
+    ),
     ("left_out[].record", "Its number, from 1, the header not counted"),
-    ("left_out[].byte", "Its first byte in the plain file"),
+    ("left_out[].byte", "Its first byte in the plain file; null where that cannot be told"),
+    ("left_out[].column", "The column whose value the table refused; null where none is named"),
+    (
+        "left_out[].sqlstate",
+        "PostgreSQL's code for the reason; null for records that were left out unseen by the table",
+    ),
     ("left_out[].reason", "Why; without values"),
     (
         "warnings[]",
