@@ -51,7 +51,8 @@ fn bounds(table: &TablePlan, name: &str) -> Bounds {
     Bounds {
         chars_max: chars_max(&column.type_name),
         type_name: column.type_name.clone(),
-        not_null: column.not_null && !column.has_default,
+        // A partition may have a trigger of its own that fills it.
+        not_null: column.not_null && !column.has_default && table.table.kind == RelationKind::Table,
     }
 }
 
