@@ -79,9 +79,12 @@ async fn upkeep_of(context: &Context, asked: Option<&[After]>, table: &Loaded<'_
         if table.kind == RelationKind::Partitioned {
             return Ok(());
         }
-        let if_grown =
-            async |session: &Session| upkeep::analyze_if_grown(session, table.relation, table.rows).await;
-        return on_session(context, if_grown).await;
+        let connection = &context.connection;
+        let session = connection.open().await?;
+        let if_grown = upkeep::analyze_if_grown(&session, table.relation, table.rows);
+        connection.attend(&session, if_grown).await?;
+        connection.keep(session);
+        return Ok(());
     };
     if steps.contains(&After::Vacuum) {
         on_session(context, async |session| upkeep::vacuum(session, table.relation).await).await

@@ -52,7 +52,7 @@ impl Connection {
 
     /// Looks at the process from a session of its own: an older one may be as dead as that which is looked at.
     async fn will_answer(&self, backend: Backend) -> bool {
-        let look = async { activity::sample(&self.open().await?, &[backend.pid]).await };
+        let look = async { activity::sample(&self.open_new().await?, &[backend.pid]).await };
         match timeout(LOOK_WITHIN, look).await {
             Ok(Ok(seen)) => match seen.first() {
                 Some(activity) => !(activity.waits_for_client() && activity.unchanged >= WAITED_FOR),

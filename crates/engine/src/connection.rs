@@ -6,11 +6,14 @@ use howdah_target::embedded::Embedded;
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
 const OPEN_WITHIN: Duration = Duration::from_secs(60);
+
+/// A session that waits for its next use any longer may have been ended meanwhile, and is not used again.
+const SPARE_FOR: Duration = Duration::from_secs(1);
 
 /// Of our own server processes so many are remembered: more than are ever at work at once.
 const OPENED_MAX: usize = 1024;
@@ -25,6 +28,9 @@ pub struct Connection {
     lost: Arc<Mutex<Vec<Backend>>>,
     /// Server processes of all sessions that were opened; some may be gone.
     opened: Arc<Mutex<Vec<Backend>>>,
+    /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
+    /// process takes some milliseconds to start, and a distant server several round trips.
+    spare: Arc<Mutex<Option<(Session, Instant)>>>,
 }
 
 impl Connection {
@@ -56,15 +62,43 @@ impl Connection {
     }
 
     fn new(conninfo: Conninfo, embedded: bool) -> Connection {
-        Connection { conninfo, embedded, lost: Arc::default(), opened: Arc::default() }
+        Connection { conninfo, embedded, lost: Arc::default(), opened: Arc::default(), spare: Arc::default() }
     }
 
-    /// Opens a session, and ends what is left of those that were lost.
+    /// A session, one that was just kept if there is one, and ends what is left of those that were lost.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
+        match self.take_spare() {
+            // Ending the lost ones takes the time of a new session, whose limit holds for it.
+            Some(session) if self.last_lost().is_none() => Ok(session),
+            _ => self.open_new().await,
+        }
+    }
+
+    /// A session that nobody has used before.
+    ///
+    /// # Errors
+    /// As for [`Connection::open`].
+    pub(crate) async fn open_new(&self) -> Result<Session> {
         self.open_within(OPEN_WITHIN).await
+    }
+
+    /// Leaves the session to the next step of the load. It must be as it was when it was opened: no transaction, no
+    /// setting changed, no lock held.
+    pub(crate) fn keep(&self, session: Session) {
+        let kept = (!session.is_closed()).then(|| (session, Instant::now()));
+        *self.spare() = kept;
+    }
+
+    fn take_spare(&self) -> Option<Session> {
+        let (session, since) = self.spare().take()?;
+        (since.elapsed() < SPARE_FOR && !session.is_closed()).then_some(session)
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<(Session, Instant)>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the server
@@ -142,7 +176,7 @@ impl Connection {
         let wants = |error: Error| {
             error.kind() == ErrorKind::ConnectionRefused && error.sqlstate() == Some(PASSWORD_MISSING)
         };
-        !self.embedded && self.conninfo.lacks_password() && self.open().await.is_err_and(wants)
+        !self.embedded && self.conninfo.lacks_password() && self.open_new().await.is_err_and(wants)
     }
 
     /// The same with this password.
@@ -170,7 +204,6 @@ mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
     use std::task::Poll;
-    use std::time::Instant;
 
     fn connection(database: &Database) -> Connection {
         Connection::resolve(Some(&database.conninfo())).unwrap()
@@ -210,6 +243,32 @@ mod tests {
         while !there().await.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_kept_is_used_once_while_it_is_fresh_and_alive() {
+        let database = Server::shared(15).database();
+        let connection = connection(&database);
+        let kept = connection.open().await.unwrap();
+        let backend = kept.backend();
+        connection.keep(kept);
+        let again = connection.open().await.unwrap();
+        assert_eq!(again.backend(), backend);
+        assert_ne!(connection.open().await.unwrap().backend(), backend);
+
+        connection.keep(again);
+        tokio::time::sleep(SPARE_FOR).await;
+        assert_ne!(connection.open().await.unwrap().backend(), backend, "it has waited for too long");
+
+        let ended = connection.open().await.unwrap();
+        let (backend, other) = (ended.backend(), connection.open().await.unwrap());
+        connection.keep(ended);
+        activity::terminate(&other, backend).await.unwrap();
+        while !activity::sample(&other, &[backend.pid]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_ne!(connection.open().await.unwrap().backend(), backend, "the server has ended it");
     }
 
     #[tokio::test]

@@ -55,13 +55,15 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     let connection = &run.context.connection;
     let session = connection.open().await?;
     connection.attend(&session, barrier(&session)).await?;
-    match &run.ledger {
-        None => Ok(None),
+    let receipts = match &run.ledger {
+        None => None,
         Some(ledger) => {
             let receipts = ledger.receipts(&session, &run.plan.job_id);
-            Ok(Some(connection.attend(&session, receipts).await?))
+            Some(connection.attend(&session, receipts).await?)
         }
-    }
+    };
+    connection.keep(session);
+    Ok(receipts)
 }
 
 /// Chunks and rows of a file that were acknowledged and are not in the ledger. A chunk may hold no row, if all its

@@ -145,7 +145,9 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
     if let Some(earlier) = settled.earlier.take() {
-        return Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await;
+        let planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
+        connection.keep(session);
+        return Ok(planned);
     }
     let heads = heads.read_all(sources).await?;
     let planning = Box::pin(tables::plan_all(context, &session, (&job, &plan.job_id), heads));
@@ -170,6 +172,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch, has_parts)?;
     faster::settle(&mut plan.tables, &layout);
     (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
+    connection.keep(session);
     Ok(Planned {
         dated,
         open: new_table::open(&plan.job, &plan.tables, &placed),

@@ -57,6 +57,7 @@ async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<(
             Err(error) => return Err(error),
         }
     }
+    connection.keep(session);
     Ok(())
 }
 

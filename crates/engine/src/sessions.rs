@@ -112,6 +112,9 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
             run.halt.fail_chunk(origin.file_no, origin.chunk_no, error);
         }
     };
+    if let Some(session) = worker.session.take() {
+        run.context.connection.keep(session);
+    }
     run.tally.session_closed();
     run.slots.remove(&worker.slot);
     ended

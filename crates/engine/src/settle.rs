@@ -67,6 +67,7 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         settle_job(run, ledger, left).await;
         connection.attend(&session, ledger.leave_job(&session, &job_id)).await?;
     }
+    connection.keep(session);
     Ok(())
 }
 
