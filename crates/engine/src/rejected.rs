@@ -10,19 +10,20 @@ use crate::plan::chunk_format;
 use futures_util::StreamExt;
 use howdah_model::plan::Encode;
 use howdah_model::{
-    BadRecords, Eol, Error, ErrorKind, Format, Header, Job, LedgerChoice, Place, Result, Shaping, SourceSpec,
-    TablePlan,
+    BadRecords, Care, Eol, Error, ErrorKind, Escape, Format, Header, Job, LedgerChoice, Place, Result,
+    Shaping, SourceSpec, TablePlan, Told,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use howdah_target::sql::quote_relation;
-use howdah_transcode::header;
+use howdah_transcode::encode::from_utf8;
+use howdah_transcode::{header, infer};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What a file of records that were sent in place of those of the job's files ends with, if there are both.
+/// What a file of records that were sent in place of those of the job's files ends with, if there are both or may be.
 const AS_SENT: &str = ".sent";
 /// Fields that go nowhere are called so in a header, with a number behind.
 const IGNORED: &str = "howdah_ignored_";
@@ -86,7 +87,8 @@ fn path_of(row: &JobRow, path: &Path, groups: &[Group], (table_no, as_in_file): 
             format!(".{}", row.plan.tables[table_no as usize].table.relation).replace(['/', '\0'], "_"),
         );
     }
-    if !as_in_file && groups.contains(&(table_no, true)) {
+    let is_rewritten = row.plan.tables[table_no as usize].care == Care::Rewritten;
+    if !as_in_file && (is_rewritten || groups.contains(&(table_no, true))) {
         name.push(AS_SENT);
     }
     name.into()
@@ -96,20 +98,13 @@ fn path_of(row: &JobRow, path: &Path, groups: &[Group], (table_no, as_in_file): 
 struct Open {
     path: PathBuf,
     file: BufWriter<File>,
-    eol: &'static [u8],
+    eol: Vec<u8>,
     records: u64,
 }
 
 impl Open {
     fn new(row: &JobRow, (table_no, as_in_file): Group, path: PathBuf) -> Result<Open> {
-        let table = &row.plan.tables[table_no as usize];
-        let (format, names, eol) = form(row, table_no, table, as_in_file);
-        let eol = match eol {
-            Some(Eol::CrLf) => &b"\r\n"[..],
-            Some(Eol::Cr) => b"\r",
-            Some(Eol::Lf) | None => b"\n",
-        };
-        let head = header::record(&format, eol_of(eol), &names);
+        let (head, eol) = head(row, table_no, as_in_file);
         let file = File::create(&path).map_err(|error| unwritable(&path, &error))?;
         let mut open = Open { path, file: BufWriter::new(file), eol, records: 0 };
         open.put(&head)?;
@@ -119,8 +114,9 @@ impl Open {
     /// The last record of a file need not have a line ending.
     fn write(&mut self, record: &[u8]) -> Result<()> {
         self.put(record)?;
-        if !record.ends_with(self.eol) {
-            self.put(self.eol)?;
+        if !record.ends_with(&self.eol) {
+            let eol = self.eol.clone();
+            self.put(&eol)?;
         }
         self.records += 1;
         Ok(())
@@ -136,11 +132,25 @@ impl Open {
     }
 }
 
-fn eol_of(bytes: &[u8]) -> Option<Eol> {
-    match bytes {
-        b"\r\n" => Some(Eol::CrLf),
-        b"\r" => Some(Eol::Cr),
-        _ => Some(Eol::Lf),
+/// The header of a file of records that are kept so, and what ends them.
+fn head(row: &JobRow, table_no: u32, as_in_file: bool) -> (Vec<u8>, Vec<u8>) {
+    let table = &row.plan.tables[table_no as usize];
+    let (format, names, eol) = form(row, table_no, table, as_in_file);
+    let dialect = table.dialect.as_ref().filter(|_| as_in_file && table.care == Care::Rewritten);
+    let ending = match dialect.map_or(eol, |dialect| dialect.eol) {
+        Some(Eol::CrLf) => "\r\n",
+        Some(Eol::Cr) => "\r",
+        Some(Eol::Lf) | None => "\n",
+    };
+    match dialect {
+        None => (header::record(&format, eol, &names), ending.into()),
+        Some(dialect) => {
+            let as_read = |text: String| match &table.recode {
+                Some(encoding) => from_utf8(encoding, text.as_bytes()).unwrap_or_else(|| text.into_bytes()),
+                None => text.into_bytes(),
+            };
+            (as_read(header::record_of_dialect(dialect, &names) + ending), as_read(ending.to_owned()))
+        }
     }
 }
 
@@ -161,7 +171,9 @@ fn form(
 ) -> (Format, Vec<String>, Option<Eol>) {
     let file = row.plan.files.iter().find(|file| file.table_no == table_no);
     let eol = file.and_then(|file| file.eol);
-    let is_whole = as_in_file || table.encode == Encode::PassThrough;
+    // What is rewritten has the kept fields only.
+    let is_rewritten = table.care == Care::Rewritten || table.encode == Encode::CopyText;
+    let is_whole = as_in_file || !is_rewritten;
     let names = table.fields.iter().enumerate().filter_map(|(no, field)| match field {
         Some(column) => Some(column.clone()),
         None => is_whole.then(|| format!("{IGNORED}{}", no + 1)),
@@ -172,6 +184,33 @@ fn form(
     }
     let eol = if table.encode == Encode::CopyText { Some(Eol::Lf) } else { eol };
     (chunk_format(table), names, eol)
+}
+
+/// How records are read again whose dialect COPY cannot be told.
+fn as_found(plan: &TablePlan) -> Shaping {
+    let dialect = plan.dialect.as_ref();
+    let null = dialect.and_then(|dialect| match dialect.nulls.as_slice() {
+        [null] => Some(null.clone()),
+        // There is one option for one spelling; several are found again.
+        _ => None,
+    });
+    let told = Told {
+        delimiter: dialect.map(|dialect| dialect.delimiter.clone()),
+        quote: dialect.map(|dialect| dialect.quote),
+        escape: dialect.and_then(|dialect| match dialect.escape {
+            Escape::Backslash => Some(b'\\'),
+            Escape::Doubled | Escape::None => dialect.quote,
+        }),
+        null,
+        header: Some(true),
+        encoding: Some(plan.recode.clone().unwrap_or_else(|| "UTF8".to_owned())),
+    };
+    let spelled = plan.fields.iter().zip(&plan.readings).filter_map(|(field, reading)| {
+        let (name, reading) = (field.as_ref()?, reading.as_ref()?);
+        let column = plan.table.columns.iter().find(|column| column.name == *name)?;
+        Some((name.clone(), format!("{}:{}", column.type_name, infer::spelling(reading))))
+    });
+    Shaping { told: Some(told), types: spelled.collect(), ..Shaping::default() }
 }
 
 /// A load of files that [`write_files`] has written, mended or not, into the table that their records were meant for.
@@ -211,16 +250,20 @@ impl Reload {
             |no: &u32| table_no(row, *no).is_some_and(|no| row.plan.tables[no as usize].table == plan.table);
         let file_nos: Vec<u32> = (0..).take(row.plan.files.len()).filter(is_of).collect();
         let no = file_nos.first().and_then(|no| table_no(row, *no)).unwrap_or(0);
-        let as_in_file = plan.care != howdah_model::Care::Rewritten
-            && plan.recode.is_none()
-            && !first.location.ends_with(AS_SENT);
+        let is_rewritten = plan.care == Care::Rewritten;
+        let as_in_file = (is_rewritten || plan.recode.is_none()) && !first.location.ends_with(AS_SENT);
         let (format, names, _) = form(row, no, plan, as_in_file);
+        let (shaping, format) = if as_in_file && is_rewritten {
+            (as_found(plan), row.plan.job.format.clone())
+        } else {
+            (Shaping::default(), Format { header: Header::Names, ..format })
+        };
         let job = Job {
             id: None,
             sources,
             table: Some(quote_relation(&plan.table.relation)),
-            format: Format { header: Header::Names, ..format },
-            shaping: Shaping::default(),
+            format,
+            shaping,
             columns: None,
             map: BTreeMap::new(),
             ignore_extra: names.iter().any(|name| name.starts_with(IGNORED)),

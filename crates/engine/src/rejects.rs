@@ -163,7 +163,9 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
         && locate::is_untouched(chunk);
     let mut rejects = Vec::with_capacity(refused.len());
     for (no, Refused { row, range, error }) in refused.into_iter().enumerate() {
-        let bytes: Bytes = chunk.bytes.slice(range.clone());
+        let aside = chunk.aside.binary_search_by_key(&row, |aside| aside.row).ok().map(|no| &chunk.aside[no]);
+        let aside = aside.filter(|aside| aside.range == range);
+        let in_file = aside.and_then(|aside| aside.in_file.clone());
         let known = error.place().clone();
         let (record, byte) = match (known.record, known.byte) {
             (Some(record), Some(byte)) => (record, Some(byte)),
@@ -174,9 +176,9 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
             },
             _ => (origin.first_record + row, None),
         };
-        let is_as_read = chunk.aside.iter().any(|aside| aside.row == row && aside.range == range);
-        let as_in_file =
-            untouched || (is_as_read && table.encode == Encode::CopyText && table.recode.is_none());
+        let is_as_read = aside.is_some() && table.encode == Encode::CopyText && table.recode.is_none();
+        let as_in_file = untouched || in_file.is_some() || is_as_read;
+        let bytes: Bytes = in_file.unwrap_or_else(|| chunk.bytes.slice(range));
         let error = error.at(Place { file: Some(file.location.clone()), ..Place::default() });
         rejects.push(Reject { record, byte, bytes, as_in_file, error });
     }

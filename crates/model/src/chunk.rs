@@ -114,6 +114,15 @@ pub struct Aside {
     pub range: Range<usize>,
     /// What is known of it.
     pub doubt: Doubt,
+    /// Its bytes in the file, where those in the chunk only stand for them.
+    pub in_file: Option<Bytes>,
+}
+
+impl Aside {
+    /// Of a record that stands in the chunk itself.
+    pub fn new(row: u64, range: Range<usize>, doubt: Doubt) -> Aside {
+        Aside { row, range, doubt, in_file: None }
+    }
 }
 
 /// Whole records in a form the table's COPY statement takes.

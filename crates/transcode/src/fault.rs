@@ -85,6 +85,14 @@ impl Fault {
         }
     }
 
+    /// What COPY would answer (PostgreSQL documentation, appendix A).
+    pub(crate) fn sqlstate(self) -> &'static str {
+        match self {
+            Fault::Nul { .. } | Fault::NotUtf8 { .. } => "22021",
+            Fault::Flaw(_) | Fault::Width { .. } => "22P04",
+        }
+    }
+
     /// As an error; `record` counts from 1, `byte` is that of the record's first byte, `column` what its field fills.
     pub(crate) fn error(self, record: u64, byte: u64, column: Option<String>) -> Error {
         let place = Place { record: Some(record), byte: Some(byte), column, ..Place::default() };

@@ -4,7 +4,7 @@
 //! looked at.
 
 use crate::encode::{attributes, decode, escape};
-use howdah_model::{Eol, Error, ErrorKind, Format, FormatKind, Result};
+use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, Result};
 
 /// The field names of a header record (with or without its line ending), exactly as COPY would read the
 /// fields. A name spelled like NULL comes as it is spelled.
@@ -77,6 +77,23 @@ pub fn record(format: &Format, eol: Option<Eol>, names: &[String]) -> Vec<u8> {
         Some(Eol::Lf) | None => b"\n",
     });
     record
+}
+
+/// The same as a dialect writes records, without the line ending. Where it has no quotes, a name has `_` in place of what
+/// would end it.
+pub fn record_of_dialect(dialect: &Dialect, names: &[String]) -> String {
+    let name = |name: &String| match (dialect.quote, dialect.escape) {
+        (Some(quote), escape) => {
+            let quote = char::from(quote);
+            let (quoted, name) = match escape {
+                Escape::Backslash => (format!("\\{quote}"), name.replace('\\', "\\\\")),
+                Escape::Doubled | Escape::None => (format!("{quote}{quote}"), name.clone()),
+            };
+            format!("{quote}{}{quote}", name.replace(quote, &quoted))
+        }
+        (None, _) => name.replace(&dialect.delimiter, "_").replace(['\n', '\r'], "_"),
+    };
+    names.iter().map(name).collect::<Vec<_>>().join(&dialect.delimiter)
 }
 
 /// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there. Read as COPY

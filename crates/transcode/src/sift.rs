@@ -44,7 +44,7 @@ impl Sifter {
     /// What there is to say of one record of a chunk, at `range` of its bytes.
     pub fn aside(&self, bytes: &[u8], row: u64, range: Range<usize>) -> Aside {
         let doubt = bytes.get(range.clone()).and_then(|record| self.doubt(record));
-        Aside { row, range, doubt: doubt.unwrap_or(Doubt::Unknown) }
+        Aside::new(row, range, doubt.unwrap_or(Doubt::Unknown))
     }
 
     /// The records that are not certain to be fit, of a whole chunk.
@@ -63,7 +63,7 @@ impl Sifter {
             };
             let broken = (!is_text).then(|| self.broken_bytes(&bytes[start..end])).flatten();
             if let Some(doubt) = broken.map(Doubt::Refused).or(doubt) {
-                found.push(Aside { row, range: start..end, doubt });
+                found.push(Aside::new(row, start..end, doubt));
             }
             (start, row) = (end, row + 1);
         }

@@ -38,6 +38,10 @@ pub(super) struct Emitter {
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
+    /// All records are read and written anew before they get here.
+    is_rewritten: bool,
+    /// They came in this encoding, and not in UTF-8.
+    pub(super) recode: Option<String>,
     /// Sets records aside that the table may not take, where these do not end the load.
     sieve: Option<Sieve>,
 }
@@ -68,6 +72,8 @@ impl Emitter {
             lanes,
             inspector,
             cells,
+            is_rewritten: table.care == Care::Rewritten,
+            recode: table.recode.clone(),
             sieve: Sieve::new(plan, file_no),
         })
     }
@@ -84,7 +90,8 @@ impl Emitter {
     ) -> Result<(), Failure> {
         let run = &feeder.run;
         if let Some(sieve) = &self.sieve {
-            return self.emit_sifted(sieve, feeder, origin, buffers, range);
+            let kept = self.is_rewritten;
+            return self.emit_sifted(sieve, feeder, origin, buffers, (range, kept));
         }
         let records = &buffers.data.filled()[range.clone()];
         let oddity = oddity.map(|oddity| self.oddity(run, &origin, oddity));
@@ -92,8 +99,8 @@ impl Emitter {
         self.send(feeder, origin, buffers, range, refusal)
     }
 
-    /// The same of records that were mended: nothing is wrong with them. What they came from is not needed any
-    /// more.
+    /// The same of records that were mended: nothing is wrong with them, but for those that are kept. What they came from is
+    /// not needed any more.
     pub(super) fn emit_mended(
         &self,
         feeder: &Feeder,
@@ -101,6 +108,9 @@ impl Emitter {
         buffers: Buffers,
     ) -> Result<(), Failure> {
         let range = 0..buffers.data.filled().len();
+        if let Some(sieve) = &self.sieve {
+            return self.emit_sifted(sieve, feeder, origin, buffers, (range, true));
+        }
         self.send(feeder, origin, buffers, range, None)
     }
 

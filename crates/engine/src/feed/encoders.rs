@@ -72,7 +72,7 @@ impl Encoders {
             let rows = scratch.drain(..used).map(Buffer::freeze).collect();
             let told = |(row, range): PassedOver| match sifter {
                 Some(sifter) => sifter.aside(records, row, range),
-                None => Aside { row, range, doubt: Doubt::Unknown },
+                None => Aside::new(row, range, Doubt::Unknown),
             };
             return (Some(Faster::whole(Form::Binary, rows)), aside.into_iter().map(told).collect());
         }

@@ -60,6 +60,9 @@ impl Mender {
 pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
     let shaping = &plan.job.shaping;
+    // What is kept is written in letters, digits and blanks.
+    let quote = table.dialect.as_ref().and_then(|dialect| dialect.quote);
+    let keeps = quote.is_none_or(|quote| !quote.is_ascii_alphanumeric() && quote != b' ');
     let mended = (shaping.lenient || !shaping.nul.is_reject()) && table.care == Care::Watched;
     Some(Shape {
         dialect: table.dialect.clone().filter(|_| mended)?,
@@ -68,7 +71,7 @@ pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
         data_end_byte: None,
         end: table_end(plan, file_no),
         lenient: shaping.lenient,
-        skips: plan.job.bad_records.on_error == OnError::Skip,
+        skips: keeps && plan.job.bad_records.on_error == OnError::Skip,
         nul: shaping.nul,
         record_bytes_max: usize::try_from(plan.record_bytes_max / 2).unwrap_or(usize::MAX),
         read: infer::read,

@@ -1,7 +1,7 @@
 //! Chunks of a load that goes on without bad records: what the table may not take is set aside, and does not spoil the
 //! form in which the others are sent.
 //!
-//! Records that contradict the dialect, or that cannot be rewritten, are refused here; those with values that are not
+//! Records that contradict the dialect, that cannot be rewritten, or that the reader of their file has kept, are refused here; those with values that are not
 //! certain are shown to the server by themselves (`howdah_target::salvage`).
 
 use super::emit::{Emitter, Refusal};
@@ -11,6 +11,8 @@ use crate::pipeline::{Run, unwanted};
 use crate::plan::chunk_format;
 use howdah_model::plan::Encode;
 use howdah_model::{Aside, CopyChunk, Doubt, Eol, ErrorKind, OnError, Origin, Plan, Result, Stage};
+use howdah_transcode::encode::from_utf8;
+use howdah_transcode::mend::Kept;
 use howdah_transcode::sift::Sifter;
 use howdah_transcode::split::{Rules, State, Tail};
 use std::ops::Range;
@@ -61,14 +63,15 @@ fn end_of_record(rules: &Rules, records: &[u8], start: usize) -> usize {
 }
 
 impl Emitter {
-    /// Queues the records in `range` of the data buffer, doubtful ones set aside.
+    /// Queues the records in `range` of the data buffer, doubtful ones set aside. `kept` says that some may stand there for
+    /// records of the file that are not to be stored.
     pub(super) fn emit_sifted(
         &self,
         sieve: &Sieve,
         feeder: &Feeder,
         origin: Origin,
         Buffers { data, mut scratch }: Buffers,
-        range: Range<usize>,
+        (range, kept): (Range<usize>, bool),
     ) -> Result<(), Failure> {
         let run = &feeder.run;
         let fail = |error| Failure { chunk_no: origin.chunk_no, error };
@@ -76,7 +79,7 @@ impl Emitter {
             return Err(fail(unwanted()));
         }
         let records = &data.filled()[range.clone()];
-        let odd = self.odd_records(run, &origin, records);
+        let odd = self.odd_records(run, &origin, records, kept);
         for good in between(&odd, records.len()) {
             self.widen(feeder, &records[good.clone()]).map_err(fail)?;
             self.make_partitions(feeder, &records[good]).map_err(fail)?;
@@ -95,9 +98,8 @@ impl Emitter {
                 let sifter = sieve.sifter.as_ref();
                 let encode = || self.faster.encode_most(&self.rules, sifter, records, scratch);
                 let (faster, aside) = run.tally.time(Stage::Encode, encode);
-                let passed_over = |odd: &Aside| aside.iter().any(|aside| aside.row == odd.row);
                 // What is odd to the dialect may be fit for COPY all the same.
-                let both = odd.iter().all(passed_over);
+                let both = odd.iter().all(|odd| place_of(&aside, odd.row).is_some());
                 let faster = faster.filter(|_| both);
                 let aside = if both { merged(odd, aside) } else { odd };
                 (data.freeze().slice(range), faster, aside)
@@ -108,8 +110,8 @@ impl Emitter {
     }
 
     /// Records that contradict the dialect that was found, or end in another way than COPY of the whole file bears.
-    fn odd_records(&self, run: &Run, origin: &Origin, records: &[u8]) -> Vec<Aside> {
-        let mut odd: Vec<Aside> = Vec::new();
+    fn odd_records(&self, run: &Run, origin: &Origin, records: &[u8], kept: bool) -> Vec<Aside> {
+        let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
         while let Some(oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
@@ -124,9 +126,26 @@ impl Emitter {
         odd
     }
 
+    /// Records that were read and are not to be stored.
+    fn kept_records(&self, records: &[u8]) -> Vec<Aside> {
+        let (mut found, mut start, mut row) = (Vec::new(), 0, 0);
+        while let Some(at) = Kept::find(records, start) {
+            let end = end_of_record(&self.rules, records, at);
+            row += self.rules.scan(State::START, &records[start..at]).records;
+            if let Some(kept) = Kept::parse(&records[at..end]) {
+                let doubt = Doubt::Refused(kept.error());
+                let as_read = self.recode.as_ref().and_then(|name| from_utf8(name, &kept.bytes));
+                let in_file = Some(as_read.unwrap_or(kept.bytes).into());
+                found.push(Aside { row, range: at..end, doubt, in_file });
+            }
+            (start, row) = (end, row + 1);
+        }
+        found
+    }
+
     fn aside(&self, records: &[u8], bad: Refusal) -> Aside {
         let range = bad.offset..end_of_record(&self.rules, records, bad.offset);
-        Aside { row: bad.record, range, doubt: Doubt::Refused(bad.error.with_sqlstate(BAD_FORMAT)) }
+        Aside::new(bad.record, range, Doubt::Refused(bad.error.with_sqlstate(BAD_FORMAT)))
     }
 
     /// Rewrites what can be; records that are odd, or cannot be rewritten, stand in between as they are.
@@ -147,25 +166,24 @@ impl Emitter {
             let stop = next.map_or(records.len(), |odd| odd.range.start);
             let length = out.len();
             let bad = match rewriter.rewrite(&self.rules, &records[start..stop], out) {
-                Ok(_) => next.map(|odd| (odd.row, odd.range.clone(), odd.doubt.clone())),
+                Ok(_) => next.cloned(),
                 Err(bad) => {
                     out.truncate(length);
                     // These were rewritten a moment ago, so nothing is left to fail.
                     let _ = rewriter.rewrite(&self.rules, &records[start..start + bad.byte], out);
                     let error = howdah_model::Error::new(ErrorKind::Record, bad.message);
                     let refusal = self.refusal(run, origin, row + bad.record, start + bad.byte, error);
-                    let Aside { row, range, doubt } = self.aside(records, refusal);
-                    Some((row, range, doubt))
+                    Some(self.aside(records, refusal))
                 }
             };
-            let Some((no, range, doubt)) = bad else { break };
-            if next.is_some_and(|odd| odd.row == no) {
+            let Some(bad) = bad else { break };
+            if next.is_some_and(|odd| odd.row == bad.row) {
                 next = odd.next();
             }
             let at = out.len();
-            out.extend_from_slice(&records[range.clone()]);
-            aside.push(Aside { row: no, range: at..out.len(), doubt });
-            (start, row) = (range.end, no + 1);
+            out.extend_from_slice(&records[bad.range.clone()]);
+            (start, row) = (bad.range.end, bad.row + 1);
+            aside.push(Aside { range: at..out.len(), ..bad });
         }
         aside
     }
@@ -178,11 +196,16 @@ fn between(odd: &[Aside], length: usize) -> impl Iterator<Item = Range<usize>> {
     starts.zip(ends).filter(|(start, end)| start < end).map(|(start, end)| start..end)
 }
 
+/// Which one of these, in the order of the file, is about the row.
+fn place_of(aside: &[Aside], row: u64) -> Option<usize> {
+    aside.binary_search_by_key(&row, |aside| aside.row).ok()
+}
+
 /// What is known of odd records is said of them; of the others what the sifter says.
 fn merged(odd: Vec<Aside>, mut aside: Vec<Aside>) -> Vec<Aside> {
     for known in odd {
-        if let Some(same) = aside.iter_mut().find(|aside| aside.row == known.row) {
-            *same = known;
+        if let Some(no) = place_of(&aside, known.row) {
+            aside[no] = known;
         }
     }
     aside

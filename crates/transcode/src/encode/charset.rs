@@ -141,6 +141,22 @@ pub fn to_utf8<'a, R: Read + Send + 'a>(encoding: &str, plain: R) -> Result<Box<
     }))
 }
 
+/// The bytes of UTF-8 text in the encoding of the file that they were read from with [`to_utf8`], whose characters it
+/// has. Of the few characters that an East Asian encoding spells in two ways the usual spelling is given. `None` for
+/// what the file cannot have held.
+pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
+    let (found, text) = (whatwg(encoding)?, std::str::from_utf8(utf8).ok()?);
+    let units = text.encode_utf16();
+    if found == UTF_16LE {
+        return Some(units.flat_map(u16::to_le_bytes).collect());
+    }
+    if found == UTF_16BE {
+        return Some(units.flat_map(u16::to_be_bytes).collect());
+    }
+    let (bytes, _, has_errors) = found.encode(text);
+    (!has_errors).then(|| bytes.into_owned())
+}
+
 /// A short piece of text in an encoding of the server or of the WHATWG.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ pub(crate) use binary::is_storable;
 pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most, PassedOver, TRAILER};
 use charset::is_text;
 pub(crate) use charset::{decode, whatwg};
-pub use charset::{needs_utf8, to_utf8};
+pub use charset::{from_utf8, needs_utf8, to_utf8};
 pub(crate) use rewrite::escape;
 pub use rewrite::{FieldTarget, RecordError, Rewriter};
 pub use unquote::Unquoter;

@@ -4,7 +4,7 @@
 //! the dialect. That chunk, and no other, goes through here: its bytes come in, and what goes out means to COPY
 //! what the mended records mean, in the same format, so that the chunk is sent like any other.
 
-use super::records::{At, Records};
+use super::records::{At, Found, Records};
 use super::{Counts, Shape};
 use crate::cells::Record;
 use crate::encode;
@@ -29,7 +29,7 @@ pub struct Span {
 /// What became of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
-    /// Records written.
+    /// Records written, those that are kept included.
     pub rows: u64,
     /// Records passed over.
     pub omitted: Omitted,
@@ -60,8 +60,11 @@ pub fn chunk<R: Read>(
     let mut records = Records::between(shape, plain, start, span.border_byte, counts)?;
     let eol = ending(shape.dialect.eol);
     let (mut rows, mut piece) = (0, Vec::new());
-    while records.next()?.is_some() {
-        write(format, records.record(), shape.fields.len(), &mut piece);
+    while let Some(found) = records.next()? {
+        match found {
+            Found::Record(_) => write(format, records.record(), shape.fields.len(), &mut piece),
+            Found::Kept(kept) => kept.write(&mut piece),
+        }
         piece.extend_from_slice(eol);
         rows += 1;
         if piece.len() >= PIECE_BYTES {
@@ -95,7 +98,10 @@ pub fn locate_in_chunk<R: Read>(shape: &Shape, plain: R, span: Span, row: u64) -
             return Ok(None);
         }
     }
-    Ok(records.next()?.map(|at| (at.record, at.byte)))
+    Ok(records.next()?.map(|found| match found {
+        Found::Record(at) => (at.record, at.byte),
+        Found::Kept(kept) => (kept.record, kept.byte),
+    }))
 }
 
 /// One record; fields that it lacks are NULL.

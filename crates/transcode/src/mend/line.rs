@@ -36,6 +36,14 @@ impl Misread {
         format!("column {}: {}", self.column, self.message())
     }
 
+    /// What the server would answer to a value that no date, or nothing else, is written like.
+    pub(super) fn sqlstate(&self) -> &'static str {
+        match self.reading {
+            Reading::Date(_) | Reading::MonthName => "22007",
+            _ => "22P02",
+        }
+    }
+
     /// For a record that stands here.
     pub(super) fn error(&self, at: At) -> Error {
         let place = Place {

@@ -29,6 +29,7 @@
 mod broken_bytes;
 mod chunk;
 mod counts;
+mod kept;
 mod lenient;
 mod line;
 mod neighbours;
@@ -43,6 +44,7 @@ mod window;
 
 pub use chunk::{Mended, Span, chunk, locate_in_chunk};
 pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
+pub use kept::Kept;
 pub use lenient::LOOK_AHEAD_BYTES;
 
 use crate::dialect::TableEnd;
@@ -86,7 +88,7 @@ pub struct Shape {
     pub end: Option<TableEnd>,
     /// Mend records instead of refusing them.
     pub lenient: bool,
-    /// Leave out and list those that would be refused, and go on.
+    /// Keep those that would be refused or left out, each as a line of its own ([`Kept`]), and go on.
     pub skips: bool,
     /// What becomes of NUL bytes.
     pub nul: Nul,

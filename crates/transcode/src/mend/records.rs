@@ -1,5 +1,6 @@
 //! The records of a file, one after the other, strictly or mended.
 
+use super::kept::Kept;
 use super::lenient::{Ahead, Lenient, Mended};
 use super::line::Misread;
 use super::window::Window;
@@ -27,6 +28,14 @@ pub(super) struct At {
     pub(super) byte: u64,
 }
 
+/// What [`Records::next`] comes to.
+pub(super) enum Found {
+    /// A record to be stored.
+    Record(At),
+    /// One that is not.
+    Kept(Kept),
+}
+
 pub(super) struct Records<R> {
     window: Window<R>,
     cells: Cells,
@@ -42,8 +51,10 @@ pub(super) struct Records<R> {
     border_byte: u64,
     end: Option<TableEnd>,
     lenient: Option<Lenient>,
-    /// Without it, records that do not fit are left out instead of ending the reading.
+    /// Records that do not fit, or are beyond mending, are kept, each in its place.
     skips: bool,
+    /// The length of the record found last.
+    length: usize,
     nul: Nul,
     omitted: Omitted,
     counts: Arc<Counts>,
@@ -100,6 +111,7 @@ impl<R: Read> Records<R> {
             end: shape.end.clone(),
             lenient,
             skips: shape.skips,
+            length: 0,
             nul: shape.nul,
             omitted: Omitted::default(),
             counts,
@@ -126,11 +138,11 @@ impl<R: Read> Records<R> {
         self.window.bytes().to_vec()
     }
 
-    /// Moves to the next record that is to be stored; `None` at the end of the data.
+    /// Moves to the next record that is to be stored, or kept; `None` at the end of the data.
     ///
     /// # Errors
     /// Strictly, the first record with a fault. Those of the input.
-    pub(super) fn next(&mut self) -> Result<Option<At>> {
+    pub(super) fn next(&mut self) -> Result<Option<Found>> {
         while let Some(cut) = self.cut()? {
             self.record_no += 1;
             let at = At { record: self.record_no, byte: self.window.offset() };
@@ -139,8 +151,8 @@ impl<R: Read> Records<R> {
                 Cut::Astray(flaw) => Some(Fault::Flaw(flaw)),
                 Cut::Record { length, flaw } => {
                     let Some(fault) = self.fault(length, flaw) else {
-                        self.window.consume(length);
-                        return Ok(Some(at));
+                        self.consume(length);
+                        return Ok(Some(Found::Record(at)));
                     };
                     Some(fault)
                 }
@@ -150,19 +162,37 @@ impl<R: Read> Records<R> {
                 return Ok(None);
             }
             let Some(lenient) = self.lenient.take() else {
-                let refusal = self.refusal(fault, at);
-                let (true, Cut::Record { length, .. }) = (self.skips, cut) else { return Err(refusal) };
-                self.leave_out(at, refusal.message());
-                self.window.consume(length);
-                continue;
+                return self.refuse(&cut, fault, at).map(Some);
             };
-            let stored = self.mend(&lenient, &cut, fault, at);
+            let mended = self.mend(&lenient, &cut, fault, at);
             self.lenient = Some(lenient);
-            if stored? {
-                return Ok(Some(at));
+            if let Some(found) = mended? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.length = length;
+        self.window.consume(length);
+    }
+
+    /// The record has a fault and is not to be mended.
+    fn refuse(&mut self, cut: &Cut, fault: Option<Fault>, at: At) -> Result<Found> {
+        let refusal = self.refusal(fault, at);
+        match (self.skips, cut, fault) {
+            (true, Cut::Record { length, .. }, Some(fault)) => {
+                self.consume(*length);
+                Ok(Found::Kept(self.kept(at, &refusal, fault.sqlstate())))
+            }
+            _ => Err(refusal),
+        }
+    }
+
+    /// The record found last, as it stands in the file.
+    fn kept(&self, at: At, error: &Error, sqlstate: &str) -> Kept {
+        Kept::new(at, error, sqlstate, self.window.consumed(self.length))
     }
 
     /// What is wrong with the record of this length, once its NUL bytes are as they are wanted.
@@ -178,16 +208,19 @@ impl<R: Read> Records<R> {
         Fault::of(&self.window.bytes()[..length], &self.record, flaw, self.width, true)
     }
 
-    /// The record found last has a value that nobody understands.
+    /// The record found last has a value that nobody understands: it is kept or left out.
     ///
     /// # Errors
     /// Strictly, that value.
-    pub(super) fn misread(&mut self, at: At, misread: &Misread) -> Result<()> {
-        if self.lenient.is_none() && !self.skips {
+    pub(super) fn misread(&mut self, at: At, misread: &Misread) -> Result<Option<Kept>> {
+        if self.skips {
+            return Ok(Some(self.kept(at, &misread.error(at), misread.sqlstate())));
+        }
+        if self.lenient.is_none() {
             return Err(misread.error(at));
         }
         self.leave_out(at, &misread.reason());
-        Ok(())
+        Ok(None)
     }
 
     /// Another table begins with the record that has this fault.
@@ -252,12 +285,12 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// Mends the record, or leaves it out; says whether there is one to be stored.
-    fn mend(&mut self, lenient: &Lenient, cut: &Cut, fault: Option<Fault>, at: At) -> Result<bool> {
+    /// Mends the record, keeps it, or leaves it out. What is longer than any record may be cannot be kept.
+    fn mend(&mut self, lenient: &Lenient, cut: &Cut, fault: Option<Fault>, at: At) -> Result<Option<Found>> {
         let Some(line_bytes) = self.line()? else {
             self.leave_out(at, &too_long(self.record_bytes_max));
             self.skip_line()?;
-            return Ok(false);
+            return Ok(None);
         };
         let (strict, flaw) = match *cut {
             Cut::Record { length, flaw } => (Some(length), flaw),
@@ -276,21 +309,24 @@ impl<R: Read> Records<R> {
             flaw,
         };
         let (length, mended) = lenient.mend(&ahead, &mut self.record);
-        self.window.consume(length);
-        match mended {
-            Mended::Row(mends) => {
+        self.consume(length);
+        match (mended, fault) {
+            (Mended::Row(mends), _) => {
                 self.counts.add_mends(&mends);
-                Ok(true)
+                Ok(Some(Found::Record(at)))
             }
-            Mended::Blank => {
+            (Mended::Blank, _) => {
                 self.omitted.blank += 1;
                 self.counts.add_mends(&[Mend::BlankRow]);
-                Ok(false)
+                Ok(None)
             }
-            Mended::Beyond => {
+            (Mended::Beyond, Some(fault)) if self.skips => {
+                Ok(Some(Found::Kept(self.kept(at, &self.refusal(Some(fault), at), fault.sqlstate()))))
+            }
+            (Mended::Beyond, fault) => {
                 let reason = fault.map_or_else(|| too_long(self.record_bytes_max), Fault::message);
                 self.leave_out(at, &reason);
-                Ok(false)
+                Ok(None)
             }
         }
     }

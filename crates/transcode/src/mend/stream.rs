@@ -1,7 +1,7 @@
 //! The reader that [`super::reader`] gives.
 
 use super::line::Lines;
-use super::records::{At, Records};
+use super::records::{At, Found, Records};
 use super::{Counts, Shape};
 use howdah_model::{Error, Result};
 use std::io::{self, Read};
@@ -46,10 +46,18 @@ impl<R: Read> Stream<R> {
 
     /// Makes the next line; the record that it came from, or `None` at the end of the data.
     fn next(&mut self) -> Result<Option<At>> {
-        while let Some(at) = self.records.next()? {
-            match self.lines.write(self.records.record(), &mut self.made) {
-                Ok(()) => return Ok(Some(at)),
-                Err(misread) => self.records.misread(at, &misread)?,
+        while let Some(found) = self.records.next()? {
+            let kept = match found {
+                Found::Kept(kept) => Some(kept),
+                Found::Record(at) => match self.lines.write(self.records.record(), &mut self.made) {
+                    Ok(()) => return Ok(Some(at)),
+                    Err(misread) => self.records.misread(at, &misread)?,
+                },
+            };
+            if let Some(kept) = kept {
+                kept.write(&mut self.made);
+                self.made.push(b'\n');
+                return Ok(Some(At { record: kept.record, byte: kept.byte }));
             }
         }
         Ok(None)

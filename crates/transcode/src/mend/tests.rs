@@ -219,6 +219,23 @@ fn records_left_out_are_shown_with_their_place() {
 }
 
 #[test]
+fn records_that_are_kept_stand_among_the_others_as_they_were() {
+    let bytes = b"a\nb,\"c\nd\"\n\xff\n\ne,f\ng";
+    for (lenient, kept) in
+        [(false, &["b,\"c\nd\"\n", "\u{fffd}\n", "e,f\n"][..]), (true, &["b,\"c\nd\"\n", "e,f\n"])]
+    {
+        let (lines, counts) = run(&Shape { skips: true, ..shape(&Dialect::csv(), 1, lenient) }, bytes);
+        let lines = lines.unwrap();
+        let found: Vec<Kept> = lines.lines().filter_map(|line| Kept::parse(line.as_bytes())).collect();
+        let told: Vec<_> =
+            found.iter().map(|kept| String::from_utf8_lossy(&kept.bytes).into_owned()).collect();
+        assert_eq!(told, kept, "{lenient}");
+        assert!(found.iter().all(|kept| bytes[kept.byte as usize..].starts_with(&kept.bytes)));
+        assert!(lines.starts_with("a\n\0") && lines.ends_with("\ng\n") && counts.left_out().is_empty());
+    }
+}
+
+#[test]
 fn leniently_a_row_in_another_style_is_read_in_it() {
     let rows: [(&str, &str, Mend); 7] = [
         ("1;2;3\n", "1\t2\t3\n", Mend::OtherDelimiter),

@@ -51,6 +51,11 @@ impl<R: Read> Window<R> {
         &self.buffer[self.start..self.end]
     }
 
+    /// The last bytes that were consumed; none are left once more are read.
+    pub(super) fn consumed(&self, bytes: usize) -> &[u8] {
+        &self.buffer[self.start.saturating_sub(bytes)..self.start]
+    }
+
     /// The data ends with these bytes.
     pub(super) fn ended(&self) -> bool {
         self.ended
