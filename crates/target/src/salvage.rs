@@ -14,7 +14,6 @@ use crate::error::session_error;
 use crate::session::Session;
 use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
-use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -109,7 +108,8 @@ impl<'a> Salvage<'a> {
     }
 
     /// Stores what the table takes; what it refuses comes back, in the order of the file. `rows` tells where each record of
-    /// the chunk stands. `bear` is told rows stored and refused so far, and says when that is too much.
+    /// the chunk stands. `bear` is told rows stored and refused so far, in the order of the file, and says when that is too
+    /// much.
     ///
     /// # Errors
     /// As for [`commit::commit_chunk`], but for what is about a row; that of `bear`. The chunk is not in then.
@@ -125,11 +125,13 @@ impl<'a> Salvage<'a> {
         } else {
             (0..).zip(rows()).collect()
         };
-        let known: HashSet<u64> = refused.iter().map(|refused| refused.row).collect();
-        let unsure: Vec<Row> = unsure.into_iter().filter(|(row, _)| !known.contains(row)).collect();
-        self.bear(bear, &refused).await?;
-        self.show(&unsure, bear, &mut refused).await?;
+        let mut known: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
+        known.sort_unstable();
+        let unsure: Vec<Row> =
+            unsure.into_iter().filter(|(row, _)| known.binary_search(row).is_err()).collect();
+        self.show(&unsure, &known, bear, &mut refused).await?;
         refused.sort_by_key(|refused| refused.row);
+        self.bear(bear, refused.len()).await?;
         Ok(refused)
     }
 
@@ -189,10 +191,12 @@ impl<'a> Salvage<'a> {
         Ok(self.try_copy(&sql, &pieces, rows).await?.is_none())
     }
 
-    /// Shows rows to COPY as the file has them, all at once, then what was refused in parts.
+    /// Shows rows to COPY as the file has them, all at once, then what was refused in parts. `known` are refused already;
+    /// of these, only those before a row count when it is asked whether that is too much.
     async fn show(
         &mut self,
         rows: &[Row],
+        known: &[u64],
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
@@ -216,7 +220,8 @@ impl<'a> Salvage<'a> {
             };
             if let [(row, range)] = some {
                 refused.push(Refused { row: *row, range: range.clone(), error });
-                self.bear(bear, refused).await?;
+                let behind = known.len() - known.partition_point(|known| known < row);
+                self.bear(bear, refused.len() - behind).await?;
                 continue;
             }
             let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
@@ -321,9 +326,9 @@ impl<'a> Salvage<'a> {
     async fn bear(
         &mut self,
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
-        refused: &[Refused],
+        refused: usize,
     ) -> Result<(), ChunkError> {
-        let Err(error) = bear(self.stored, refused.len() as u64) else { return Ok(()) };
+        let Err(error) = bear(self.stored, refused as u64) else { return Ok(()) };
         commit::roll_back(self.session).await;
         Err(error.into())
     }

@@ -265,6 +265,31 @@ fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
     }
 }
 
+/// Of records that the client alone refuses, those behind the good ones are no sign of the wrong file.
+#[test]
+fn many_bad_records_among_good_ones_do_not_end_the_load() {
+    let files = Files::new();
+    let wrong = |no: u64| no.is_multiple_of(10) || no == 1;
+    let text: String =
+        (1..=ROWS).map(|no| if wrong(no) { format!("{no}\n") } else { format!("{no},y\n") }).collect();
+    let source = files.put("t.csv", text.as_bytes());
+    for (options, table) in [
+        (&["--encode", "csv"][..], "(a int, b text)"),
+        (&[], "(a int, b text)"),
+        (&[], "(a int CHECK (a <> 17), b xml)"),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql(&format!("CREATE TABLE t {table}"));
+        let run =
+            howdah("load").args(["--to", &database.conninfo(), "--json", "--on-error", "skip"]).args(options);
+        let run = run.args(["--chunk-size", "4MB", "--format", "csv", "--table", "t"]).arg(&source);
+        let summary = told(&run.run(PATIENCE).expect_code(3));
+        let bad = ROWS / 10 + 1 + u64::from(table.contains("17"));
+        assert_eq!(summary["rows_rejected"], bad, "{table}: {summary}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - bad).to_string());
+    }
+}
+
 #[test]
 fn rejected_records_need_a_ledger() {
     let database = Server::shared(15).database();
