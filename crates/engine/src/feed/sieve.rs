@@ -114,10 +114,9 @@ impl Emitter {
         let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
-        while let Some(oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
-            let mut refusal = self.oddity(run, origin, oddity);
-            (refusal.record, refusal.offset) = (refusal.record + row, refusal.offset + start);
-            let found = self.aside(records, refusal);
+        while let Some(mut oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
+            (oddity.record, oddity.byte) = (oddity.record + row, oddity.byte + start);
+            let found = self.aside(records, self.oddity(run, origin, oddity));
             (start, row) = (found.range.end, found.row + 1);
             odd.push(found);
         }
