@@ -80,6 +80,7 @@ impl Emitter {
         }
         let records = &data.filled()[range.clone()];
         let odd = self.odd_records(run, &origin, records, kept);
+        let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         for good in between(&odd, records.len()) {
             self.widen(feeder, &records[good.clone()]).map_err(fail)?;
             self.make_partitions(feeder, &records[good]).map_err(fail)?;
@@ -104,6 +105,11 @@ impl Emitter {
                 let aside = if both { merged(odd, aside) } else { odd };
                 (data.freeze().slice(range), faster, aside)
             }
+        };
+        // Of a chunk with doubtful records each that is sent gets its number then.
+        let faster = match aside.is_empty() {
+            true => self.numbered(feeder, &origin, &bytes, faster, for_numbers),
+            false => faster,
         };
         let chunk = CopyChunk { origin, bytes, faster, refused: None, aside };
         feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
