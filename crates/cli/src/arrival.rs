@@ -22,6 +22,7 @@ pub fn resolve(options: &LoadOptions) -> Result<Arrival> {
         },
         atomic: typed.atomic,
         lock_timeout_ms: lock_timeout_ms(typed)?,
+        check: false,
     };
     check(&arrival, typed, options)?;
     Ok(arrival)

@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub mod bench;
+pub mod check;
 pub mod generate;
 pub mod load;
 pub mod pg;

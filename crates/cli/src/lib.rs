@@ -11,6 +11,7 @@ pub mod access;
 pub mod account;
 pub mod arrival;
 pub mod bad_records;
+pub mod checked;
 pub mod commands;
 pub mod job_file;
 pub mod options;
@@ -126,6 +127,7 @@ async fn dispatch(
 ) -> Result<Exit, Error> {
     match command {
         Command::Load(options) => commands::load::load(*options, printer, stop, site_packages).await,
+        Command::Check(options) => commands::check::check(*options, printer, stop, site_packages).await,
         Command::Plan(options) => commands::plan::plan(*options, printer, stop, site_packages).await,
         Command::Bench(options) => commands::bench::bench(*options, printer, stop, site_packages).await,
         Command::Status(options) => commands::status::status(&options, printer, stop, site_packages).await,

@@ -21,6 +21,9 @@ pub enum Command {
     Load(Box<LoadOptions>),
     /// Show everything that load would do, and why, touching nothing
     Plan(Box<LoadOptions>),
+    /// Read everything and tell all that the table would have against it, storing nothing and holding up nobody (exit code 3
+    /// when there is something)
+    Check(Box<LoadOptions>),
     /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
     Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
@@ -44,7 +47,7 @@ pub enum Command {
     },
 }
 
-/// Options of `load` and `plan`.
+/// Options of `load`, `plan` and `check`.
 #[derive(Debug, Args)]
 pub struct LoadOptions {
     /// What to load: a path, glob, directory, `-`, or a URL with s3://, gs://, az://, http:// or https://.

@@ -15,7 +15,9 @@ impl Printer {
     /// As the options of this command say.
     pub fn new(command: &Command) -> Printer {
         let (quiet, json) = match command {
-            Command::Load(options) | Command::Plan(options) => (options.output.quiet, options.output.json),
+            Command::Load(options) | Command::Plan(options) | Command::Check(options) => {
+                (options.output.quiet, options.output.json)
+            }
             Command::Bench(options) => (options.load.output.quiet, options.load.output.json),
             Command::Resume(options) => (options.output.quiet, options.output.json),
             Command::Restore(options) => (options.output.quiet, options.output.json),

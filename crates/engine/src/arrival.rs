@@ -8,13 +8,11 @@ use crate::indexes::tell;
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
+use crate::spot::Spots;
 use futures_util::{StreamExt, stream};
-use howdah_model::arrival::file_of_place;
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
-use howdah_model::{
-    Changes, Error, ErrorKind, Jobs, Keep, Mode, Place, Plan, Relation, Result, Stage, StagingPlan,
-};
+use howdah_model::{Changes, Error, ErrorKind, Jobs, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan};
 use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, Way};
 use howdah_target::arrival::statements::Span;
@@ -34,7 +32,7 @@ const PARTS_MAX: u32 = 8;
 const PAGES_MIN: u64 = 128;
 
 /// The tables of a plan whose rows wait, each once, with the first plan that goes there.
-fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
+pub(crate) fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
     let mut seen = BTreeSet::new();
     let staged = plan.tables.iter().filter_map(|table| Some((table, table.staging.as_ref()?)));
     staged.filter(|(_, staging)| seen.insert(&staging.relation)).collect()
@@ -147,7 +145,8 @@ async fn settle_duplicates(run: &Run, ledger: &Ledger, into: &Into) -> Result<()
 
 fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
     let key: Vec<&str> = into.key.iter().map(|column| column.name.as_str()).collect();
-    let first = place_in_file(run, twins.first);
+    let spots = Spots::new(run);
+    let first = spots.place_in_file(run, twins.first);
     let also = match (first.file, first.record) {
         (Some(file), Some(record)) => format!(" as record {record} of {file}"),
         (Some(file), None) => format!(" as a record of {file}"),
@@ -159,27 +158,8 @@ fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
     };
     let message = format!("it has the same key ({}){also}{more}", key.join(", "));
     Error::new(ErrorKind::Record, message)
-        .at(place_in_file(run, twins.second))
+        .at(spots.place_in_file(run, twins.second))
         .with_hint("--keep last lets the last record of each key count, --keep first the first")
-}
-
-/// The record of a place: its chunk is the last one that begins at or before it, and the rest is its number there.
-fn place_in_file(run: &Run, place: i64) -> Place {
-    let (input_no, at) = file_of_place(place);
-    let found = run.plan.files.iter().enumerate().find(|(_, file)| file.input_no == input_no);
-    let Some((no, file)) = found else { return Place::default() };
-    let receipts = run.receipts(u32::try_from(no).unwrap_or(u32::MAX));
-    let mut record = 0;
-    for receipt in receipts.values().take_while(|receipt| receipt.start_byte <= at) {
-        if at < receipt.end_byte {
-            // Of a chunk from which records were left out, nobody knows which.
-            let told = receipt.omitted.records() == 0;
-            let record = told.then(|| record + (at - receipt.start_byte) + 1);
-            return Place { file: Some(file.location.clone()), record, ..Place::default() };
-        }
-        record += receipt.rows + receipt.omitted.records();
-    }
-    Place { file: Some(file.location.clone()), ..Place::default() }
 }
 
 fn nothing_to_keep(into: &Into) -> Error {

@@ -147,7 +147,7 @@ async fn open_ledger(
     Ok((receipts, before, !dropped.is_empty(), !tuned.is_empty()))
 }
 
-fn being_restored(job_id: &str) -> Error {
+pub(crate) fn being_restored(job_id: &str) -> Error {
     let message = format!("what job {job_id} has dropped is being put back by another process");
     Error::new(ErrorKind::Ledger, message)
         .with_hint("wait until that is done, then run the same command again")
@@ -227,7 +227,12 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
 }
 
 /// Does the work while the session that holds the job looks out.
-async fn guarded<T>(run: &Run, session: &mut Session, guard: &mut Guard, work: impl Future<Output = T>) -> T {
+pub(crate) async fn guarded<T>(
+    run: &Run,
+    session: &mut Session,
+    guard: &mut Guard,
+    work: impl Future<Output = T>,
+) -> T {
     tokio::select! {
         done = work => done,
         never = guards::run(run, session, guard) => match never {},
@@ -294,7 +299,7 @@ async fn after_the_rows(run: &Run) -> Result<()> {
     sequences::advance(run).await
 }
 
-fn ended_by(error: &Error) -> Status {
+pub(crate) fn ended_by(error: &Error) -> Status {
     if error.kind() == ErrorKind::Interrupted { Status::Interrupted } else { Status::Failed }
 }
 

@@ -88,6 +88,21 @@ pub(crate) async fn record_of_row(run: &Run, origin: &Origin, row: u64) -> Optio
     Some((origin.first_record + row, byte))
 }
 
+/// Number and first byte of the record that a row came from that was sent with the chunk, in whatever form.
+pub(crate) async fn record_of_stored_row(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
+    if let Some(found) = reread::place(run, origin, row).await {
+        return Some(found);
+    }
+    let file = &run.plan.files[origin.file_no as usize];
+    let table = &run.plan.tables[file.table_no as usize];
+    if table.care == Care::Rewritten || origin.omitted.left_out + origin.omitted.blank > 0 {
+        return None;
+    }
+    let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
+    let byte = byte_in_file(run, file, &rules, origin, row).await?;
+    Some((origin.first_record + row, byte))
+}
+
 /// What was sent is what stands in the file. A mended chunk of the very same length is taken for one, too.
 pub(crate) fn is_untouched(chunk: &CopyChunk) -> bool {
     chunk.bytes.len() as u64 == chunk.origin.end_byte - chunk.origin.start_byte

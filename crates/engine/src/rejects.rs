@@ -91,7 +91,9 @@ fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
 fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
     let rejected = run.tally.rows_rejected() + refused_now;
     let read = run.tally.rows_stored() + stored_now + rejected;
-    if rejected == 0 || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
+    // A check tells all there is, unless it is told where to stop.
+    let bears_all = run.plan.job.arrival.check && run.plan.job.bad_records.max.is_none();
+    if rejected == 0 || bears_all || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
         return Ok(());
     }
     Err(too_many(run.plan.job.bad_records.max, rejected, read))

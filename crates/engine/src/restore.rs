@@ -1,5 +1,6 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
+use crate::check::forget_left;
 use crate::indexes::put_back_entries;
 use crate::tune::give_up_all;
 use crate::{Context, history};
@@ -24,10 +25,14 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
         Some(job) => Some(named(context, &ledger, schema, job).await?),
         None => None,
     };
+    let checks = match &job_id {
+        None => forget_left(context, schema, None).await?,
+        Some(_) => 0,
+    };
     let session = connection.open().await?;
     let undos = connection.attend(&session, ledger.open_undos(&session, job_id.as_deref())).await?;
     let held = connection.attend(&session, ledger.held(&session, job_id.as_deref())).await?;
-    let count = undos.len() + held.len();
+    let count = checks + undos.len() + held.len();
     let mut by_job: BTreeMap<String, Changes> = BTreeMap::new();
     for undo in undos {
         by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);

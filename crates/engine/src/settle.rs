@@ -4,6 +4,7 @@
 //! is quickly done (settings, triggers) is done before this load begins; indexes and constraints, which may take as long as
 //! the load, behind its last row. What cannot be done is told, and is no failure of this load.
 
+use crate::check::forget_left;
 use crate::indexes::{put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::tune::give_up_all;
@@ -44,6 +45,9 @@ pub(crate) async fn settle(run: &Run, when: When) {
 
 async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     let connection = &run.context.connection;
+    if when == When::AtStart {
+        forget_left(&run.context, ledger.schema(), None).await?;
+    }
     let session = connection.open().await?;
     let reading = async {
         let dropped = ledger.open_undos(&session, None).await?;

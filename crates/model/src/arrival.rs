@@ -48,6 +48,9 @@ pub struct Arrival {
     pub atomic: bool,
     /// How long a lock is waited for at a time; others wait behind us for no longer.
     pub lock_timeout_ms: u64,
+    /// They do not come at all: what the table would have against them is told. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub check: bool,
 }
 
 /// Longer, and an application whose readers wait behind us seems to stand still.
@@ -62,6 +65,7 @@ impl Default for Arrival {
             keep: Keep::Error,
             atomic: false,
             lock_timeout_ms: LOCK_TIMEOUT_MS_DEFAULT,
+            check: false,
         }
     }
 }
@@ -74,7 +78,7 @@ impl Arrival {
 
     /// Rows wait in a staging table until all of them are there.
     pub fn is_staged(&self) -> bool {
-        self.has_key() || self.atomic || self.mode == Mode::Replace
+        self.has_key() || self.atomic || self.mode == Mode::Replace || self.check
     }
 
     /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended as they

@@ -6,6 +6,7 @@
 
 pub mod arrival;
 pub mod binary;
+pub mod check;
 pub mod chunk;
 pub mod dialect;
 pub mod error;
@@ -21,6 +22,7 @@ pub mod tuning;
 
 pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
+pub use check::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
 pub use chunk::{Aside, Chunk, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};

@@ -224,7 +224,7 @@ async fn begin_claim_and_start(
     let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
     // Behind the claim, whose table may have triggers of its own.
     let silencing = async { if target.silent { silent::begin(client).await } else { Ok(()) } };
-    let begin = begin_sql(target, chunk);
+    let begin = begin_sql(target, chunk, true);
     match join5(client.batch_execute(&begin), claiming, silencing, comparing, client.copy_in(&first)).await {
         (Ok(()), Ok(claimed), Ok(()), Ok(unchanged), Ok(sink)) => {
             Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
@@ -311,8 +311,9 @@ pub(crate) fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<
     target.table.binary.as_ref().filter(|_| is_binary)
 }
 
-/// READ COMMITTED, because the claim must see what a session it waited for has committed.
-pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk) -> String {
+/// READ COMMITTED, because the claim must see what a session it waited for has committed. `counts`: rows come in the
+/// order of the file without gaps, so that a sequence can give them their places.
+pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, counts: bool) -> String {
     let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
     let toast = target
         .table
@@ -322,7 +323,7 @@ pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk) -> String {
     // Until COMMIT no other session draws from the sequence: its lock keeps them waiting.
     let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
     let place = target.table.staging.as_ref().and_then(|staging| staging.place.as_ref());
-    let places = place.zip(target.first_place).filter(|_| !is_numbered).map(|(place, first)| {
+    let places = place.zip(target.first_place).filter(|_| counts && !is_numbered).map(|(place, first)| {
         format!("; ALTER SEQUENCE {} RESTART WITH {first}", quote_relation(&place.sequence))
     });
     format!(

@@ -9,6 +9,7 @@
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
+use crate::copy::placed::Placed;
 use crate::copy::{silent, stream, unchanged};
 use crate::error::session_error;
 use crate::session::Session;
@@ -91,7 +92,7 @@ impl<'a> Salvage<'a> {
         let mut salvage =
             Salvage { session, target, chunk, progress, started, savepoint: Savepoint::None, stored: 0 };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
-        let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk));
+        let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk, false));
         salvage.run(&begin).await?;
         if let Some(claim) = claim {
             let claimed = salvage.session.client().execute_typed(&claim.sql, &claim.parameters()).await;
@@ -119,7 +120,9 @@ impl<'a> Salvage<'a> {
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
     ) -> Result<Vec<Refused>, ChunkError> {
         let mut refused = self.refused_for_sure().await?;
-        let done = self.copy_certain().await?;
+        let placed = Placed::new(self.target.table, self.target.first_place);
+        // Those that are certain were not numbered with the gaps that the others leave.
+        let done = placed.is_none() && self.copy_certain().await?;
         let unsure: Vec<Row> = if done {
             self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
         } else {
@@ -129,7 +132,7 @@ impl<'a> Salvage<'a> {
         known.sort_unstable();
         let unsure: Vec<Row> =
             unsure.into_iter().filter(|(row, _)| known.binary_search(row).is_err()).collect();
-        self.show(&unsure, &known, bear, &mut refused).await?;
+        self.show((&unsure, placed.as_ref()), &known, bear, &mut refused).await?;
         refused.sort_by_key(|refused| refused.row);
         self.bear(bear, refused.len()).await?;
         Ok(refused)
@@ -195,26 +198,32 @@ impl<'a> Salvage<'a> {
     /// of these, only those before a row count when it is asked whether that is too much.
     async fn show(
         &mut self,
-        rows: &[Row],
+        (rows, placed): (&[Row], Option<&Placed>),
         known: &[u64],
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
         let mut parts = vec![(0, rows.len())];
         // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
-        let mut at_once = rows.len();
+        let at_once_max = match placed {
+            Some(_) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
+            None => rows.len(),
+        };
+        let mut at_once = at_once_max;
         while let Some((first, mut end)) = parts.pop() {
             if end - first > at_once {
                 parts.push((first + at_once, end));
                 end = first + at_once;
             }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
-            let sql = self.target.table.copy_sql.clone();
+            let (sql, pieces) = match placed {
+                Some(placed) => (placed.sql.clone(), placed.pieces(&self.chunk.bytes, some)),
+                None => (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, some)),
+            };
             self.save().await?;
-            let pieces = pieces(&self.chunk.bytes, some);
             let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
                 if some.len() == at_once {
-                    at_once = at_once.saturating_mul(2);
+                    at_once = at_once.saturating_mul(2).min(at_once_max);
                 }
                 continue;
             };
@@ -227,7 +236,7 @@ impl<'a> Salvage<'a> {
             let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
             let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
             if named.is_some() {
-                at_once = (2 * behind).max(AT_ONCE_MIN);
+                at_once = (2 * behind).max(AT_ONCE_MIN).min(at_once_max);
             }
             let (at, behind) = (first + at, first + behind);
             parts.extend([(behind, end), (at, behind), (first, at)]);

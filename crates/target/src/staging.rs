@@ -10,11 +10,14 @@ use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TablePlan};
+use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Names of staging tables begin so: a job's digest and the number of the table follow.
 const PREFIX: &str = "staging";
+
+/// Names of those in which rows are looked at only begin so.
+const CHECK_PREFIX: &str = "check";
 
 /// Names of tables that take the place of others begin so; names of their indexes go on behind them, within 63 bytes.
 const NEW_PREFIX: &str = "howdah_new";
@@ -47,6 +50,11 @@ const PRESENT_SQL: &str = "\
 /// The names of a job's staging table for the table of this number: `digest` is that of the job's name.
 pub fn name(schema: &str, digest: &str, table_no: usize) -> Relation {
     Relation { schema: schema.to_owned(), name: format!("{PREFIX}_{digest}_{table_no}") }
+}
+
+/// The same of a table whose rows are looked at and come nowhere.
+pub fn name_of_check(schema: &str, digest: &str, table_no: usize) -> Relation {
+    Relation { schema: schema.to_owned(), name: format!("{CHECK_PREFIX}_{digest}_{table_no}") }
 }
 
 /// The name of the new table that takes the place of this one.
@@ -156,14 +164,21 @@ async fn make_once(
     run("COMMIT").await
 }
 
+/// Its rows are looked at and come nowhere.
+fn is_of_check(staging: &StagingPlan) -> bool {
+    staging.relation.name.starts_with(CHECK_PREFIX)
+}
+
 /// It is going to take the place of the table itself.
 pub fn is_new_table(staging: &StagingPlan) -> bool {
     staging.relation.name.starts_with(NEW_PREFIX)
 }
 
 async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {
+    let made = columns_to_be(plan);
     let relation = quote_relation(&plan.table.relation);
-    let wanted: Vec<&String> = plan.fields.iter().flatten().collect();
+    let is_there = |name: &&String| made.iter().all(|column| column.name != **name);
+    let wanted: Vec<&String> = plan.fields.iter().flatten().filter(is_there).collect();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&relation, Type::TEXT), (&wanted, Type::TEXT_ARRAY), (&key, Type::TEXT_ARRAY)];
     let rows = session.client().query_typed(COLUMNS_SQL, &parameters).await;
@@ -178,7 +193,24 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
         collation: row.get(2),
         not_null: row.get(3),
     };
-    Ok(rows.iter().map(column).collect())
+    Ok(rows.iter().map(column).chain(made).collect())
+}
+
+/// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for a check.
+fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
+    let key = plan.create.iter().flat_map(|create| &create.primary_key);
+    let key: Vec<&String> = key.collect();
+    let changed = plan.changes.iter().map(|(TableChange::Add(column) | TableChange::Widen(column))| column);
+    let new = plan.create.iter().flat_map(|create| &create.columns).chain(changed);
+    let filled = new.filter(|column| plan.fields.iter().flatten().any(|field| *field == column.name));
+    filled
+        .map(|column| Column {
+            name: column.name.clone(),
+            type_name: column.type_name.clone(),
+            collation: None,
+            not_null: key.contains(&&column.name),
+        })
+        .collect()
 }
 
 /// Writes down how the table is dropped, and that the receipts of what is in it go with it unless its rows have come
@@ -200,7 +232,10 @@ async fn note(
         table_oid: rows.first().and_then(|row| row.get(0)).unwrap_or(0),
         name: staging.relation.name.clone(),
         definition: plan.table.relation.to_string(),
-        statements: vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
+        statements: match is_of_check(staging) {
+            true => vec![format!("DROP TABLE {name}"), ledger.forget_check_sql(job_id)],
+            false => vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
+        },
     };
     ledger.note_change(session, job_id, &change).await
 }

@@ -9,6 +9,7 @@ mod auto;
 mod bench;
 mod broken_bytes;
 mod changed;
+mod check;
 mod corpus;
 mod crash;
 mod guards;

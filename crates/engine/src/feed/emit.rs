@@ -31,7 +31,7 @@ pub(super) struct Emitter {
     /// Writes records in another form for the server's sake.
     pub(super) faster: Encoders,
     /// Gives rows their numbers.
-    numbered: Option<Numbered>,
+    pub(super) numbered: Option<Numbered>,
     /// Lays rows out by leaf partition.
     lanes: Option<Lanes>,
     /// Looks for what contradicts the dialect that was found.
@@ -172,7 +172,7 @@ impl Emitter {
     }
 
     /// The rows with their numbers, where these come from the client.
-    fn numbered(
+    pub(super) fn numbered(
         &self,
         feeder: &Feeder,
         origin: &Origin,
@@ -233,13 +233,13 @@ impl Emitter {
                 &kept
             }
         };
-        let Some(mut watches) = run.widener.watches(&table.table.relation, fields) else { return Ok(()) };
+        let Some(mut watches) = run.widener.watches(table.copied_into(), fields) else { return Ok(()) };
         run.tally.time(Stage::Encode, || match &self.cells {
             Some(cells) => values::of_records(cells, records, |no, value| watches.observe(no, value)),
             None => values::of_copy_text(records, |no, value| watches.observe(no, value)),
         });
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
-        run.widener.settle(&run.context, &feeder.handle, &table.table.relation, watches, patience)
+        run.widener.settle(&run.context, &feeder.handle, table.copied_into(), watches, patience)
     }
 
     /// Makes the partitions that these records need, where that was asked for.

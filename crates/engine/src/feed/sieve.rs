@@ -80,6 +80,7 @@ impl Emitter {
         }
         let records = &data.filled()[range.clone()];
         let odd = self.odd_records(run, &origin, records, kept);
+        let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         for good in between(&odd, records.len()) {
             self.widen(feeder, &records[good.clone()]).map_err(fail)?;
             self.make_partitions(feeder, &records[good]).map_err(fail)?;
@@ -105,6 +106,11 @@ impl Emitter {
                 (data.freeze().slice(range), faster, aside)
             }
         };
+        // Of a chunk with doubtful records each that is sent gets its number then.
+        let faster = match aside.is_empty() {
+            true => self.numbered(feeder, &origin, &bytes, faster, for_numbers),
+            false => faster,
+        };
         let chunk = CopyChunk { origin, bytes, faster, refused: None, aside };
         feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
     }
@@ -114,10 +120,9 @@ impl Emitter {
         let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
-        while let Some(oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
-            let mut refusal = self.oddity(run, origin, oddity);
-            (refusal.record, refusal.offset) = (refusal.record + row, refusal.offset + start);
-            let found = self.aside(records, refusal);
+        while let Some(mut oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
+            (oddity.record, oddity.byte) = (oddity.record + row, oddity.byte + start);
+            let found = self.aside(records, self.oddity(run, origin, oddity));
             (start, row) = (found.range.end, found.row + 1);
             odd.push(found);
         }

@@ -35,7 +35,7 @@ pub(super) fn staging(
         (_, RelationKind::Foreign) => Some("is a foreign table"),
         (_, RelationKind::View) => Some("is a view"),
     };
-    if let Some(what) = what {
+    if let Some(what) = what.filter(|_| !job.arrival.check) {
         let message = format!("{relation} {what}, and its rows are to wait in a staging table");
         return Err(Error::new(ErrorKind::Table, message)
             .with_hint("make the table first, or leave out --mode and --atomic"));
@@ -47,11 +47,12 @@ pub(super) fn staging(
     let digest: String =
         Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let relation = match job.arrival.mode {
+        _ if job.arrival.check => staging::name_of_check(schema, &digest, table_no),
         Mode::Replace => staging::beside(relation, &digest),
         _ => staging::name(schema, &digest, table_no),
     };
     let sequence = staging::sequence(&relation);
-    let place = job.arrival.has_key().then_some(PlaceColumn { name, sequence });
+    let place = (job.arrival.has_key() || job.arrival.check).then_some(PlaceColumn { name, sequence });
     Ok(Some(StagingPlan { relation, place }))
 }
 
@@ -77,6 +78,10 @@ pub(super) async fn choose(
 ) -> Result<()> {
     for table in tables {
         table.notes.retain(|note| !note.starts_with(WAIT) && !note.starts_with(EMPTIED));
+        if job.arrival.check {
+            table.notes.push(CHECKED.to_owned());
+            continue;
+        }
         if job.arrival.mode == Mode::Truncate {
             let relation = &table.table.relation;
             context.connection.attend(session, truncate::check(session, relation)).await?;
@@ -102,6 +107,10 @@ pub(super) async fn choose(
     }
     Ok(())
 }
+
+/// What is said of a table that no row comes into.
+const CHECKED: &str =
+    "rows are looked at in a staging table, which is dropped; none of them comes into the table";
 
 /// The beginning of the note; an earlier run's plan has it already.
 const WAIT: &str = "rows wait in the staging table";

@@ -14,6 +14,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
+/// Names of checks begin so in the ledger, which forgets them when they end.
+const CHECK_PREFIX: &str = "check-";
+
 /// What the ledger has fixed of a job.
 pub(super) struct Settled {
     /// The job's name in the ledger.
@@ -70,6 +73,8 @@ struct Work<'a> {
     /// The sources as given, where their order tells which record counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<&'a [SourceSpec]>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    check: bool,
 }
 
 impl Identity {
@@ -88,11 +93,13 @@ impl Identity {
             ignore_extra: job.ignore_extra,
             arrival: job.arrival.work(),
             order: (job.arrival.keep != Keep::Error).then_some(&job.sources),
+            check: job.arrival.check,
         };
         let work_key = digest(&work);
         let rereadable = versions.iter().all(|version| version.rereadable);
-        // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job.
-        let once = (job.id.is_none() && !rereadable).then(fresh_salt);
+        // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job. So is every
+        // check: the table may be another one by now.
+        let once = (job.arrival.check || (job.id.is_none() && !rereadable)).then(fresh_salt);
         // In this form for ever: ledgers know jobs by it, and a finished one must not be loaded again.
         let versions: Vec<_> = versions
             .iter()
@@ -104,6 +111,9 @@ impl Identity {
 
     /// What the ledger says about the job.
     pub(super) async fn settle(&self, session: &Session, job: &Job) -> Result<Settled> {
+        if job.arrival.check {
+            return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
+        }
         let name = self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned());
         let ledger = match ledger_of(job) {
             Some(ledger) if ledger.exists(session).await? => ledger,

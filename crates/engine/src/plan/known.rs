@@ -25,7 +25,9 @@ pub(super) async fn choose(
             continue;
         }
         table.notes.push(format!("{SKIPS} are kept in the ledger, and the load goes on"));
-        (table.route, table.number) = (None, None);
+        table.route = None;
+        // What is checked has numbers of its own: the records' places.
+        table.number.take_if(|_| !job.arrival.check);
         if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
             continue;
         }

@@ -95,7 +95,7 @@ pub(super) fn columns(job: &Job, create: &NewTable, finding: &Finding) -> Result
 /// The columns whose types were chosen from a sample, with what the samples of all files hold.
 pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Vec<Open> {
     let mut open: Vec<Open> = Vec::new();
-    if job.arrival.is_staged() {
+    if job.arrival.is_staged() && !job.arrival.check {
         // A staging table has the types that the table had when it was made.
         return open;
     }
@@ -109,11 +109,11 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
             }
             let column = plan.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column.filter(|column| may_widen(job, plan, column)) else { continue };
-            let same = |known: &&mut Open| known.relation == plan.table.relation && known.name == column.name;
+            let same = |known: &&mut Open| known.relation == *plan.copied_into() && known.name == column.name;
             match open.iter_mut().find(same) {
                 Some(known) => known.state.join(state),
                 None => open.push(Open {
-                    relation: plan.table.relation.clone(),
+                    relation: plan.copied_into().clone(),
                     name: column.name.clone(),
                     type_name: column.type_name.clone(),
                     state: state.clone(),

@@ -2,6 +2,7 @@
 //! A format and bytes enter, rows in an open transaction leave. Knows nothing of the ledger.
 
 pub(crate) mod judge;
+pub(crate) mod placed;
 mod plain;
 pub(crate) mod server_error;
 pub(crate) mod silent;

@@ -3,6 +3,7 @@
 //! so the ledger cannot be wrong about them. Knows nothing of COPY.
 
 mod before;
+mod check;
 mod claim;
 mod job;
 mod reject;
@@ -12,6 +13,7 @@ mod tuned;
 mod undo;
 
 pub use before::LoadedBefore;
+pub use check::RejectKind;
 pub use job::{JobRow, JobStatus};
 pub use reject::RejectRow;
 pub use step::Step;

@@ -276,3 +276,25 @@ fn partitions_triggers_and_other_schemas_are_as_for_any_statement() {
         assert_nothing_left(&database, "partitions");
     }
 }
+
+/// Doubtful and bad records of a chunk are stored after the others, and must not be taken for later ones.
+#[test]
+fn the_first_of_a_key_is_the_first_in_the_file_among_bad_records_too() {
+    let files = Files::new();
+    let mut csv = "id,day\n".to_owned();
+    for id in 0..500 {
+        let _ = writeln!(csv, "{id},1 Jan 2024\nbad,2024-01-02\n{id},2024-01-03");
+    }
+    let source = files.put("a.csv", csv.as_bytes());
+    for (keep, day) in [("first", "2024-01-01"), ("last", "2024-01-03")] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, day date)");
+        load(&database, &[&source])
+            .args(["--mode", "merge", "--key", "id", "--keep", keep, "--on-error", "skip"])
+            .args(["--chunk-size", "4kB", "--jobs", "2"])
+            .run(PATIENCE)
+            .expect_code(3);
+        let told = database.value("SELECT string_agg(DISTINCT day::text, ' ') || ' ' || count(*) FROM t");
+        assert_eq!(told, format!("{day} 500"), "--keep {keep}");
+    }
+}

@@ -1,0 +1,84 @@
+//! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
+
+use super::load::{ErrorReport, json};
+use crate::bad_records::OnErrorName;
+use crate::options::LoadOptions;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::refused::Refused;
+use crate::settings::Settings;
+use crate::units::show_count;
+use crate::{Exit, checked};
+use howdah_engine::model::{
+    CheckReport, Error, ErrorKind, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune,
+};
+use howdah_engine::{Context, Sources, Stop};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Plans, checks, and prints what was found.
+///
+/// # Errors
+/// What happens before the first chunk; what ends a check under way is printed after the account.
+pub async fn check(
+    mut options: LoadOptions,
+    printer: &Printer,
+    stop: &Stop,
+    site_packages: &[PathBuf],
+) -> Result<Exit> {
+    // Whatever the load is to do about bad records: here all of them are wanted.
+    options.bad_records.on_error = Some(OnErrorName::Skip);
+    if options.target.ledger.as_deref() == Some("none") {
+        let message = "a check needs a schema of the database, in which its staging tables are made";
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"));
+    }
+    let settings = Settings::resolve(options)?;
+    let reject_file = settings.reject_file.clone();
+    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
+    let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
+    let context = Context {
+        sources: Sources::new()?,
+        connection,
+        listener: Arc::new(Progress::new(*printer)),
+        stop: stop.clone(),
+    };
+    let planned = howdah_engine::plan(&context, only_checked(job)).await?;
+    let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
+    for (path, records) in &outcome.written {
+        printer.say(&format!("bad records: {} in {}", show_count(*records), path.display()));
+    }
+    let (report, error) = (&outcome.report, &outcome.error);
+    if printer.json() {
+        printer.out(&json(&Document { report, error: error.as_ref().map(ErrorReport::of) }));
+    } else {
+        printer.out(&checked::text(report));
+    }
+    match error {
+        None if report.rows_bad > 0 => Ok(Exit::LeftOut),
+        None => Ok(Exit::Success),
+        Some(error) => {
+            printer.error(error);
+            Ok(Exit::of(error))
+        }
+    }
+}
+
+/// The same job, of which nothing is stored and for which nothing is changed.
+fn only_checked(mut job: Job) -> Job {
+    job.arrival.check = true;
+    job.bad_records.on_error = OnError::Skip;
+    (job.indexes, job.triggers) = (IndexesChoice::Keep, TriggersChoice::Keep);
+    (job.tune, job.after) = (Some(Tune::Session), Some(Vec::new()));
+    job.id = None;
+    debug_assert!(job.ledger != LedgerChoice::None);
+    job
+}
+
+/// What `--json` prints: the report's keys, and `error`, which is null when all was read.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a CheckReport,
+    error: Option<ErrorReport<'a>>,
+}

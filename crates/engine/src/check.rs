@@ -1,0 +1,204 @@
+//! Reads everything, says what the tables would have against it, and keeps nothing.
+//!
+//! The records go the way of a load that skips what is bad, into staging tables that have the types of the tables' columns
+//! and no constraint; so field counts, characters, types, lengths and NULLs are found where they are found anyway. What is
+//! left is asked by queries that read ([`findings`]). In the end the staging tables are dropped and the ledger forgets the
+//! job; what a kill leaves behind, the next check, load or `howdah restore` takes away ([`forget_left`]).
+
+mod findings;
+mod report;
+
+use crate::feed::Opened;
+use crate::guards;
+use crate::load::{being_restored, ended_by, guarded};
+use crate::partitioner::Partitioner;
+use crate::pipeline::{self, Run};
+use crate::plan::{Planned, ledger_of};
+use crate::{Context, arrival, finish, history, indexes, rejected, rejects, retry};
+use findings::Findings;
+use howdah_model::summary::Status;
+use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Result};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long dropping the staging tables may take when somebody waits for the program to end.
+const STOPPED_WITHIN: Duration = Duration::from_secs(1);
+/// The same after a failure, when the server may not answer.
+const FAILED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How a check ended: always with an account, and with an error unless everything was read.
+pub struct Checked {
+    /// The account.
+    pub report: CheckReport,
+    /// Files of bad records that were written, each with their number.
+    pub written: Vec<(PathBuf, u64)>,
+    /// Why it did not finish.
+    pub error: Option<Error>,
+}
+
+/// Checks what the plan says, to the end. Bad records are written to `reject_file`, if one is named.
+///
+/// # Errors
+/// What happens before the first chunk: a ledger that cannot be opened, a connection that is refused. What ends a check
+/// under way is in [`Checked`].
+pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Path>) -> Result<Checked> {
+    let Planned { plan, layout, open, opened, .. } = planned;
+    let Some(ledger) = ledger_of(&plan.job) else {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "a check needs a schema of the database for its staging tables",
+        )
+        .with_hint("leave out --ledger none"));
+    };
+    let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    let begin = || Box::pin(begin(context, &ledger, &plan));
+    let mut session = match retry::patiently(context, retry_for, begin).await {
+        Ok(session) => session,
+        Err(error) => {
+            let _ = tokio::time::timeout(STOPPED_WITHIN, forget(context, &ledger, &plan.job_id)).await;
+            return Err(error);
+        }
+    };
+    context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
+    let partitioner = Partitioner::new(None, Vec::new())?;
+    let run = Run::new(context, plan, layout, Some(ledger.clone()), HashMap::new(), (open, partitioner));
+    let run = Arc::new(run);
+    let looked = match guards::begin(&run, &session).await {
+        Ok(mut guard) => {
+            let steps = Box::pin(read_and_ask(&run, &ledger, opened));
+            guarded(&run, &mut session, &mut guard, steps).await
+        }
+        Err(refused) => Err(refused),
+    };
+    Ok(Box::pin(account(&run, (&ledger, reject_file), session, looked)).await)
+}
+
+/// Everything is made that the first chunk needs; the session holds the job.
+async fn begin(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<Session> {
+    let session = context.connection.open().await?;
+    let opening = async {
+        ledger.ensure(&session).await?;
+        if !ledger.hold_job(&session, &plan.job_id).await? {
+            return Err(being_restored(&plan.job_id));
+        }
+        ledger.begin(&session, plan).await?;
+        arrival::make_staging(&session, ledger, plan, true).await
+    };
+    context.connection.attend(&session, opening).await?;
+    if let Err(error) = forget_left(context, ledger.schema(), Some(&plan.job_id)).await {
+        indexes::tell(context, format!("what other checks have left behind is not dropped: {error}"));
+    }
+    Ok(session)
+}
+
+async fn read_and_ask(run: &Arc<Run>, ledger: &Ledger, opened: Vec<Opened>) -> Result<Findings> {
+    Box::pin(pipeline::run(run, opened)).await?;
+    Box::pin(finish::finish(run)).await?;
+    rejects::check(run)?;
+    findings::ask(run, ledger).await
+}
+
+/// Makes up the account, then takes away all that was made for it.
+async fn account(
+    run: &Run,
+    (ledger, reject_file): (&Ledger, Option<&Path>),
+    session: Session,
+    looked: Result<Findings>,
+) -> Checked {
+    let (findings, error) = match looked {
+        Ok(findings) => (findings, None),
+        Err(error) => (Findings::default(), Some(error)),
+    };
+    let status = error.as_ref().map_or(Status::Done, ended_by);
+    let within = match status {
+        Status::Interrupted => STOPPED_WITHIN,
+        Status::Done | Status::Failed => FAILED_WITHIN,
+    };
+    let telling = report::report(run, ledger, findings, status);
+    let (mut report, mut error) = match (error, status) {
+        (None, _) => match telling.await {
+            Ok(report) => (report, None),
+            Err(failed) => (report::bare(run, Status::Failed), Some(failed)),
+        },
+        // What was found so far is worth telling, but not worth waiting for.
+        (error, _) => match tokio::time::timeout(within, telling).await {
+            Ok(Ok(report)) => (report, error),
+            _ => (report::bare(run, status), error),
+        },
+    };
+    let mut written = Vec::new();
+    if let Some(path) = reject_file.filter(|_| status != Status::Interrupted) {
+        match write_rejects(run, ledger, path).await {
+            Ok(files) => written = files,
+            Err(failed) => error = error.or(Some(failed)),
+        }
+    }
+    // Until here it held the job.
+    drop(session);
+    let forgetting = forget(&run.context, ledger, &run.plan.job_id);
+    let forgotten = match status {
+        Status::Done => forgetting.await,
+        _ => tokio::time::timeout(within, forgetting).await.unwrap_or_else(|_| Err(late())),
+    };
+    if let Err(left) = forgotten {
+        run.warn(format!("a staging table is left: howdah restore {} drops it", run.plan.job_id));
+        error = error.or(Some(left));
+    }
+    report.warnings = run.tally.summary(&run.plan, status).warnings;
+    report.status = error.as_ref().map_or(Status::Done, ended_by);
+    Checked { report, written, error }
+}
+
+async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
+    let (connection, schema) = (&run.context.connection, ledger.schema());
+    let row = history::job(connection, schema, &run.plan.job_id).await?;
+    rejected::write_files(connection, schema, &row, path).await
+}
+
+fn late() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "the server did not answer in time")
+}
+
+/// Drops what a check has made, and forgets it.
+async fn forget(context: &Context, ledger: &Ledger, job_id: &str) -> Result<()> {
+    let once = || async {
+        let session = context.connection.open().await?;
+        context.connection.attend(&session, ledger.end_check(&session, job_id)).await
+    };
+    if context.stop.check().is_err() {
+        // The flag that stopped the check would stop a patient try before it began.
+        return once().await;
+    }
+    retry::patiently(context, FAILED_WITHIN, once).await
+}
+
+/// Takes away what checks have left whose process is gone; returns how many there were.
+///
+/// # Errors
+/// Those of the connection and the ledger.
+pub(crate) async fn forget_left(context: &Context, schema: &str, but: Option<&str>) -> Result<usize> {
+    let (ledger, connection) = (Ledger::new(schema), &context.connection);
+    let session = connection.open().await?;
+    let working = async {
+        let mut forgotten = 0;
+        for job_id in ledger.checks(&session).await? {
+            // Held by a session that is gone with its process.
+            if but == Some(&job_id) || !ledger.take_job(&session, &job_id).await? {
+                continue;
+            }
+            let ended = ledger.end_check(&session, &job_id).await;
+            ledger.leave_job(&session, &job_id).await?;
+            ended?;
+            indexes::tell(context, format!("{job_id} was killed: what it has left is dropped"));
+            forgotten += 1;
+        }
+        Ok(forgotten)
+    };
+    let forgotten = connection.attend(&session, working).await?;
+    connection.keep(session);
+    Ok(forgotten)
+}

@@ -1,0 +1,109 @@
+//! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
+
+use crate::arrival::staged;
+use crate::load::by_file;
+use crate::pipeline::Run;
+use crate::retry::patiently;
+use futures_util::StreamExt;
+use howdah_model::arrival::file_of_place;
+use howdah_model::{ErrorKind, Result, Stage};
+use howdah_target::check::facts::Facts;
+use howdah_target::check::found::{self, Found};
+use howdah_target::check::rows::Rows;
+use howdah_target::check::rules::{self, Rule, Rules, Unchecked};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Places told of each kind of error.
+pub(super) const FIRST: usize = 10;
+
+/// A rule, and what does not meet it.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) rule: Rule,
+    pub(super) records: u64,
+    /// The first of them, each with the record whose key it repeats.
+    pub(super) first: Vec<(i64, Option<i64>)>,
+}
+
+/// What all rules find.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) counted: Vec<Counted>,
+    pub(super) unchecked: Vec<Unchecked>,
+    /// Records that do not meet some rule, by the number of their file in the order of the sources.
+    pub(super) bad: HashMap<u32, u64>,
+    last: Option<i64>,
+}
+
+impl Findings {
+    fn new(rules: Vec<Rule>, unchecked: Vec<Unchecked>) -> Findings {
+        let counted = rules.into_iter().map(|rule| Counted { rule, records: 0, first: Vec::new() });
+        Findings { counted: counted.collect(), unchecked, ..Findings::default() }
+    }
+
+    fn count(&mut self, found: Found) {
+        if let Some(counted) = self.counted.get_mut(found.rule_no) {
+            counted.records += 1;
+            if counted.first.len() < FIRST {
+                counted.first.push((found.place, found.first));
+            }
+        }
+        if self.last.replace(found.place) != Some(found.place) {
+            *self.bad.entry(file_of_place(found.place).0).or_default() += 1;
+        }
+    }
+}
+
+/// Asks all rules of all rows.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn ask(run: &Run, ledger: &Ledger) -> Result<Findings> {
+    let start = Instant::now();
+    let connection = &run.context.connection;
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let once = || async {
+        let session = connection.open().await?;
+        let receipts = connection.attend(&session, ledger.receipts(&session, &run.plan.job_id)).await?;
+        run.set_receipts(by_file(receipts));
+        connection.attend(&session, ask_once(run, &session)).await
+    };
+    let asked = patiently(&run.context, retry_for, once).await;
+    run.tally.spend(Stage::Apply, start.elapsed());
+    asked
+}
+
+async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
+    let mut all = Vec::new();
+    for (table, staging) in staged(&run.plan) {
+        found::analyze(session, &staging.relation).await?;
+        all.extend(Rows::new(Facts::read(session, table).await?, table, staging));
+    }
+    let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job.arrival);
+    found::begin(session).await?;
+    let (rules, refused) = found::feasible(session, rules).await?;
+    unchecked.extend(refused);
+    let mut told = count(session, rules.clone(), unchecked.clone()).await;
+    if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
+        // Some expression fails for some row.
+        found::end(session).await;
+        found::begin(session).await?;
+        let (rules, refused) = found::answerable(session, rules).await?;
+        unchecked.extend(refused);
+        told = count(session, rules, unchecked).await;
+    }
+    found::end(session).await;
+    told
+}
+
+async fn count(session: &Session, rules: Vec<Rule>, unchecked: Vec<Unchecked>) -> Result<Findings> {
+    let mut stream = found::stream(session, &rules).await?;
+    let mut findings = Findings::new(rules, unchecked);
+    while let Some(found) = stream.next().await {
+        findings.count(found?);
+    }
+    Ok(findings)
+}

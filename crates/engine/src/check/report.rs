@@ -1,0 +1,155 @@
+//! The account of a check, made of what COPY has refused, what queries have found, and what was counted on the way.
+
+use super::findings::{Counted, FIRST, Findings};
+use crate::pipeline::Run;
+use crate::spot::Spots;
+use howdah_model::summary::Status;
+use howdah_model::{BadPlace, CheckReport, CheckedFile, Finding, Mend, NotChecked, Place, Result, Summary};
+use howdah_target::check::rules::Unchecked;
+use howdah_target::ledger::{Ledger, RejectKind};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// Files are read again for the first bytes of bad records; where that takes longer, these are left out.
+const LOOKED_UP_WITHIN: Duration = Duration::from_secs(20);
+
+/// The account of all that was read.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn report(
+    run: &Run,
+    ledger: &Ledger,
+    findings: Findings,
+    status: Status,
+) -> Result<CheckReport> {
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    let first = u32::try_from(FIRST).unwrap_or(u32::MAX);
+    let kinds = connection.attend(&session, ledger.reject_kinds(&session, &run.plan.job_id, first)).await?;
+    connection.keep(session);
+    let summary = run.tally.summary(&run.plan, status);
+    let mut report = with_counts(run, summary, &findings);
+    report.findings.extend(kinds.into_iter().map(|kind| refused(run, kind)));
+    let (spots, deadline) = (Spots::new(run), Instant::now() + LOOKED_UP_WITHIN);
+    for counted in findings.counted.into_iter().filter(|counted| counted.records > 0) {
+        report.findings.push(found(run, &spots, counted, deadline).await);
+    }
+    report.not_checked = findings.unchecked.into_iter().map(not_checked).collect();
+    Ok(report)
+}
+
+/// The same without what is wrong: where the server cannot be asked.
+pub(super) fn bare(run: &Run, status: Status) -> CheckReport {
+    with_counts(run, run.tally.summary(&run.plan, status), &Findings::default())
+}
+
+fn with_counts(run: &Run, summary: Summary, findings: &Findings) -> CheckReport {
+    let file = |(planned, file): (&howdah_model::FilePlan, &howdah_model::FileSummary)| {
+        let rows_bad = file.rows_rejected + findings.bad.get(&planned.input_no).copied().unwrap_or(0);
+        CheckedFile {
+            location: file.location.clone(),
+            table: file.table.clone(),
+            rows_read: file.rows_read,
+            rows_good: file.rows_read.saturating_sub(rows_bad),
+            rows_bad,
+            bytes_read: file.bytes_read,
+            done: file.done,
+        }
+    };
+    let files: Vec<CheckedFile> = run.plan.files.iter().zip(&summary.files).map(file).collect();
+    CheckReport {
+        status: summary.status,
+        rows_read: summary.rows_read,
+        rows_good: files.iter().map(|file| file.rows_good).sum(),
+        rows_bad: files.iter().map(|file| file.rows_bad).sum(),
+        findings: left_out(&summary).into_iter().collect(),
+        not_checked: Vec::new(),
+        warnings: summary.warnings,
+        comments: summary.comments,
+        mended: summary.mended,
+        bytes_read: summary.bytes_read,
+        wall_seconds: summary.wall_seconds,
+        retries: summary.retries,
+        files,
+    }
+}
+
+/// Records that could not be read at all, so that no table has seen them.
+fn left_out(summary: &Summary) -> Option<Finding> {
+    let records = *summary.mended.get(&Mend::LeftOut)?;
+    let unread: Vec<_> = summary.left_out.iter().filter(|out| out.sqlstate.is_none()).collect();
+    let place = |out: &&howdah_model::LeftOut| BadPlace {
+        file: out.file.clone(),
+        record: Some(out.record),
+        byte: out.byte,
+        first_file: None,
+        first_record: None,
+    };
+    Some(Finding {
+        table: summary.tables.first().map(|table| table.table.clone()).unwrap_or_default(),
+        sqlstate: None,
+        column: None,
+        constraint: None,
+        reason: unread.first().map_or_else(|| "it cannot be read".to_owned(), |out| out.reason.clone()),
+        records,
+        first: unread.iter().take(FIRST).map(place).collect(),
+    })
+}
+
+fn location(run: &Run, file_no: u32) -> String {
+    run.plan.files.get(file_no as usize).map(|file| file.location.clone()).unwrap_or_default()
+}
+
+fn refused(run: &Run, kind: RejectKind) -> Finding {
+    let place = |(file_no, record, byte): (u32, u64, Option<u64>)| BadPlace {
+        file: location(run, file_no),
+        record: Some(record),
+        byte,
+        first_file: None,
+        first_record: None,
+    };
+    Finding {
+        table: kind.table,
+        sqlstate: kind.sqlstate,
+        column: kind.column,
+        constraint: None,
+        reason: kind.message,
+        records: kind.records,
+        first: kind.first.into_iter().map(place).collect(),
+    }
+}
+
+async fn found(run: &Run, spots: &Spots, counted: Counted, deadline: Instant) -> Finding {
+    let mut first = Vec::new();
+    for (place, earlier) in counted.first {
+        let Place { file, record, .. } = spots.place_in_file(run, place);
+        let earlier = earlier.map(|place| spots.place_in_file(run, place)).unwrap_or_default();
+        let looked_up = match spots.of(place) {
+            Some(spot) => timeout_at(deadline, spot.found(run)).await.unwrap_or((None, None)),
+            None => (None, None),
+        };
+        first.push(BadPlace {
+            file: file.unwrap_or_default(),
+            record: looked_up.0.or(record),
+            byte: looked_up.1,
+            first_file: earlier.file,
+            first_record: earlier.record,
+        });
+    }
+    let rule = counted.rule;
+    Finding {
+        table: rule.table.to_string(),
+        sqlstate: Some(rule.sqlstate.to_owned()),
+        column: rule.column,
+        constraint: rule.constraint,
+        reason: rule.reason,
+        records: counted.records,
+        first,
+    }
+}
+
+fn not_checked(unchecked: Unchecked) -> NotChecked {
+    let Unchecked { table, what, reason } = unchecked;
+    NotChecked { table: table.to_string(), what, reason }
+}

@@ -1,0 +1,90 @@
+//! From the place that a staging table keeps back to the record in its file.
+
+use crate::locate;
+use crate::pipeline::{Receipts, Run};
+use howdah_model::arrival::file_of_place;
+use howdah_model::{Origin, Place, Receipt};
+use std::collections::HashMap;
+
+/// The chunk that a record came in, and which of its records it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    /// Index into the plan's files.
+    pub(crate) file_no: u32,
+    receipt: Receipt,
+    /// The number of the chunk's first record.
+    first_record: u64,
+    /// Counted from 0, among the records that were sent of the chunk.
+    row: u64,
+}
+
+impl Spot {
+    /// Its number in the file. `None` in a chunk of which some records were not sent: nobody knows which.
+    pub(crate) fn record(&self) -> Option<u64> {
+        let omitted = self.receipt.omitted;
+        (omitted.left_out + omitted.blank == 0).then_some(self.first_record + self.row)
+    }
+
+    /// Number and first byte, as far as they can be told; the file may have to be read for that.
+    pub(crate) async fn found(&self, run: &Run) -> (Option<u64>, Option<u64>) {
+        let receipt = self.receipt;
+        let origin = Origin {
+            file_no: self.file_no,
+            chunk_no: receipt.chunk_no,
+            start_byte: receipt.start_byte,
+            end_byte: receipt.end_byte,
+            first_record: self.first_record,
+            records: receipt.rows + receipt.omitted.rejected,
+            omitted: receipt.omitted,
+            digest: receipt.digest,
+        };
+        match locate::record_of_stored_row(run, &origin, self.row).await {
+            Some((record, byte)) => (Some(record), Some(byte)),
+            None => (self.record(), None),
+        }
+    }
+}
+
+/// What leads from places to records: the receipts of all files, with the number of each chunk's first record.
+pub(crate) struct Spots {
+    /// By the number of the file in the order of the sources.
+    files: HashMap<u32, (u32, Vec<(Receipt, u64)>)>,
+}
+
+impl Spots {
+    /// By the receipts that the run knows.
+    pub(crate) fn new(run: &Run) -> Spots {
+        let file = |(no, input_no): (u32, u32)| (input_no, (no, numbered(&run.receipts(no))));
+        let inputs = (0..).zip(run.plan.files.iter().map(|file| file.input_no));
+        Spots { files: inputs.map(file).collect() }
+    }
+
+    /// The record of a place: its chunk is the last one that begins at or before it, and the rest is its number there.
+    pub(crate) fn of(&self, place: i64) -> Option<Spot> {
+        let (input_no, at) = file_of_place(place);
+        let (file_no, chunks) = self.files.get(&input_no)?;
+        let behind = chunks.partition_point(|(receipt, _)| receipt.start_byte <= at);
+        let (receipt, first_record) = *chunks.get(behind.checked_sub(1)?)?;
+        let row = at - receipt.start_byte;
+        (at < receipt.end_byte).then_some(Spot { file_no: *file_no, receipt, first_record, row })
+    }
+
+    /// The same as words for an error, without the byte.
+    pub(crate) fn place_in_file(&self, run: &Run, place: i64) -> Place {
+        let spot = self.of(place);
+        let (input_no, _) = file_of_place(place);
+        let file = run.plan.files.iter().find(|file| file.input_no == input_no);
+        let file = file.map(|file| file.location.clone());
+        Place { file, record: spot.and_then(|spot| spot.record()), ..Place::default() }
+    }
+}
+
+fn numbered(receipts: &Receipts) -> Vec<(Receipt, u64)> {
+    let mut next = 1;
+    let number = |receipt: &Receipt| {
+        let first = next;
+        next += receipt.rows + receipt.omitted.records();
+        (*receipt, first)
+    };
+    receipts.values().map(number).collect()
+}

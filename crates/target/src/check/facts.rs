@@ -1,0 +1,231 @@
+//! What a table demands of rows, out of the catalog. Expressions are the server's own text, with all names in full.
+
+use super::DOING;
+use super::catalog_sql::{
+    CHECKS_SQL, COLUMNS_SQL, FOREIGN_SQL, LEAVES_SQL, OTHERS_SQL, TABLE_SQL, UNIQUES_SQL,
+};
+use crate::error::session_error;
+use crate::session::Session;
+use howdah_model::{Relation, Result, TablePlan};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// A column.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) type_name: String,
+    pub(super) not_null: bool,
+    pub(super) default: Option<String>,
+    pub(super) generated: Option<String>,
+    /// Its default takes a number from a sequence, which a check must not.
+    pub(super) is_numbered: bool,
+    /// What it is generated from.
+    pub(super) made_from: Vec<String>,
+}
+
+/// A CHECK constraint.
+#[derive(Debug, Clone)]
+pub(super) struct Check {
+    pub(super) name: String,
+    pub(super) expression: String,
+    pub(super) columns: Vec<String>,
+}
+
+/// One part of a unique key.
+#[derive(Debug, Clone)]
+pub(super) struct KeyPart {
+    pub(super) expression: String,
+    /// Ready for SQL.
+    pub(super) equals: Option<String>,
+    pub(super) collation: Option<String>,
+}
+
+/// A unique index, whether of a constraint or not.
+#[derive(Debug, Clone)]
+pub(super) struct Unique {
+    pub(super) name: String,
+    pub(super) method: String,
+    pub(super) predicate: Option<String>,
+    /// Two NULLs are the same.
+    pub(super) nulls_alike: bool,
+    pub(super) parts: Vec<KeyPart>,
+    pub(super) columns: Vec<String>,
+}
+
+/// A foreign key.
+#[derive(Debug, Clone)]
+pub(super) struct Foreign {
+    pub(super) name: String,
+    pub(super) oid: u32,
+    pub(super) other: Relation,
+    pub(super) is_partitioned: bool,
+    pub(super) is_full: bool,
+    pub(super) columns: Vec<String>,
+    pub(super) columns_there: Vec<String>,
+    pub(super) equals: Vec<String>,
+    pub(super) collations: Vec<Option<String>>,
+    pub(super) has_period: bool,
+}
+
+/// Something that only storing a row would tell.
+#[derive(Debug, Clone)]
+pub(super) struct Other {
+    pub(super) what: String,
+    pub(super) name: String,
+    /// The partition that has it, and not the table.
+    pub(super) partition: Option<String>,
+}
+
+/// What a table demands.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub(super) relation: Relation,
+    /// 0 for a table that is going to be made.
+    pub(super) oid: u32,
+    pub(super) is_partitioned: bool,
+    /// What it takes, being a partition itself.
+    pub(super) bounds: Option<String>,
+    /// What its partitions take; `None` takes anything.
+    pub(super) leaves: Vec<Option<String>>,
+    pub(super) has_policies: bool,
+    /// A trigger may fill columns, or change or drop rows, before they are stored.
+    pub(super) is_changed: bool,
+    pub(super) columns: Vec<Column>,
+    pub(super) checks: Vec<Check>,
+    pub(super) uniques: Vec<Unique>,
+    pub(super) foreign: Vec<Foreign>,
+    pub(super) others: Vec<Other>,
+}
+
+impl Facts {
+    /// Reads them; of a table that is going to be made, its key.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn read(session: &Session, plan: &TablePlan) -> Result<Facts> {
+        if plan.create.is_some() {
+            return Ok(Facts::of_new(plan));
+        }
+        let run = async |sql: &str| {
+            session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
+        };
+        run("BEGIN READ ONLY; SET LOCAL search_path = ''").await?;
+        let read = Facts::read_all(session, plan).await;
+        // Best effort: nothing was changed.
+        let _ = run("ROLLBACK").await;
+        read
+    }
+
+    async fn read_all(session: &Session, plan: &TablePlan) -> Result<Facts> {
+        let oid = plan.table.oid;
+        let ask = async |sql: &str| {
+            let rows = session.client().query_typed(sql, &[(&oid, Type::OID)]).await;
+            rows.map_err(|error| session_error(&error, "reading what the table demands"))
+        };
+        let table = ask(TABLE_SQL).await?;
+        let flag = |at: usize| table.first().is_some_and(|row| row.get(at));
+        let is_partitioned = flag(0);
+        Ok(Facts {
+            relation: plan.table.relation.clone(),
+            oid,
+            is_partitioned,
+            bounds: table.first().and_then(|row| row.get(1)),
+            has_policies: flag(2),
+            is_changed: flag(3),
+            leaves: match is_partitioned {
+                true => ask(LEAVES_SQL).await?.iter().map(|row| row.get(0)).collect(),
+                false => Vec::new(),
+            },
+            columns: ask(COLUMNS_SQL).await?.iter().map(column).collect(),
+            checks: ask(CHECKS_SQL).await?.iter().map(check).collect(),
+            uniques: ask(UNIQUES_SQL).await?.iter().map(unique).collect(),
+            foreign: ask(FOREIGN_SQL).await?.iter().map(foreign).collect(),
+            others: ask(OTHERS_SQL).await?.iter().map(other).collect(),
+        })
+    }
+
+    fn of_new(plan: &TablePlan) -> Facts {
+        let key = plan.create.iter().flat_map(|create| &create.primary_key);
+        let part = |name: &String| KeyPart {
+            expression: crate::sql::quote_ident(name),
+            equals: Some("OPERATOR(pg_catalog.=)".to_owned()),
+            collation: None,
+        };
+        let parts: Vec<KeyPart> = key.clone().map(part).collect();
+        let primary = Unique {
+            name: "primary key".to_owned(),
+            method: "btree".to_owned(),
+            predicate: None,
+            nulls_alike: false,
+            parts,
+            columns: key.cloned().collect(),
+        };
+        Facts {
+            relation: plan.table.relation.clone(),
+            oid: 0,
+            is_partitioned: false,
+            bounds: None,
+            leaves: Vec::new(),
+            has_policies: false,
+            is_changed: false,
+            columns: Vec::new(),
+            checks: Vec::new(),
+            uniques: Some(primary).filter(|primary| !primary.parts.is_empty()).into_iter().collect(),
+            foreign: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+}
+
+fn column(row: &Row) -> Column {
+    Column {
+        name: row.get(0),
+        type_name: row.get(1),
+        not_null: row.get(2),
+        default: row.get(3),
+        generated: row.get(4),
+        is_numbered: row.get(5),
+        made_from: row.get(6),
+    }
+}
+
+fn check(row: &Row) -> Check {
+    Check { name: row.get(0), expression: row.get(1), columns: row.get(2) }
+}
+
+fn unique(row: &Row) -> Unique {
+    let expressions: Vec<String> = row.get(5);
+    let equals: Vec<Option<String>> = row.get(6);
+    let collations: Vec<Option<String>> = row.get(7);
+    let parts = expressions.into_iter().zip(equals).zip(collations);
+    let part = |((expression, equals), collation)| KeyPart { expression, equals, collation };
+    Unique {
+        name: row.get::<_, Option<String>>(1).unwrap_or_else(|| row.get(0)),
+        method: row.get(2),
+        predicate: row.get(3),
+        nulls_alike: row.get(4),
+        parts: parts.map(part).collect(),
+        columns: row.get(8),
+    }
+}
+
+fn foreign(row: &Row) -> Foreign {
+    Foreign {
+        name: row.get(0),
+        oid: row.get(1),
+        other: Relation { schema: row.get(2), name: row.get(3) },
+        is_partitioned: row.get(4),
+        is_full: row.get::<_, &str>(5) == "f",
+        columns: row.get(6),
+        columns_there: row.get(7),
+        equals: row.get(8),
+        collations: row.get(9),
+        has_period: row.get(10),
+    }
+}
+
+fn other(row: &Row) -> Other {
+    let is_own: bool = row.get(2);
+    Other { what: row.get(0), name: row.get(1), partition: (!is_own).then(|| row.get(3)) }
+}

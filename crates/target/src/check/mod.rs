@@ -1,0 +1,15 @@
+//! What a table would have against rows that stand in a staging table: told by queries that read, and lock nothing that
+//! a writer waits for.
+//!
+//! In the order it happens: [`facts`] reads from the catalog what the table demands; [`rows`] writes the rows as they would
+//! be stored, defaults and generated columns included; [`rules`] writes one query for each demand, and names what no query
+//! can tell; [`found`] runs them.
+
+mod catalog_sql;
+pub mod facts;
+pub mod found;
+pub mod rows;
+pub mod rules;
+
+/// How long an error of these statements says it was about.
+pub(crate) const DOING: &str = "checking the rows";

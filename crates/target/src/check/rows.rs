@@ -1,0 +1,75 @@
+//! Rows of a staging table as they would be stored: what the files do not fill has its default, and generated columns are
+//! computed.
+
+use super::facts::{Column, Facts};
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{StagingPlan, TablePlan};
+use std::collections::BTreeSet;
+
+/// The rows of one table that are checked.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// What the table demands.
+    pub facts: Facts,
+    /// A query that gives them, each with its place.
+    sql: String,
+    pub(super) place: String,
+    /// Columns whose values storing alone would tell.
+    pub(super) unknown: BTreeSet<String>,
+}
+
+impl Rows {
+    /// `None` where the staging table keeps no places.
+    pub fn new(facts: Facts, plan: &TablePlan, staging: &StagingPlan) -> Option<Rows> {
+        let place = quote_ident(&staging.place.as_ref()?.name);
+        let is_filled = |column: &&Column| plan.fields.iter().flatten().any(|field| *field == column.name);
+        let (filled, rest): (Vec<&Column>, Vec<&Column>) = facts.columns.iter().partition(is_filled);
+        let (generated, defaulted): (Vec<&Column>, Vec<&Column>) =
+            rest.into_iter().partition(|column| column.generated.is_some());
+        let mut unknown: BTreeSet<String> = BTreeSet::new();
+        unknown
+            .extend(defaulted.iter().filter(|column| column.is_numbered).map(|column| column.name.clone()));
+        unknown.extend(
+            generated
+                .iter()
+                .filter(|column| column.made_from.iter().any(|name| unknown.contains(name)))
+                .map(|column| column.name.clone())
+                .collect::<Vec<_>>(),
+        );
+        let own = filled.iter().map(|column| format!("s.{}", quote_ident(&column.name)));
+        let default = |column: &&Column| {
+            let value = column.default.as_deref().filter(|_| !unknown.contains(&column.name));
+            as_column(value.unwrap_or("NULL"), column)
+        };
+        let fields: Vec<String> = own.chain(defaulted.iter().map(default)).collect();
+        let stored = quote_relation(&staging.relation);
+        let mut sql = match facts.columns.is_empty() {
+            true => format!("SELECT s.* FROM {stored} AS s"),
+            false => format!("SELECT s.{place}, {} FROM {stored} AS s", fields.join(", ")),
+        };
+        if !generated.is_empty() {
+            let compute = |column: &&Column| {
+                let value = column.generated.as_deref().filter(|_| !unknown.contains(&column.name));
+                as_column(value.unwrap_or("NULL"), column)
+            };
+            let computed: Vec<String> = generated.iter().map(compute).collect();
+            let alias = quote_ident(&facts.relation.name);
+            sql = format!("SELECT {alias}.*, {} FROM ({sql}) AS {alias}", computed.join(", "));
+        }
+        Some(Rows { facts, sql, place, unknown })
+    }
+
+    /// The rows as an item of FROM, under the name of their table, by which expressions may call a whole row.
+    pub(super) fn from(&self) -> String {
+        format!("({}) AS {}", self.sql, quote_ident(&self.facts.relation.name))
+    }
+
+    /// Some of these columns' values are not known.
+    pub(super) fn unknown_of<'a>(&self, columns: &'a [String]) -> Option<&'a String> {
+        columns.iter().find(|name| self.unknown.contains(*name))
+    }
+}
+
+fn as_column(value: &str, column: &Column) -> String {
+    format!("({value})::{} AS {}", column.type_name, quote_ident(&column.name))
+}

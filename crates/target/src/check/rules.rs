@@ -1,0 +1,341 @@
+//! One query for each demand of a table, which gives the places of the rows that do not meet it; and by name what no query
+//! can tell. All names are quoted; no value stands in them.
+
+use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
+use super::rows::Rows;
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Arrival, Keep, Mode, Relation};
+
+/// Partitions whose bounds one query asks about: of more, the statement would be longer than is good for the server.
+const LEAVES_MAX: usize = 1000;
+
+/// A demand of a table, and how rows are found that do not meet it.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The table.
+    pub table: Relation,
+    /// PostgreSQL's code for a row that does not meet it.
+    pub sqlstate: &'static str,
+    /// The column, where it is about one.
+    pub column: Option<String>,
+    /// The constraint or index.
+    pub constraint: Option<String>,
+    /// In words.
+    pub reason: String,
+    /// Gives places, each with that of another record which it repeats, or NULL.
+    pub sql: String,
+    /// The table that it reads besides the rows: of this, it takes SELECT.
+    pub reads: Option<Relation>,
+}
+
+/// Something that is not checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchecked {
+    /// The table.
+    pub table: Relation,
+    /// What.
+    pub what: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What all tables of a check demand, and what of it cannot be told.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// To be asked.
+    pub rules: Vec<Rule>,
+    /// To be named.
+    pub unchecked: Vec<Unchecked>,
+}
+
+/// The rules for these rows, which would come in this way.
+pub fn rules(all: &[Rows], arrival: &Arrival) -> Rules {
+    let mut rules = Rules::default();
+    for rows in all {
+        let mut of_table = OfTable { rows, all, arrival, found: &mut rules };
+        of_table.not_null();
+        rows.facts.checks.iter().for_each(|check| of_table.check(check));
+        of_table.partitions();
+        rows.facts.uniques.iter().for_each(|unique| of_table.unique(unique));
+        rows.facts.foreign.iter().for_each(|foreign| of_table.foreign(foreign));
+        of_table.others();
+    }
+    rules
+}
+
+/// The rules of one table.
+struct OfTable<'a> {
+    rows: &'a Rows,
+    all: &'a [Rows],
+    arrival: &'a Arrival,
+    found: &'a mut Rules,
+}
+
+impl<'a> OfTable<'a> {
+    fn facts(&self) -> &'a Facts {
+        &self.rows.facts
+    }
+
+    fn not_checked(&mut self, what: String, reason: impl Into<String>) {
+        let table = self.facts().relation.clone();
+        self.found.unchecked.push(Unchecked { table, what, reason: reason.into() });
+    }
+
+    /// True where a column is among these whose value only storing tells; that is noted.
+    fn is_unknown(&mut self, what: &str, columns: &[String]) -> bool {
+        let Some(column) = self.rows.unknown_of(columns) else { return false };
+        let reason = format!("column {column} takes a number from a sequence when a row is stored");
+        self.not_checked(what.to_owned(), reason);
+        true
+    }
+
+    fn add(&mut self, sqlstate: &'static str, constraint: &str, reason: String, sql: String) {
+        let table = self.facts().relation.clone();
+        let constraint = Some(constraint.to_owned());
+        self.found.rules.push(Rule { table, sqlstate, column: None, constraint, reason, sql, reads: None });
+    }
+
+    fn not_null(&mut self) {
+        let columns = self.facts().columns.iter().filter(|column| column.not_null);
+        for column in columns {
+            let what = format!("NOT NULL of column {}", column.name);
+            if column.is_numbered && self.rows.unknown.contains(&column.name) {
+                continue;
+            }
+            if self.facts().is_changed {
+                self.not_checked(what, "a BEFORE INSERT trigger may fill it");
+                continue;
+            }
+            let (place, from, name) = (&self.rows.place, self.rows.from(), quote_ident(&column.name));
+            self.found.rules.push(Rule {
+                table: self.facts().relation.clone(),
+                sqlstate: "23502",
+                column: Some(column.name.clone()),
+                constraint: None,
+                reason: format!("NULL in column {}, which is NOT NULL", column.name),
+                sql: format!("SELECT {place}, NULL::pg_catalog.int8 FROM {from} WHERE {name} IS NULL"),
+                reads: None,
+            });
+        }
+    }
+
+    fn where_not(&self, condition: &str) -> String {
+        let (place, from) = (&self.rows.place, self.rows.from());
+        format!("SELECT {place}, NULL::pg_catalog.int8 FROM {from} WHERE {condition}")
+    }
+
+    fn check(&mut self, check: &Check) {
+        let what = format!("CHECK constraint {}", check.name);
+        if self.is_unknown(&what, &check.columns) {
+            return;
+        }
+        let sql = self.where_not(&format!("NOT ({})", check.expression));
+        self.add("23514", &check.name, format!("violates {what}"), sql);
+    }
+
+    /// The bounds of the table, being a partition, and those of its partitions.
+    fn partitions(&mut self) {
+        if let Some(bounds) = &self.facts().bounds {
+            let sql = self.where_not(&format!("NOT ({bounds})"));
+            let reason = "violates the partition's bounds".to_owned();
+            let table = self.facts().relation.name.clone();
+            self.add("23514", &table, reason, sql);
+        }
+        let leaves = &self.facts().leaves;
+        if !self.facts().is_partitioned || leaves.iter().any(Option::is_none) {
+            return;
+        }
+        if leaves.len() > LEAVES_MAX {
+            self.not_checked("whether a partition takes the rows".to_owned(), "there are too many");
+            return;
+        }
+        let misses: Vec<String> =
+            leaves.iter().flatten().map(|takes| format!("({takes}) IS NOT TRUE")).collect();
+        let all_miss = if misses.is_empty() { "true".to_owned() } else { misses.join(" AND ") };
+        let (sql, table) = (self.where_not(&all_miss), self.facts().relation.name.clone());
+        self.add("23514", &table, "no partition takes it".to_owned(), sql);
+    }
+
+    fn unique(&mut self, unique: &Unique) {
+        let what = format!("unique key {}", unique.name);
+        if self.is_unknown(&what, &unique.columns) {
+            return;
+        }
+        if unique.method != "btree" || unique.parts.iter().any(|part| part.equals.is_none()) {
+            self.not_checked(what, "it is no B-tree index");
+            return;
+        }
+        let is_key = self.arrival.has_key() && unique.is_on(&self.arrival.key);
+        if !is_key || self.arrival.keep == Keep::Error {
+            let sql = self.repeated(unique);
+            self.add("23505", &unique.name, format!("repeats a value of {what} within the files"), sql);
+        }
+        let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
+        if is_key || is_emptied || self.facts().oid == 0 {
+            return;
+        }
+        let sql = self.in_table(unique);
+        self.add("23505", &unique.name, format!("a row of the table has the same value of {what}"), sql);
+        if let Some(rule) = self.found.rules.last_mut() {
+            rule.reads = Some(rule.table.clone());
+        }
+    }
+
+    /// All but the first record of each key.
+    fn repeated(&self, unique: &Unique) -> String {
+        let keys = unique.names().collect::<Vec<_>>().join(", ");
+        format!(
+            "SELECT place, first FROM (\
+                 SELECT place, pg_catalog.min(place) OVER (PARTITION BY {keys}) AS first FROM ({}) AS k WHERE {}) AS f \
+             WHERE first < place",
+            self.keys_of_rows(unique),
+            if unique.nulls_alike { "true".to_owned() } else { unique.is_whole("k") }
+        )
+    }
+
+    fn in_table(&self, unique: &Unique) -> String {
+        let (rows, there) = (self.keys_of_rows(unique), self.keys_of_table(unique));
+        let mut same: Vec<String> = Vec::new();
+        for (name, part) in unique.names().zip(&unique.parts) {
+            let equals = part.equals.as_deref().unwrap_or("=");
+            same.push(format!("t.{name} {equals} s.{name}"));
+        }
+        let same = same.join(" AND ");
+        let whole = format!(
+            "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
+             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {same})"
+        );
+        if !unique.nulls_alike {
+            return whole;
+        }
+        // Records compare NULLs as the same; few rows have any.
+        let record = |of: &str| {
+            let fields: Vec<String> = unique.names().map(|name| format!("{of}.{name}")).collect();
+            format!("ROW({})::pg_catalog.record", fields.join(", "))
+        };
+        format!(
+            "{whole} UNION ALL SELECT place, NULL FROM ({rows}) AS s WHERE NOT ({}) \
+             AND EXISTS (SELECT FROM ({there}) AS t WHERE NOT ({}) AND {} OPERATOR(pg_catalog.=) {})",
+            unique.is_whole("s"),
+            unique.is_whole("t"),
+            record("t"),
+            record("s")
+        )
+    }
+
+    /// The keys of the rows, `k1` and so on, with their places.
+    fn keys_of_rows(&self, unique: &Unique) -> String {
+        let (place, from) = (&self.rows.place, self.rows.from());
+        format!("SELECT {place} AS place, {} FROM {from}{}", unique.fields(), unique.filter())
+    }
+
+    /// The keys of the table: of its own rows alone, as tables that inherit from it have indexes of their own.
+    fn keys_of_table(&self, unique: &Unique) -> String {
+        let facts = self.facts();
+        let only = if facts.is_partitioned { "" } else { "ONLY " };
+        let (table, alias) = (quote_relation(&facts.relation), quote_ident(&facts.relation.name));
+        format!("SELECT {} FROM {only}{table} AS {alias}{}", unique.fields(), unique.filter())
+    }
+
+    fn foreign(&mut self, foreign: &Foreign) {
+        let what = format!("foreign key {}", foreign.name);
+        if self.is_unknown(&what, &foreign.columns) {
+            return;
+        }
+        if foreign.has_period {
+            self.not_checked(what, "it is one of periods");
+            return;
+        }
+        let sql = self.dangling(foreign);
+        let reason = format!("violates {what}: {} has no such row", foreign.other);
+        self.add("23503", &foreign.name, reason, sql);
+        if let Some(rule) = self.found.rules.last_mut() {
+            rule.reads = Some(foreign.other.clone());
+        }
+    }
+
+    /// Rows whose foreign key leads to no row: neither of the other table nor, for what comes with them, of the files.
+    fn dangling(&self, foreign: &Foreign) -> String {
+        let (place, from) = (&self.rows.place, self.rows.from());
+        let names: Vec<String> = foreign.columns.iter().map(|name| quote_ident(name)).collect();
+        let is_whole =
+            names.iter().map(|name| format!("s.{name} IS NOT NULL")).collect::<Vec<_>>().join(" AND ");
+        let has_some =
+            names.iter().map(|name| format!("s.{name} IS NOT NULL")).collect::<Vec<_>>().join(" OR ");
+        let there = foreign.columns_there.iter().zip(&names).zip(&foreign.equals).zip(&foreign.collations);
+        let same = there.map(|(((there, here), equals), collation)| {
+            let collate = collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
+            format!("t.{}{collate} {equals} s.{here}{collate}", quote_ident(there))
+        });
+        let same = same.collect::<Vec<_>>().join(" AND ");
+        let only = if foreign.is_partitioned { "" } else { "ONLY " };
+        let mut targets = Vec::new();
+        let is_emptied =
+            matches!(self.arrival.mode, Mode::Truncate | Mode::Replace) && foreign.oid == self.facts().oid;
+        if !is_emptied {
+            targets.push(format!("{only}{} AS t", quote_relation(&foreign.other)));
+        }
+        let with_them = self.all.iter().filter(|rows| rows.facts.oid == foreign.oid);
+        targets.extend(with_them.map(|rows| format!("(SELECT * FROM {}) AS t", rows.from())));
+        let missing = targets.iter().map(|target| format!("NOT EXISTS (SELECT FROM {target} WHERE {same})"));
+        let missing = missing.collect::<Vec<_>>().join(" AND ");
+        let half = match foreign.is_full {
+            true => format!(" OR (({has_some}) AND NOT ({is_whole}))"),
+            false => String::new(),
+        };
+        format!(
+            "SELECT {place}, NULL::pg_catalog.int8 FROM (SELECT * FROM {from}) AS s \
+             WHERE ({is_whole} AND {missing}){half}"
+        )
+    }
+
+    fn others(&mut self) {
+        for other in &self.facts().others {
+            let of = other.partition.as_ref().map(|name| format!(" of partition {name}")).unwrap_or_default();
+            let what = format!("{} {}{of}", other.what, other.name);
+            let reason = match other.what.as_str() {
+                "trigger" => "it may change or refuse rows",
+                _ => "only storing rows would tell",
+            };
+            self.not_checked(what, reason);
+        }
+        if self.facts().has_policies {
+            self.not_checked("row-level security policies".to_owned(), "only storing rows would tell");
+        }
+    }
+}
+
+impl Unique {
+    /// `"k1"`, `"k2"` ...
+    fn names(&self) -> impl Iterator<Item = String> + '_ {
+        (1..=self.parts.len()).map(|no| format!("k{no}"))
+    }
+
+    fn fields(&self) -> String {
+        let field = |(name, KeyPart { expression, collation, .. }): (String, &KeyPart)| {
+            let collate = collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
+            format!("{expression}{collate} AS {name}")
+        };
+        self.names().zip(&self.parts).map(field).collect::<Vec<_>>().join(", ")
+    }
+
+    fn filter(&self) -> String {
+        self.predicate.as_ref().map(|predicate| format!(" WHERE {predicate}")).unwrap_or_default()
+    }
+
+    /// No part of the key is NULL.
+    fn is_whole(&self, of: &str) -> String {
+        self.names().map(|name| format!("{of}.{name} IS NOT NULL")).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// It is on exactly these columns.
+    fn is_on(&self, key: &[String]) -> bool {
+        let mut own: Vec<String> = self.parts.iter().map(|part| part.expression.clone()).collect();
+        let mut wanted: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
+        // The server quotes only where it must.
+        own.iter_mut().filter(|name| !name.starts_with('"')).for_each(|name| *name = quote_ident(name));
+        own.sort();
+        wanted.sort();
+        self.predicate.is_none() && own == wanted
+    }
+}

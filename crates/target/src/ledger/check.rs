@@ -1,0 +1,126 @@
+//! Checks in the ledger: jobs that store nothing, and of which nothing is kept when they end.
+
+use super::Ledger;
+use crate::session::Session;
+use crate::sql::{quote_literal, quote_relation};
+use howdah_model::{Relation, Result};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+/// Rejected records of one job that are alike.
+#[derive(Debug, Clone)]
+pub struct RejectKind {
+    /// The table, `schema.name`.
+    pub table: String,
+    /// PostgreSQL's code.
+    pub sqlstate: Option<String>,
+    /// The column.
+    pub column: Option<String>,
+    /// Why, without row values; of several reasons one.
+    pub message: String,
+    /// How many.
+    pub records: u64,
+    /// The first of them: index into the plan's files, number and first byte.
+    pub first: Vec<(u32, u64, Option<u64>)>,
+}
+
+impl Ledger {
+    /// Checks that the ledger knows: at work, or left behind by a process that is gone. None in a ledger that is not
+    /// there.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn checks(&self, session: &Session) -> Result<Vec<String>> {
+        let sql = format!(
+            "SELECT job_id FROM {}.job WHERE plan -> 'job' -> 'arrival' ->> 'check' = 'true' AND status <> 'done' \
+             ORDER BY started_at, job_id",
+            self.quoted
+        );
+        match session.client().query_typed(&sql, &[]).await {
+            Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
+                Ok(Vec::new())
+            }
+            Err(error) => Err(self.error(&error, "reading the ledger's jobs")),
+        }
+    }
+
+    /// The statements that forget all of a check but its entries of the journal.
+    pub(crate) fn forget_check_sql(&self, job_id: &str) -> String {
+        let (schema, job) = (&self.quoted, quote_literal(job_id));
+        let forget = |table: &str| format!("DELETE FROM {schema}.{table} WHERE job_id = {job}");
+        ["chunk", "reject", "step", "job"].map(forget).join("; ")
+    }
+
+    /// Drops the tables that a check has made, and forgets it, in one transaction.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn end_check(&self, session: &Session, job_id: &str) -> Result<()> {
+        let fail = |error: &tokio_postgres::Error| self.error(error, "forgetting the check");
+        let sql = format!(
+            "SELECT schema_name, table_name FROM {}.undo WHERE job_id = $1 AND kind = 'staging' AND undone_at IS NULL",
+            self.quoted
+        );
+        let made = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let made = made.map_err(|error| fail(&error))?;
+        let drop = |row: &tokio_postgres::Row| {
+            let relation = Relation { schema: row.get(0), name: row.get(1) };
+            format!("DROP TABLE IF EXISTS {}; ", quote_relation(&relation))
+        };
+        let drops: String = made.iter().map(drop).collect();
+        let sql = format!(
+            "BEGIN; SET LOCAL client_min_messages = error; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
+            self.forget_check_sql(job_id),
+            self.quoted,
+            quote_literal(job_id)
+        );
+        let done = session.client().batch_execute(&sql).await;
+        if done.is_err() {
+            // Best effort: a session that is gone has rolled back.
+            let _ = session.client().batch_execute("ROLLBACK").await;
+        }
+        done.map_err(|error| fail(&error))
+    }
+
+    /// What COPY has refused of a job, by reason, each with its first few records.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn reject_kinds(&self, session: &Session, job_id: &str, first: u32) -> Result<Vec<RejectKind>> {
+        let sql = format!(
+            "SELECT target, sqlstate, column_name, pg_catalog.min(message), pg_catalog.count(*), \
+                    pg_catalog.array_agg(file_no ORDER BY no) FILTER (WHERE no <= $2), \
+                    pg_catalog.array_agg(record ORDER BY no) FILTER (WHERE no <= $2), \
+                    pg_catalog.array_agg(start_byte ORDER BY no) FILTER (WHERE no <= $2) \
+             FROM (SELECT f.target, r.sqlstate, r.column_name, r.message, r.file_no, r.record, r.start_byte, \
+                          pg_catalog.row_number() OVER (PARTITION BY f.target, r.sqlstate, r.column_name \
+                                                        ORDER BY r.file_no, r.record) AS no \
+                   FROM {schema}.reject r JOIN {schema}.file f ON f.job_id = r.job_id AND f.file_no = r.file_no \
+                   WHERE r.job_id = $1) AS told \
+             GROUP BY target, sqlstate, column_name ORDER BY target, sqlstate, column_name",
+            schema = self.quoted
+        );
+        let first = i64::from(first);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT), (&first, Type::INT8)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
+        Ok(rows.iter().map(reject_kind).collect())
+    }
+}
+
+fn reject_kind(row: &tokio_postgres::Row) -> RejectKind {
+    let files: Vec<i32> = row.get(5);
+    let records: Vec<i64> = row.get(6);
+    let bytes: Vec<Option<i64>> = row.get(7);
+    let first = files.iter().zip(records).zip(bytes).map(|((file_no, record), byte)| {
+        (file_no.cast_unsigned(), record.cast_unsigned(), byte.map(i64::cast_unsigned))
+    });
+    RejectKind {
+        table: row.get(0),
+        sqlstate: row.get(1),
+        column: row.get(2),
+        message: row.get(3),
+        records: row.get::<_, i64>(4).cast_unsigned(),
+        first: first.collect(),
+    }
+}
