@@ -30,6 +30,7 @@ pub mod numbers;
 pub mod partitioner;
 pub mod pipeline;
 pub mod plan;
+pub mod probes;
 pub mod rejected;
 mod rejects;
 pub mod restore;

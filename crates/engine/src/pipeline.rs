@@ -13,6 +13,7 @@ use crate::feed::{self, Opened};
 use crate::gate::Gate;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
+use crate::probes::Probes;
 use crate::tally::Tally;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
@@ -56,6 +57,8 @@ pub struct Run {
     pub tuned: AtomicBool,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: OnceLock<BTreeSet<Relation>>,
+    /// The tables' constraints.
+    pub(crate) probes: Probes,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -86,6 +89,7 @@ impl Run {
             dropped: AtomicBool::new(false),
             tuned: AtomicBool::new(false),
             silent: OnceLock::new(),
+            probes: Probes::default(),
             gate: Gate::default(),
             halt: Halt::default(),
             plan,

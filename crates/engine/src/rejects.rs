@@ -12,7 +12,7 @@ use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{Refused, Salvage};
+use howdah_target::salvage::{Constraints, Refused, Salvage, is_of_constraint};
 use howdah_target::session::Session;
 use howdah_transcode::split::{Rules, State, Tail};
 use std::ops::Range;
@@ -27,6 +27,11 @@ const LOOKED_UP_MAX: usize = 20;
 /// The load goes on without bad records.
 pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
+}
+
+/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain.
+pub(crate) fn expects_broken(run: &Run, chunk: &CopyChunk) -> bool {
+    skips(run) && run.probes.are_broken(run.plan.files[chunk.origin.file_no as usize].table_no)
 }
 
 /// Sets all records of the chunk aside that are not certain; the others are sent as they are.
@@ -51,15 +56,17 @@ pub(crate) async fn store_rest(
     chunk: &CopyChunk,
     progress: &CopyProgress,
 ) -> Result<(Outcome, Vec<Reject>), ChunkError> {
+    let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
+    let probe = run.probes.of(session, table_no, target.table).await?;
+    let constraints = Constraints { probe: probe.as_deref(), are_broken: run.probes.are_broken(table_no) };
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
         return Ok((Outcome::AlreadyStored, Vec::new()));
     };
     let rows = || rows(&run.plan, chunk);
     let bear = |stored: u64, refused: u64| bear(run, stored, refused);
-    let refused = match salvage.copy(&rows, &bear).await {
-        Ok(refused) => refused,
-        Err(failed) => return Err(failed),
-    };
+    let refused = salvage.copy(&rows, &bear, constraints).await?;
+    let broken = refused.iter().filter(|refused| is_of_constraint(&refused.error)).count();
+    run.probes.saw(table_no, broken);
     let rejects = rejects(run, chunk, refused).await;
     Ok((salvage.commit(&rejects).await?, rejects))
 }

@@ -143,7 +143,10 @@ impl<'a> Worker<'a> {
 
     /// Stores one chunk, exactly once, however often it has to be tried.
     async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
-        self.sifted = false;
+        self.sifted = rejects::expects_broken(self.run, &chunk);
+        if self.sifted {
+            rejects::sift(self.run, &mut chunk);
+        }
         loop {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
                 Ok((outcome, rejects)) => {

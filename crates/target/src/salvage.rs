@@ -5,7 +5,10 @@
 //! that are certain go by one COPY; the others are shown to COPY as the file has them, under a savepoint. What a
 //! COPY refuses is cut at the line that the server names, or in the middle if it names none, and both parts are tried
 //! again: a record is refused only when COPY has refused it alone, with all rows before it in the table. So each row is sent
-//! at most twice for the first bad record behind it, whatever their number.
+//! at most twice for the first bad record behind it, whatever their number. Where many rows break constraints, the
+//! server is asked about all that are left at once ([`probe`]), and only the others are shown.
+
+pub mod probe;
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
@@ -15,16 +18,23 @@ use crate::error::session_error;
 use crate::session::Session;
 use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
+use probe::{Broken, Probe};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Instant;
 
 /// So few rows cost a COPY no more than its statement.
 const AT_ONCE_MIN: usize = 64;
 
+/// After so many rows of a chunk that broke constraints, the server is asked about the rest: each has cost three COPYs.
+const BROKEN_MAX: usize = 8;
+/// About fewer rows it is not asked.
+const ASKED_MIN: usize = 1000;
+
 /// Rows as they stand in the chunk: their numbers and where.
 type Row = (u64, Range<usize>);
 
-/// A record that COPY has refused by itself.
+/// A record that the table does not take.
 #[derive(Debug, Clone)]
 pub struct Refused {
     /// Its number in the chunk, from 0.
@@ -42,6 +52,28 @@ pub fn is_about_a_row(error: &Error) -> bool {
     error.kind() == ErrorKind::Server
         // Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
         && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
+}
+
+/// It broke a constraint.
+pub fn is_of_constraint(error: &Error) -> bool {
+    error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
+}
+
+/// What is known of the table's constraints.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Constraints<'a> {
+    /// The way to ask about many rows at once, if there is one.
+    pub probe: Option<&'a Probe>,
+    /// Rows of other chunks have broken many, so it is asked before any row is shown to COPY.
+    pub are_broken: bool,
+}
+
+/// How rows are shown to COPY.
+struct Showing<'a> {
+    placed: Option<&'a Placed>,
+    bear: &'a (dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+    /// There is a way to ask about many at once.
+    asks: bool,
 }
 
 /// A transaction that waits for the rows of a chunk.
@@ -118,24 +150,91 @@ impl<'a> Salvage<'a> {
         &mut self,
         rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+        constraints: Constraints<'_>,
     ) -> Result<Vec<Refused>, ChunkError> {
         let mut refused = self.refused_for_sure().await?;
         let placed = Placed::new(self.target.table, self.target.first_place);
         // Those that are certain were not numbered with the gaps that the others leave.
-        let done = placed.is_none() && self.copy_certain().await?;
+        let is_certain = placed.is_none() && !constraints.are_broken;
+        let done = is_certain && self.copy_certain().await?;
         let unsure: Vec<Row> = if done {
             self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
         } else {
             (0..).zip(rows()).collect()
         };
-        let mut known: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
-        known.sort_unstable();
-        let unsure: Vec<Row> =
+        let mut known = rows_of(&refused);
+        let mut left: Vec<Row> =
             unsure.into_iter().filter(|(row, _)| known.binary_search(row).is_err()).collect();
-        self.show((&unsure, placed.as_ref()), &known, bear, &mut refused).await?;
+        let mut probe = constraints.probe.filter(|_| left.len() >= ASKED_MIN);
+        if let Some(probe) = probe.take_if(|_| constraints.are_broken) {
+            left = self.ask(probe, left, &mut refused).await?;
+            known = rows_of(&refused);
+        }
+        let showing = Showing { placed: placed.as_ref(), bear, asks: probe.is_some() };
+        if let Some(shown) = self.show(&left, &known, &showing, &mut refused).await?
+            && let Some(probe) = probe
+        {
+            left.drain(..shown);
+            left = self.ask(probe, left, &mut refused).await?;
+            known = rows_of(&refused);
+            self.show(&left, &known, &Showing { asks: false, ..showing }, &mut refused).await?;
+        }
         refused.sort_by_key(|refused| refused.row);
         self.bear(bear, refused.len()).await?;
         Ok(refused)
+    }
+
+    /// Takes those of the rows out that a constraint refuses. Where that cannot be asked all are left.
+    async fn ask(
+        &mut self,
+        probe: &Probe,
+        rows: Vec<Row>,
+        refused: &mut Vec<Refused>,
+    ) -> Result<Vec<Row>, ChunkError> {
+        self.save().await?;
+        let Some(broken) = self.broken(probe, &rows).await? else {
+            self.savepoint = Savepoint::Failed;
+            return Ok(rows);
+        };
+        let mut errors: HashMap<u64, Error> =
+            broken.into_iter().map(|broken| (broken.row, broken.error)).collect();
+        let mut left = Vec::with_capacity(rows.len());
+        for (row, range) in rows {
+            match errors.remove(&row) {
+                Some(error) => refused.push(Refused { row, range, error }),
+                None => left.push((row, range)),
+            }
+        }
+        Ok(left)
+    }
+
+    /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is
+    /// aborted.
+    async fn broken(&mut self, probe: &Probe, rows: &[Row]) -> Result<Option<Vec<Broken>>, ChunkError> {
+        let Some(placed) = probe.placed() else { return Ok(None) };
+        match self.session.client().batch_execute(probe.make_sql()).await {
+            Ok(()) => {}
+            Err(error) if error.as_db_error().is_some() => return Ok(None),
+            Err(error) => return Err(self.fail(&error).await),
+        }
+        let stored = self.stored;
+        for some in rows.chunks(Placed::rows_at_once(rows.len(), self.chunk.bytes.len())) {
+            let pieces = placed.pieces(&self.chunk.bytes, some);
+            let refusal = self.try_copy(&placed.sql, &pieces, some.len() as u64).await?;
+            // These are not in the table.
+            self.stored = stored;
+            if refusal.is_some() {
+                return Ok(None);
+            }
+        }
+        match probe.ask(self.session).await {
+            Ok(broken) => Ok(Some(broken)),
+            Err(error) if error.sqlstate().is_some() => Ok(None),
+            Err(error) => {
+                self.session.abandon();
+                Err(error.into())
+            }
+        }
     }
 
     /// Records that no COPY would take: those that the client knows, and those with values that the server does
@@ -195,28 +294,32 @@ impl<'a> Salvage<'a> {
     }
 
     /// Shows rows to COPY as the file has them, all at once, then what was refused in parts. `known` are refused already;
-    /// of these, only those before a row count when it is asked whether that is too much.
+    /// of these, only those before a row count when it is asked whether that is too much. If so many rows break
+    /// constraints that asking about the rest is cheaper, the number of rows that were looked at comes back.
     async fn show(
         &mut self,
-        (rows, placed): (&[Row], Option<&Placed>),
+        rows: &[Row],
         known: &[u64],
-        bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+        showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
-    ) -> Result<(), ChunkError> {
+    ) -> Result<Option<usize>, ChunkError> {
         let mut parts = vec![(0, rows.len())];
         // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
-        let at_once_max = match placed {
+        let at_once_max = match showing.placed {
             Some(_) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
             None => rows.len(),
         };
-        let mut at_once = at_once_max;
+        let (mut at_once, mut broken) = (at_once_max, 0);
         while let Some((first, mut end)) = parts.pop() {
+            if showing.asks && broken >= BROKEN_MAX && rows.len() - first >= ASKED_MIN {
+                return Ok(Some(first));
+            }
             if end - first > at_once {
                 parts.push((first + at_once, end));
                 end = first + at_once;
             }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
-            let (sql, pieces) = match placed {
+            let (sql, pieces) = match showing.placed {
                 Some(placed) => (placed.sql.clone(), placed.pieces(&self.chunk.bytes, some)),
                 None => (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, some)),
             };
@@ -228,9 +331,10 @@ impl<'a> Salvage<'a> {
                 continue;
             };
             if let [(row, range)] = some {
+                broken += usize::from(is_of_constraint(&error));
                 refused.push(Refused { row: *row, range: range.clone(), error });
                 let behind = known.len() - known.partition_point(|known| known < row);
-                self.bear(bear, refused.len() - behind).await?;
+                self.bear(showing.bear, refused.len() - behind).await?;
                 continue;
             }
             let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
@@ -241,7 +345,7 @@ impl<'a> Salvage<'a> {
             let (at, behind) = (first + at, first + behind);
             parts.extend([(behind, end), (at, behind), (first, at)]);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// One COPY under the savepoint: what the server says about a row, and the line that it names.
@@ -378,6 +482,13 @@ impl<'a> Salvage<'a> {
 
 fn of(aside: &Aside, error: Error) -> Refused {
     Refused { row: aside.row, range: aside.range.clone(), error }
+}
+
+/// Their numbers, in order.
+fn rows_of(refused: &[Refused]) -> Vec<u64> {
+    let mut rows: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// The rows' bytes, neighbours in one piece.

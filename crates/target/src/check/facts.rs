@@ -117,6 +117,16 @@ impl Facts {
         read
     }
 
+    /// Rows may be stored otherwise than they come, or may not be seen.
+    pub(crate) fn may_change_rows(&self) -> bool {
+        self.is_changed || self.has_policies
+    }
+
+    /// Queries can tell all that the table demands.
+    pub(crate) fn has_rules_alone(&self) -> bool {
+        self.others.is_empty()
+    }
+
     async fn read_all(session: &Session, plan: &TablePlan) -> Result<Facts> {
         let oid = plan.table.oid;
         let ask = async |sql: &str| {

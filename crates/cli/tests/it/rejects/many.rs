@@ -1,0 +1,122 @@
+//! Files with many bad records among good ones.
+
+use super::{ROWS, told};
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::Server;
+
+/// Some keys are there, some repeat others, some of which are refused themselves; some lead nowhere.
+fn contrary_records() -> String {
+    let mut text = String::new();
+    let mut random = 12_345_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for id in 1..=ROWS {
+        let key = if next(40) == 0 { next(ROWS) + 1 } else { id };
+        let code = if next(50) == 0 { next(20).to_string() } else { String::new() };
+        let boss = if next(60) == 0 { 2 + next(3) } else { 1 };
+        let amount = next(100);
+        text += &format!("{key},{code},{amount},{boss}\n");
+    }
+    text
+}
+
+/// Where many records break constraints the server is asked about all at once: the same are stored as by one INSERT after the
+/// other.
+#[test]
+fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
+    let files = Files::new();
+    let source = files.put("t.csv", contrary_records().as_bytes());
+    for major in [13, 15, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE boss (id int PRIMARY KEY); INSERT INTO boss VALUES (1);
+             CREATE TABLE t (id int PRIMARY KEY, code text, amount int CHECK (amount < 95) CHECK (amount <> 7),
+                 boss int REFERENCES boss DEFERRABLE INITIALLY DEFERRED);
+             CREATE UNIQUE INDEX ON t (lower(code), amount) WHERE code <> '';
+             INSERT INTO t SELECT no * 100, '', 1, 1 FROM generate_series(1, 50) no;
+             CREATE TABLE model (LIKE t INCLUDING ALL);
+             ALTER TABLE model ADD FOREIGN KEY (boss) REFERENCES boss;
+             INSERT INTO model TABLE t;
+             CREATE TABLE raw (no int GENERATED ALWAYS AS IDENTITY, id int, code text, amount int, boss int)",
+        );
+        let copied: String = contrary_records()
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split(',').collect();
+                format!("({}, '{}', {}, {})", fields[0], fields[1], fields[2], fields[3])
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
+        database.sql(&format!("INSERT INTO raw (id, code, amount, boss) VALUES {copied}"));
+        database.sql(
+            "DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM raw ORDER BY no LOOP
+                 BEGIN INSERT INTO model VALUES (r.id, r.code, r.amount, r.boss);
+                 EXCEPTION WHEN integrity_constraint_violation THEN NULL; END;
+             END LOOP; END $$",
+        );
+        for chunk in ["4MB", "64kB"] {
+            database.sql(
+                "CREATE TABLE u (LIKE t INCLUDING ALL); ALTER TABLE u ADD FOREIGN KEY (boss) REFERENCES boss",
+            );
+            database.sql("INSERT INTO u SELECT no * 100, '', 1, 1 FROM generate_series(1, 50) no");
+            let run = howdah("load").args([
+                "--to",
+                &database.conninfo(),
+                "--json",
+                "--on-error",
+                "skip",
+                "--null",
+                "none",
+            ]);
+            let run = run.args([
+                "--chunk-size",
+                chunk,
+                "--jobs",
+                "1",
+                "--format",
+                "csv",
+                "--table",
+                "u",
+                "--force",
+            ]);
+            let done = run.arg(&source).run(PATIENCE).expect_code(3);
+            let differences = "SELECT count(*) FROM ((TABLE u EXCEPT ALL TABLE model) UNION ALL (TABLE model EXCEPT ALL TABLE u)) d";
+            assert_eq!(database.value(differences), "0", "on PostgreSQL {major}, {chunk}: {}", done.stderr);
+            let kinds = database.rows(
+                "SELECT sqlstate, count(*) > 20, bool_or(message ~ '^(violates|repeats|a row)') FROM howdah.reject
+                 GROUP BY 1 ORDER BY 1",
+            );
+            let told: Vec<_> =
+                kinds.iter().map(|row| row.iter().flatten().cloned().collect::<Vec<_>>().join(" ")).collect();
+            assert_eq!(told, ["23503 t t", "23505 t t", "23514 t t"], "on PostgreSQL {major}, {chunk}");
+            database.sql("DROP TABLE u; DELETE FROM howdah.reject");
+        }
+    }
+}
+
+/// Of records that the client alone refuses, those behind the good ones are no sign of the wrong file.
+#[test]
+fn many_bad_records_among_good_ones_do_not_end_the_load() {
+    let files = Files::new();
+    let wrong = |no: u64| no.is_multiple_of(10) || no == 1;
+    let text: String =
+        (1..=ROWS).map(|no| if wrong(no) { format!("{no}\n") } else { format!("{no},y\n") }).collect();
+    let source = files.put("t.csv", text.as_bytes());
+    for (options, table) in [
+        (&["--encode", "csv"][..], "(a int, b text)"),
+        (&[], "(a int, b text)"),
+        (&[], "(a int CHECK (a <> 17), b xml)"),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql(&format!("CREATE TABLE t {table}"));
+        let run =
+            howdah("load").args(["--to", &database.conninfo(), "--json", "--on-error", "skip"]).args(options);
+        let run = run.args(["--chunk-size", "4MB", "--format", "csv", "--table", "t"]).arg(&source);
+        let summary = told(&run.run(PATIENCE).expect_code(3));
+        let bad = ROWS / 10 + 1 + u64::from(table.contains("17"));
+        assert_eq!(summary["rows_rejected"], bad, "{table}: {summary}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - bad).to_string());
+    }
+}

@@ -1,0 +1,147 @@
+//! Rows that the table's constraints refuse, of many rows in a few questions.
+//!
+//! COPY ends at the first row that breaks a constraint, so that finding a thousand of them takes thousands of COPYs. Here the
+//! rows go into a temporary table that has none, each with its number, and the queries of [`crate::check`] say
+//! which of them a constraint does not take. What no query can tell (triggers, exclusion constraints), and what comes in
+//! between, COPY finds: after this, all others are still shown to it.
+
+use crate::check::facts::Facts;
+use crate::check::found;
+use crate::check::rows::Rows;
+use crate::check::rules::{Rule, rules};
+use crate::copy::placed::Placed;
+use crate::session::Session;
+use crate::sql::{quote_ident, quote_relation};
+use futures_util::StreamExt;
+use howdah_model::arrival::PlaceColumn;
+use howdah_model::{
+    Arrival, Error, ErrorKind, Place, Relation, RelationKind, Result, StagingPlan, TablePlan,
+};
+use std::collections::HashSet;
+
+/// Where temporary tables are.
+const SCHEMA: &str = "pg_temp";
+
+/// What is needed to ask about the rows of one table.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    make_sql: String,
+    rules: Vec<Rule>,
+    /// Nothing but these rules refuses rows, so that of several with one key the first is stored.
+    tells_all: bool,
+    /// The table as if its rows were to come through the temporary one.
+    plan: TablePlan,
+}
+
+/// A row that a constraint does not take.
+pub(super) struct Broken {
+    /// Its number in the chunk.
+    pub(super) row: u64,
+    pub(super) error: Error,
+}
+
+impl Probe {
+    /// Reads what the table demands. `None` where queries would not tell: a trigger may change rows before they are stored,
+    /// policies hide some of them, or this role may not make temporary tables or read the table.
+    ///
+    /// # Errors
+    /// Those of the session, which is outside a transaction before and after.
+    pub async fn read(session: &Session, plan: &TablePlan) -> Result<Option<Probe>> {
+        if !matches!(plan.table.kind, RelationKind::Table | RelationKind::Partitioned)
+            || plan.staging.is_some()
+        {
+            return Ok(None);
+        }
+        let facts = Facts::read(session, plan).await?;
+        if facts.may_change_rows() {
+            return Ok(None);
+        }
+        let Some(probe) = Probe::new(facts, plan) else { return Ok(None) };
+        probe.with_what_is_feasible(session).await
+    }
+
+    fn new(facts: Facts, plan: &TablePlan) -> Option<Probe> {
+        let is_taken = |name: &String| plan.table.columns.iter().any(|column| column.name == *name);
+        let name = (0..).map(|no| format!("place{no}")).find(|name| !is_taken(name))?;
+        let relation =
+            Relation { schema: SCHEMA.to_owned(), name: format!("howdah_probe_{}", plan.table.oid) };
+        let sequence = Relation { schema: SCHEMA.to_owned(), name: String::new() };
+        let staging = StagingPlan { relation, place: Some(PlaceColumn { name, sequence }) };
+        let (own, temporary) = (quote_relation(plan.copied_into()), quote_relation(&staging.relation));
+        let columns = plan.copy_sql.strip_prefix(&format!("COPY {own} "))?;
+        let copy_sql = format!("COPY {temporary} {columns}");
+        let filled = plan.fields.iter().flatten().map(|name| format!(", {}", quote_ident(name)));
+        let place = quote_ident(&staging.place.as_ref()?.name);
+        let make_sql = format!(
+            "CREATE TEMPORARY TABLE IF NOT EXISTS {temporary} ON COMMIT DELETE ROWS AS \
+             SELECT NULL::pg_catalog.int8 AS {place}{} FROM {own} WITH NO DATA",
+            filled.collect::<String>()
+        );
+        let tells_all = facts.has_rules_alone();
+        let rows = Rows::new(facts, plan, &staging)?;
+        let rules = rules(&[rows], &Arrival::default()).rules;
+        let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
+        Some(Probe { make_sql, rules, tells_all, plan })
+    }
+
+    /// Leaves rules out that this role may not ask.
+    async fn with_what_is_feasible(mut self, session: &Session) -> Result<Option<Probe>> {
+        let run = async |sql: &str| session.client().batch_execute(sql).await;
+        let made = async {
+            run("BEGIN").await?;
+            run(&self.make_sql).await
+        };
+        let feasible = match made.await {
+            Ok(()) => found::feasible(session, std::mem::take(&mut self.rules)).await.map(Some),
+            Err(error) if error.as_db_error().is_some() => Ok(None),
+            Err(error) => Err(crate::error::session_error(&error, crate::check::DOING)),
+        };
+        // Best effort: a session that is gone has rolled back.
+        let _ = run("ROLLBACK").await;
+        let Some((rules, _)) = feasible? else { return Ok(None) };
+        self.rules = rules;
+        Ok((!self.rules.is_empty()).then_some(self))
+    }
+
+    /// Makes the temporary table of this session, to be run in a transaction.
+    pub(super) fn make_sql(&self) -> &str {
+        &self.make_sql
+    }
+
+    /// How rows come into it.
+    pub(super) fn placed(&self) -> Option<Placed> {
+        Placed::new(&self.plan, Some(0))
+    }
+
+    /// Asks about the rows that are in the temporary table. Of a row that repeats one which is refused itself nothing is said.
+    ///
+    /// # Errors
+    /// Those of the session; the transaction is aborted then.
+    pub(super) async fn ask(&self, session: &Session) -> Result<Vec<Broken>> {
+        let mut stream = found::stream(session, &self.rules).await?;
+        let (mut found, mut repeats) = (Vec::new(), Vec::new());
+        let mut refused = HashSet::new();
+        while let Some(one) = stream.next().await {
+            let one = one?;
+            match one.first {
+                Some(first) => repeats.push((one, first)),
+                None if refused.insert(one.place) => found.push(self.broken(&one)),
+                None => {}
+            }
+        }
+        // In the order of the file: which of them are refused is known when their repetitions are looked at.
+        for (one, first) in repeats.into_iter().filter(|_| self.tells_all) {
+            if !refused.contains(&first) && refused.insert(one.place) {
+                found.push(self.broken(&one));
+            }
+        }
+        Ok(found)
+    }
+
+    fn broken(&self, found: &found::Found) -> Broken {
+        let rule = &self.rules[found.rule_no];
+        let place = Place { column: rule.column.clone(), ..Place::default() };
+        let error = Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate).at(place);
+        Broken { row: found.place.cast_unsigned(), error }
+    }
+}
