@@ -14,6 +14,7 @@ use crate::gate::Gate;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::tally::Tally;
+use crate::verify::Comparison;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions, watch};
@@ -56,6 +57,8 @@ pub struct Run {
     pub tuned: AtomicBool,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: OnceLock<BTreeSet<Relation>>,
+    /// Chunks are compared with what is stored of them, and not stored.
+    pub(crate) comparison: Option<Comparison>,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -86,6 +89,7 @@ impl Run {
             dropped: AtomicBool::new(false),
             tuned: AtomicBool::new(false),
             silent: OnceLock::new(),
+            comparison: None,
             gate: Gate::default(),
             halt: Halt::default(),
             plan,

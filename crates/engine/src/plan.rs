@@ -28,6 +28,7 @@ mod toast;
 mod triggers;
 mod tune;
 mod tune_server;
+mod verify;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
@@ -218,7 +219,8 @@ async fn around_rows(
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
-    dated::read(context, session, job, &mut plan.tables).await
+    verify::choose(context, session, plan).await?;
+    dated::read(context, session, &plan.job, &mut plan.tables).await
 }
 
 /// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of

@@ -66,7 +66,7 @@ pub(crate) async fn store_rest(
 
 /// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others
 /// that were rewritten.
-fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
+pub(crate) fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
     let file = &plan.files[chunk.origin.file_no as usize];
     let table = &plan.tables[file.table_no as usize];
     let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);

@@ -194,6 +194,10 @@ impl<'a> Worker<'a> {
         self.slot.begin(session.backend());
         let progress = &self.slot.progress;
         let storing = async {
+            if let Some(comparison) = &run.comparison {
+                let comparing = comparison.compare(run, (&mut session, &target), chunk, progress);
+                return Box::pin(comparing).await.map(|()| (Outcome::AlreadyStored, Vec::new()));
+            }
             if self.sifted || !chunk.aside.is_empty() {
                 return Box::pin(rejects::store_rest(run, &mut session, &target, chunk, progress)).await;
             }

@@ -10,6 +10,7 @@
 //! - [`salvage`]: the same for a chunk of which some records are refused;
 //! - [`staging`]: tables in which rows wait until all of them are there;
 //! - [`arrival`]: how they come into their table then;
+//! - [`verify`]: what is stored, compared with what is read again;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
@@ -40,6 +41,8 @@ pub mod staging;
 pub mod arrival;
 
 pub mod undo;
+
+pub mod verify;
 
 pub mod tune;
 

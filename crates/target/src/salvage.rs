@@ -52,6 +52,8 @@ pub struct Salvage<'a> {
     progress: &'a CopyProgress,
     started: Instant,
     savepoint: Savepoint,
+    /// Rows were stored under the savepoint that is open.
+    unmarked: bool,
     stored: u64,
 }
 
@@ -89,8 +91,16 @@ impl<'a> Salvage<'a> {
         let started = Instant::now();
         let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
         session.set_busy(true);
-        let mut salvage =
-            Salvage { session, target, chunk, progress, started, savepoint: Savepoint::None, stored: 0 };
+        let mut salvage = Salvage {
+            session,
+            target,
+            chunk,
+            progress,
+            started,
+            savepoint: Savepoint::None,
+            unmarked: false,
+            stored: 0,
+        };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
         let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk));
         salvage.run(&begin).await?;
@@ -256,6 +266,7 @@ impl<'a> Salvage<'a> {
         match stream::send(sink, pieces, &mut sent).await {
             Ok(taken) if taken == rows => {
                 self.savepoint = Savepoint::Kept;
+                self.unmarked = rows > 0;
                 self.stored += rows;
                 Ok(None)
             }
@@ -284,7 +295,7 @@ impl<'a> Salvage<'a> {
             commit::roll_back(self.session).await;
             return Err(commit::wrong_count(self.stored, origin.records - rejects.len() as u64).into());
         }
-        if self.savepoint == Savepoint::Failed {
+        if self.savepoint == Savepoint::Failed || self.unmarked {
             self.save().await?;
         }
         if let (Some(ledger), false) = (self.target.ledger, rejects.is_empty())
@@ -330,7 +341,11 @@ impl<'a> Salvage<'a> {
 
     /// A savepoint under which nothing has been done.
     async fn save(&mut self) -> Result<(), ChunkError> {
-        self.run(self.savepoint.sql()).await?;
+        let mark = self.target.ledger.filter(|_| self.unmarked);
+        let mark = mark.map(|ledger| ledger.mark_sql(self.target.job_id, &self.chunk.origin) + "; ");
+        let sql = mark.unwrap_or_default() + self.savepoint.sql();
+        self.run(&sql).await?;
+        self.unmarked = false;
         if self.savepoint == Savepoint::None {
             self.savepoint = Savepoint::Kept;
         }

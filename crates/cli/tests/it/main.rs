@@ -40,3 +40,4 @@ mod torture;
 mod triggers;
 mod tune;
 mod twice;
+mod verify;

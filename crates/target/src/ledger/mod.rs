@@ -10,6 +10,7 @@ mod schema;
 mod step;
 mod tuned;
 mod undo;
+mod verify;
 
 pub use before::LoadedBefore;
 pub use job::{JobRow, JobStatus};
