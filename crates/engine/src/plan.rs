@@ -20,6 +20,7 @@ mod known;
 mod new_table;
 mod numbering;
 mod part;
+mod policies;
 mod routing;
 mod scan;
 mod sources;
@@ -219,6 +220,7 @@ async fn around_rows(
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
+    policies::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     dated::read(context, session, &plan.job, &mut plan.tables).await
 }

@@ -117,7 +117,7 @@ type Sums = HashMap<(u32, u64), Sum>;
 async fn stored(run: &Run, ledger: &Ledger, by: Verify) -> Result<(Sums, u64)> {
     let (mut all, mut others): (Sums, BTreeMap<&Relation, u64>) = (HashMap::new(), BTreeMap::new());
     for (table_no, table) in run.plan.tables.iter().enumerate() {
-        let relation = table.copied_into();
+        let relation = table.stored_in();
         let columns: Vec<String> = match by {
             Verify::Checksum => table.fields.iter().flatten().cloned().collect(),
             Verify::Count | Verify::None => Vec::new(),
@@ -237,7 +237,7 @@ async fn read_again(
     stored: Sums,
 ) -> Result<()> {
     let mut plan = run.plan.clone();
-    let stored_in = plan.tables.iter().map(|table| table.copied_into().clone()).collect();
+    let stored_in = plan.tables.iter().map(|table| table.stored_in().clone()).collect();
     for table in &mut plan.tables {
         verify::aim(table)?;
     }

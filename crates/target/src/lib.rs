@@ -11,6 +11,7 @@
 //! - [`staging`]: tables in which rows wait until all of them are there;
 //! - [`arrival`]: how they come into their table then;
 //! - [`verify`]: what is stored, compared with what is read again;
+//! - [`policies`]: tables whose row-level security applies to the role;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
@@ -39,6 +40,8 @@ pub mod salvage;
 pub mod staging;
 
 pub mod arrival;
+
+pub mod policies;
 
 pub mod undo;
 

@@ -9,9 +9,11 @@
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
+use crate::copy::server_error::POLICY_SQLSTATE;
 use crate::copy::{silent, stream, unchanged};
 use crate::error::session_error;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 use std::collections::HashSet;
@@ -39,6 +41,9 @@ pub struct Refused {
 /// Source: PostgreSQL documentation, appendix A.
 pub fn is_about_a_row(error: &Error) -> bool {
     let sqlstate = error.sqlstate().unwrap_or_default();
+    if error.kind() == ErrorKind::Record && sqlstate == POLICY_SQLSTATE {
+        return true;
+    }
     error.kind() == ErrorKind::Server
         // Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
         && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
@@ -263,7 +268,11 @@ impl<'a> Salvage<'a> {
             passed_bytes: 0,
             told: self.progress.bytes_cell(),
         };
-        match stream::send(sink, pieces, &mut sent).await {
+        let taken = match stream::send(sink, pieces, &mut sent).await {
+            Ok(taken) => self.bring_in(taken).await,
+            refused => refused,
+        };
+        match taken {
             Ok(taken) if taken == rows => {
                 self.savepoint = Savepoint::Kept;
                 self.unmarked = rows > 0;
@@ -283,6 +292,38 @@ impl<'a> Salvage<'a> {
                 Err(self.fail(&error).await)
             }
         }
+    }
+
+    /// As [`commit::bring_in`]; the temporary table is empty then for the next rows.
+    async fn bring_in(&self, copied: u64) -> Result<u64, tokio_postgres::Error> {
+        let came = commit::bring_in(self.session, self.target, copied).await?;
+        if let Some(policies) = &self.target.table.policies {
+            let empty = format!("TRUNCATE TABLE {}", quote_relation(&policies.relation));
+            self.session.client().batch_execute(&empty).await?;
+        }
+        Ok(came)
+    }
+
+    /// The first record that the table refuses, all before it being in; none, if it refuses none by itself. Nothing is stored.
+    /// `rows` as for [`Salvage::copy`].
+    ///
+    /// # Errors
+    /// As for [`commit::commit_chunk`], but for what is about a row.
+    pub async fn first_refused(
+        mut self,
+        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
+    ) -> Result<Option<Refused>, ChunkError> {
+        let first = |_: u64, refused: u64| match refused {
+            0 => Ok(()),
+            _ => Err(Error::new(ErrorKind::Interrupted, "the first one is found")),
+        };
+        let (all, mut refused): (Vec<Row>, Vec<Refused>) = ((0..).zip(rows()).collect(), Vec::new());
+        let shown = self.show(&all, &first, &mut refused).await;
+        if refused.is_empty() {
+            shown?;
+            commit::roll_back(self.session).await;
+        }
+        Ok(refused.pop())
     }
 
     /// Writes down what was refused, and commits. `rejects` are all of it.
@@ -305,7 +346,7 @@ impl<'a> Salvage<'a> {
             return Err(error.into());
         }
         if self.target.silent {
-            let relation = self.target.table.copied_into();
+            let relation = self.target.table.stored_in();
             let checked = silent::checked(self.session.client(), relation).await;
             if !self.or_fail(checked).await? {
                 commit::roll_back(self.session).await;

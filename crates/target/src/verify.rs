@@ -7,13 +7,13 @@
 //! and no value leaves the server.
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Phase};
-use crate::copy::{into_leaf, stream, unchanged};
+use crate::copy::{aim as aim_copy, stream, unchanged};
 use crate::error::session_error;
 use crate::ledger::Ledger;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use bytes::Bytes;
-use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Relation, Result, StagingPlan, TablePlan};
+use howdah_model::{CopyChunk, Error, Origin, Relation, Result, StagingPlan, TablePlan};
 use std::collections::HashMap;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -118,16 +118,8 @@ fn read_into() -> Relation {
 /// Internal, for a plan whose statements are not those of its table.
 pub fn aim(table: &mut TablePlan) -> Result<()> {
     let (from, to) = (table.copied_into().clone(), read_into());
-    let aimed = |sql: &str| {
-        into_leaf(sql, &from, &to).ok_or_else(|| {
-            Error::new(ErrorKind::Internal, format!("a COPY statement of the plan is not one for {from}"))
-        })
-    };
-    table.copy_sql = aimed(&table.copy_sql)?;
-    table.text_sql = table.text_sql.as_deref().map(aimed).transpose()?;
-    if let Some(binary) = &mut table.binary {
-        binary.copy_sql = aimed(&binary.copy_sql)?;
-    }
+    aim_copy(table, &from, &to)?;
+    table.policies = None;
     (table.number, table.route, table.toast_compression) = (None, None, None);
     table.staging = Some(StagingPlan { relation: to, place: None });
     Ok(())

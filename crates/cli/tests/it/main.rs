@@ -27,6 +27,7 @@ mod names;
 mod output;
 mod pipe;
 mod planning;
+mod policies;
 mod real_files;
 mod rejects;
 mod rights;

@@ -37,6 +37,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         staging: None,
         notes: Vec::new(),
         unsure: Vec::new(),
+        policies: None,
     }
 }
 
