@@ -63,6 +63,7 @@ def load(
     reserve_connections: int = 3,
     pause_for: int | str | None = None,
     max_decompressed: int | str | None = None,
+    verify: Literal["count", "checksum"] | None = None,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
     """Load files, objects or standard input into PostgreSQL, in parallel, every record exactly once.
@@ -146,6 +147,8 @@ def load(
         pause_for: How long a load pauses for a full disk or a replica before it gives up, in seconds or as `"10min"`
             (the default).
         max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
+        verify: When all rows are in, count those that each chunk has left in the table, or also read the files once more
+            and compare value by value; a difference raises DataError.
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:

@@ -77,8 +77,8 @@ class Summary:
     wall_seconds: float
     """From start to end of this run."""
     stages: dict[str, float]
-    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`) -> busy or
-    waiting seconds, added up over threads and sessions."""
+    """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`,
+    `verify`) -> busy or waiting seconds, added up over threads and sessions."""
     sessions: int
     """The largest number of sessions that copied at once."""
     waits: dict[str, float]
@@ -93,6 +93,8 @@ class Summary:
     """Per file."""
     tables: list[TableSummary]
     """Per table."""
+    verified: dict[str, Any] | None = None
+    """With `verify`: `by`, `rows` of this job found in the tables, their `checksum`, and `rows_of_others`."""
     account: str = dataclasses.field(default="", repr=False, compare=False)
     """The same for people, in a few lines."""
 

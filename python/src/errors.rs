@@ -69,6 +69,7 @@ fn class(kind: ErrorKind) -> &'static str {
         | ErrorKind::Unsupported
         | ErrorKind::Record
         | ErrorKind::TooManyErrors
+        | ErrorKind::Differs
         | ErrorKind::RecordTooLong
         | ErrorKind::Columns => "DataError",
         ErrorKind::ConnectionLost | ErrorKind::ConnectionRefused => "ConnectionFailedError",

@@ -10,7 +10,7 @@ use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
     LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
-    ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName,
+    ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
@@ -156,6 +156,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         reserve_connections: keywords.take("reserve_connections")?,
         pause_for,
         max_decompressed,
+        verify: keywords.take::<Word<VerifyName>>("verify")?.map(|word| word.0),
     })
 }
 

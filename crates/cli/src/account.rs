@@ -60,8 +60,30 @@ pub fn text(summary: &Summary) -> String {
     list_files(&mut text, summary);
     list_changes(&mut text, summary);
     list_mends(&mut text, summary);
+    tell_verified(&mut text, summary);
     let _ = write!(text, "{}", verdict(summary));
     text
+}
+
+/// What was found when the tables were compared with the sources.
+fn tell_verified(text: &mut String, summary: &Summary) {
+    let Some(verified) = &summary.verified else { return };
+    let rows = show_count(verified.rows);
+    let _ = match &verified.checksum {
+        Some(checksum) => {
+            writeln!(
+                text,
+                "verify {rows} rows compared with the files read again: equal; checksum {checksum}"
+            )
+        }
+        None => {
+            writeln!(text, "verify {rows} rows counted in the table: as many as were read and not rejected")
+        }
+    };
+    if verified.rows_of_others > 0 {
+        let others = show_count(verified.rows_of_others);
+        let _ = writeln!(text, "       {others} rows more are there that this job has not stored");
+    }
 }
 
 /// The check that every load ends with.
@@ -99,6 +121,7 @@ fn stages(summary: &Summary) -> String {
         Stage::Indexes => "indexes",
         Stage::Finish => "finish",
         Stage::Apply => "apply",
+        Stage::Verify => "verify",
     };
     let shown: Vec<String> = summary
         .stages

@@ -78,6 +78,7 @@ struct JobFile {
     reserve_connections: Option<u32>,
     pause_for: Option<Number>,
     max_decompressed: Option<Number>,
+    verify: Option<String>,
     #[serde(default)]
     source: Vec<Source>,
 }
@@ -231,6 +232,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     fill(&mut run.max_replica_lag, file.max_replica_lag.take());
     fill(&mut run.reserve_connections, file.reserve_connections.take());
     fill(&mut run.max_decompressed, file.max_decompressed.take().map(Number::into_text));
+    fill(&mut run.verify, file.verify.take().map(|name| word("verify", &name)).transpose()?);
     fill(&mut run.pause_for, file.pause_for.take().map(Number::into_text));
     Ok(())
 }

@@ -288,6 +288,15 @@ pub enum TuneName {
     Server,
 }
 
+/// How what is stored is compared with the sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VerifyName {
+    /// Rows are counted in the table
+    Count,
+    /// The files are read once more and compared with the rows value by value
+    Checksum,
+}
+
 /// What is done when all rows are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AfterName {
@@ -421,6 +430,10 @@ pub struct RunOptions {
     /// What a compressed file may come to [default: 1000 times its size, and 1GB at least]
     #[arg(long, value_name = "SIZE")]
     pub max_decompressed: Option<String>,
+    /// When all rows are in, look whether they are what was read: count those that each chunk has left in the table, or also
+    /// read the files once more and compare value by value [default: neither]
+    #[arg(long, value_enum)]
+    pub verify: Option<VerifyName>,
 }
 
 /// What is printed.

@@ -4,13 +4,13 @@ use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
-    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName,
+    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use crate::{arrival, job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
     Jobs, LedgerChoice, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result, SourceSpec,
-    ToastCompression, TriggersChoice, Tune,
+    ToastCompression, TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Connection, copy_options};
 use std::collections::BTreeMap;
@@ -96,6 +96,7 @@ impl Settings {
             tune: options.run.tune.map(Tune::from),
             guards: guards(&options.run)?,
             max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
+            verify: verify(&options.run, &options.target)?,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
@@ -204,6 +205,19 @@ impl From<TuneName> for Tune {
             TuneName::Table => Tune::Table,
             TuneName::Server => Tune::Server,
         }
+    }
+}
+
+/// `Usage` without a ledger, which knows the transactions that have stored the rows.
+fn verify(run: &RunOptions, target: &TargetOptions) -> Result<Verify> {
+    match (run.verify, ledger(target)) {
+        (Some(_), LedgerChoice::None) => {
+            let message = "--verify needs a ledger, in which is kept which transactions have stored the rows";
+            Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"))
+        }
+        (None, _) => Ok(Verify::None),
+        (Some(VerifyName::Count), _) => Ok(Verify::Count),
+        (Some(VerifyName::Checksum), _) => Ok(Verify::Checksum),
     }
 }
 

@@ -12,11 +12,14 @@ use crate::spot::Spots;
 use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
-use howdah_model::{Changes, Error, ErrorKind, Jobs, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan};
+use howdah_model::{
+    Changes, Error, ErrorKind, Jobs, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan, Verify,
+};
 use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, Way};
 use howdah_target::arrival::statements::Span;
 use howdah_target::arrival::table::Into;
+use howdah_target::arrival::verify;
 use howdah_target::ledger::{Ledger, Step};
 use howdah_target::replace::{self, Replacement};
 use howdah_target::session::Session;
@@ -105,6 +108,13 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     } else {
         for into in &all {
             by_parts(run, ledger, into).await?;
+            let by = run.plan.job.verify;
+            let check = async |session: &Session| {
+                verify::check_alone(session, surroundings(run, ledger), way(run, into), by).await
+            };
+            if by != Verify::None {
+                on_session(run, check).await?;
+            }
         }
     }
     for (into, rows) in all.iter().zip(waiting) {
@@ -114,7 +124,7 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
 }
 
 /// Does something on a session of its own, as often as it takes.
-async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
+pub(crate) async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
@@ -186,6 +196,9 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let ending = ending_sql(ledger, &run.plan);
     let work = async |session: &Session| {
         let end = async |session: &Session| {
+            for way in &ways {
+                verify::check(session, surroundings(run, ledger), *way, run.plan.job.verify).await?;
+            }
             ledger.end_within(session, &run.plan.job_id, (Status::Done, rows), &ending).await
         };
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
@@ -295,7 +308,8 @@ pub(crate) fn is_for_good(error: &Error) -> bool {
         | ErrorKind::Table
         | ErrorKind::Decompress
         | ErrorKind::Unsupported
-        | ErrorKind::SourceChanged => true,
+        | ErrorKind::SourceChanged
+        | ErrorKind::Differs => true,
         ErrorKind::Server => error.sqlstate().is_some_and(|state| ["22", "23", "P0"].contains(&&state[..2])),
         _ => false,
     }

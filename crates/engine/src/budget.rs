@@ -177,6 +177,7 @@ fn buffer_bytes(chunk_bytes: u64) -> u64 {
 }
 
 /// The pool of chunk buffers and the reserve for long records.
+#[derive(Clone)]
 pub struct Budget {
     buffers: Arc<Semaphore>,
     reserve: Arc<Semaphore>,

@@ -44,6 +44,7 @@ pub mod tally;
 pub mod triggers;
 pub mod tune;
 pub mod values;
+mod verify;
 pub mod watch;
 pub mod widen;
 

@@ -6,7 +6,9 @@ use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of};
 use crate::settle::{When, settle};
-use crate::{Context, after, arrival, finish, guards, indexes, rejects, retry, sequences, triggers, tune};
+use crate::{
+    Context, after, arrival, finish, guards, indexes, rejects, retry, sequences, triggers, tune, verify,
+};
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, Event, Mode, NewColumn, Plan, Receipt, Result, Summary, TableChange, TablePlan,
@@ -223,7 +225,9 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     Box::pin(pipeline::run(run, opened)).await?;
     Box::pin(finish::finish(run)).await?;
     rejects::check(run)?;
-    Box::pin(arrival::bring_in(run)).await
+    let verified = Box::pin(verify::compare(run)).await?;
+    Box::pin(arrival::bring_in(run)).await?;
+    verify::note(run, verified).await
 }
 
 /// Does the work while the session that holds the job looks out.

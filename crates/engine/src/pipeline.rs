@@ -15,6 +15,7 @@ use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::probes::Probes;
 use crate::tally::Tally;
+use crate::verify::Comparison;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions, watch};
@@ -59,6 +60,8 @@ pub struct Run {
     pub silent: OnceLock<BTreeSet<Relation>>,
     /// The tables' constraints.
     pub(crate) probes: Probes,
+    /// Chunks are compared with what is stored of them, and not stored.
+    pub(crate) comparison: Option<Comparison>,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -90,6 +93,7 @@ impl Run {
             tuned: AtomicBool::new(false),
             silent: OnceLock::new(),
             probes: Probes::default(),
+            comparison: None,
             gate: Gate::default(),
             halt: Halt::default(),
             plan,

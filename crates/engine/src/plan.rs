@@ -20,6 +20,7 @@ mod known;
 mod new_table;
 mod numbering;
 mod part;
+mod policies;
 mod routing;
 mod scan;
 mod sources;
@@ -28,6 +29,7 @@ mod toast;
 mod triggers;
 mod tune;
 mod tune_server;
+mod verify;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
@@ -218,7 +220,9 @@ async fn around_rows(
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
-    dated::read(context, session, job, &mut plan.tables).await
+    policies::choose(context, session, plan).await?;
+    verify::choose(context, session, plan).await?;
+    dated::read(context, session, &plan.job, &mut plan.tables).await
 }
 
 /// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of

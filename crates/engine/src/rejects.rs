@@ -12,7 +12,7 @@ use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{Constraints, Refused, Salvage, is_of_constraint};
+use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint};
 use howdah_target::session::Session;
 use howdah_transcode::split::{Rules, State, Tail};
 use std::ops::Range;
@@ -71,9 +71,29 @@ pub(crate) async fn store_rest(
     Ok((salvage.commit(&rejects).await?, rejects))
 }
 
+/// Finds the record that a policy or constraint refuses, where COPY has not met it and names no line: by storing parts of
+/// the chunk, in a transaction that is rolled back.
+pub(crate) async fn place(
+    run: &Run,
+    (session, target): (&mut Session, &ChunkTarget<'_>),
+    chunk: &CopyChunk,
+    progress: &CopyProgress,
+    failed: ChunkError,
+) -> ChunkError {
+    let is_nameless = failed.line.is_none() && is_about_a_row(&failed.error);
+    if !is_nameless || target.table.policies.is_none() || skips(run) || chunk.faster.is_some() {
+        return failed;
+    }
+    let Ok(Some(salvage)) = Salvage::begin(session, target, chunk, progress).await else { return failed };
+    let Ok(Some(first)) = salvage.first_refused(&|| rows(&run.plan, chunk)).await else { return failed };
+    let Some(reject) = rejects(run, chunk, vec![first]).await.pop() else { return failed };
+    let place = Place { record: Some(reject.record), byte: reject.byte, ..Place::default() };
+    reject.error.at(place).into()
+}
+
 /// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others
 /// that were rewritten.
-fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
+pub(crate) fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
     let file = &plan.files[chunk.origin.file_no as usize];
     let table = &plan.tables[file.table_no as usize];
     let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);

@@ -122,7 +122,8 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
 
 /// The server does not take the chunk, however often it is sent.
 fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Server | ErrorKind::Internal) && directive(error) == Directive::GiveUp
+    let is_final = matches!(error.kind(), ErrorKind::Server | ErrorKind::Internal);
+    (is_final && directive(error) == Directive::GiveUp) || is_about_a_row(error)
 }
 
 /// One session and what is needed to replace it.
@@ -197,11 +198,20 @@ impl<'a> Worker<'a> {
         self.slot.begin(session.backend());
         let progress = &self.slot.progress;
         let storing = async {
+            if let Some(comparison) = &run.comparison {
+                let comparing = comparison.compare(run, (&mut session, &target), chunk, progress);
+                return Box::pin(comparing).await.map(|()| (Outcome::AlreadyStored, Vec::new()));
+            }
             if self.sifted || !chunk.aside.is_empty() {
                 return Box::pin(rejects::store_rest(run, &mut session, &target, chunk, progress)).await;
             }
-            let outcome = commit_chunk(&mut session, &target, chunk, progress).await?;
-            Ok((outcome, Vec::new()))
+            match commit_chunk(&mut session, &target, chunk, progress).await {
+                Ok(outcome) => Ok((outcome, Vec::new())),
+                Err(failed) => {
+                    let placing = rejects::place(run, (&mut session, &target), chunk, progress, failed);
+                    Err(Box::pin(placing).await)
+                }
+            }
         };
         let stored = tokio::select! {
             stored = storing => stored,

@@ -3,7 +3,7 @@
 use howdah_model::summary::Status;
 use howdah_model::{
     Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, Stage,
-    Summary, TableSummary,
+    Summary, TableSummary, Verified,
 };
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const STAGES: [Stage; 9] = [
+const STAGES: [Stage; 10] = [
     Stage::Read,
     Stage::Decompress,
     Stage::Split,
@@ -21,6 +21,7 @@ const STAGES: [Stage; 9] = [
     Stage::Indexes,
     Stage::Finish,
     Stage::Apply,
+    Stage::Verify,
 ];
 
 /// Of more rejected records of a file than this, the ledger tells.
@@ -127,6 +128,7 @@ pub struct Tally {
     /// What became of the rows in each table, by `schema.name`.
     changes: Mutex<BTreeMap<String, Changes>>,
     tuned: Mutex<Vec<String>>,
+    verified: Mutex<Option<Verified>>,
     paused_ms: AtomicU64,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
@@ -147,6 +149,7 @@ impl Tally {
             warnings: Mutex::default(),
             changes: Mutex::default(),
             tuned: Mutex::default(),
+            verified: Mutex::default(),
             paused_ms: AtomicU64::new(0),
             again: AtomicBool::new(false),
         }
@@ -213,6 +216,11 @@ impl Tally {
     /// A setting was changed for this load.
     pub fn tuned(&self, setting: String) {
         self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(setting);
+    }
+
+    /// What is stored is what was read.
+    pub fn set_verified(&self, verified: Verified) {
+        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(verified);
     }
 
     /// No chunk was begun for so long.
@@ -331,6 +339,7 @@ impl Tally {
             paused_seconds: self.paused_ms.load(Relaxed) as f64 / 1000.0,
             files,
             tables: tables.into_values().collect(),
+            verified: self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 

@@ -52,6 +52,8 @@ pub enum ErrorKind {
     JobDone,
     /// The ledger is missing, too new, or contradicts the job.
     Ledger,
+    /// What is stored is not what was read.
+    Differs,
     /// A local file or process failed us: data directory, embedded server.
     Local,
     /// The user stopped the load.

@@ -29,6 +29,8 @@ pub enum Stage {
     Finish,
     /// Bringing rows from staging tables into theirs.
     Apply,
+    /// Comparing what is stored with the sources.
+    Verify,
 }
 
 /// One thing that happened. Serialised with a `type` key.

@@ -6,6 +6,7 @@
 use crate::arrival::Arrival;
 use crate::format::Format;
 use crate::tuning::{Guards, Tune};
+use crate::verify::Verify;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -307,4 +308,7 @@ pub struct Job {
     /// What a compressed file may yield; `None`: what its size makes likely. Jobs in older ledgers lack it.
     #[serde(default)]
     pub max_decompressed_bytes: Option<u64>,
+    /// How what is stored is compared with the sources. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub verify: Verify,
 }

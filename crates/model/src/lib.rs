@@ -19,6 +19,7 @@ pub mod route;
 pub mod summary;
 pub mod table;
 pub mod tuning;
+pub mod verify;
 
 pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
@@ -41,3 +42,4 @@ pub use route::RoutePlan;
 pub use summary::{FileSummary, LeftOut, ReadValues, Summary, TableSummary};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
 pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan};
+pub use verify::{Verified, Verify};

@@ -108,6 +108,20 @@ pub struct TablePlan {
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
     #[serde(default)]
     pub unsure: Vec<String>,
+    /// How rows meet the policies of the table, where these apply to the role. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub policies: Option<PoliciesPlan>,
+}
+
+/// How the rows of a chunk come into a table that the server takes no COPY into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoliciesPlan {
+    /// The temporary table that they are copied into.
+    pub relation: Relation,
+    /// The statement that makes it, in the transaction of the chunk.
+    pub make_sql: String,
+    /// The statement that brings its rows into the table.
+    pub insert_sql: String,
 }
 
 /// What no value of a column may be.
@@ -146,9 +160,14 @@ pub struct KnownTypes {
 }
 
 impl TablePlan {
-    /// The relation that chunks are copied into: the table, or its staging table.
-    pub fn copied_into(&self) -> &Relation {
+    /// The relation that a chunk has its rows in when it is committed: the table, or its staging table.
+    pub fn stored_in(&self) -> &Relation {
         self.staging.as_ref().map_or(&self.table.relation, |staging| &staging.relation)
+    }
+
+    /// The relation that COPY takes the rows of a chunk into: the same, or a temporary table that they come from.
+    pub fn copied_into(&self) -> &Relation {
+        self.policies.as_ref().map_or_else(|| self.stored_in(), |policies| &policies.relation)
     }
 }
 

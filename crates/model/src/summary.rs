@@ -3,6 +3,7 @@
 use crate::arrival::Changes;
 use crate::event::Stage;
 use crate::reading::{Mend, Reading};
+use crate::verify::Verified;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -128,4 +129,7 @@ pub struct Summary {
     pub files: Vec<FileSummary>,
     /// Per table.
     pub tables: Vec<TableSummary>,
+    /// What was found equal when the tables were compared with the sources; null where that was not asked, and until it
+    /// is done.
+    pub verified: Option<Verified>,
 }

@@ -153,12 +153,16 @@ async fn run(
         Ok(rows) => rows,
         Err(error) => return Err(after_failed_copy(session, target, &error).await),
     };
+    let rows = match bring_in(session, target, rows).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(after_failed_copy(session, target, &error).await),
+    };
     if rows != chunk.origin.records {
         roll_back(session).await;
         return Err(wrong_count(rows, chunk.origin.records).into());
     }
     if target.silent {
-        let relation = target.table.copied_into();
+        let relation = target.table.stored_in();
         let checked = silent::checked(session.client(), relation).await;
         let checked = checked.map_err(|error| session_error(&error, "looking for what was not checked"));
         if !matches!(checked, Ok(true)) {
@@ -265,6 +269,18 @@ async fn copy_all(
     Ok(rows)
 }
 
+/// Rows that were copied into a temporary table come into theirs; how many came. Others are there already.
+pub(crate) async fn bring_in(
+    session: &Session,
+    target: &ChunkTarget<'_>,
+    copied: u64,
+) -> Result<u64, tokio_postgres::Error> {
+    match &target.table.policies {
+        None => Ok(copied),
+        Some(policies) => session.client().execute_typed(&policies.insert_sql, &[]).await,
+    }
+}
+
 /// The rows as they are sent: where each part of them goes, and its bytes.
 fn parcels<'a>(
     target: &ChunkTarget<'a>,
@@ -326,10 +342,12 @@ pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, counts: boo
     let places = place.zip(target.first_place).filter(|_| counts && !is_numbered).map(|(place, first)| {
         format!("; ALTER SEQUENCE {} RESTART WITH {first}", quote_relation(&place.sequence))
     });
+    let temporary = target.table.policies.as_ref().map(|policies| format!("; {}", policies.make_sql));
     format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}{}",
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}{}{}",
         toast.unwrap_or_default(),
-        places.unwrap_or_default()
+        places.unwrap_or_default(),
+        temporary.unwrap_or_default()
     )
 }
 

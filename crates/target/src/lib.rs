@@ -11,6 +11,8 @@
 //! - [`staging`]: tables in which rows wait until all of them are there;
 //! - [`arrival`]: how they come into their table then;
 //! - [`check`]: what the table would have against them;
+//! - [`verify`]: what is stored, compared with what is read again;
+//! - [`policies`]: tables whose row-level security applies to the role;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
@@ -41,8 +43,11 @@ pub mod staging;
 pub mod arrival;
 
 pub mod check;
+pub mod policies;
 
 pub mod undo;
+
+pub mod verify;
 
 pub mod tune;
 

@@ -13,9 +13,11 @@ pub mod probe;
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
 use crate::copy::placed::Placed;
+use crate::copy::server_error::POLICY_SQLSTATE;
 use crate::copy::{silent, stream, unchanged};
 use crate::error::session_error;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 use probe::{Broken, Probe};
@@ -49,6 +51,9 @@ pub struct Refused {
 /// Source: PostgreSQL documentation, appendix A.
 pub fn is_about_a_row(error: &Error) -> bool {
     let sqlstate = error.sqlstate().unwrap_or_default();
+    if error.kind() == ErrorKind::Record && sqlstate == POLICY_SQLSTATE {
+        return true;
+    }
     error.kind() == ErrorKind::Server
         // Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
         && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
@@ -84,6 +89,8 @@ pub struct Salvage<'a> {
     progress: &'a CopyProgress,
     started: Instant,
     savepoint: Savepoint,
+    /// Rows were stored under the savepoint that is open.
+    unmarked: bool,
     stored: u64,
 }
 
@@ -121,8 +128,16 @@ impl<'a> Salvage<'a> {
         let started = Instant::now();
         let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
         session.set_busy(true);
-        let mut salvage =
-            Salvage { session, target, chunk, progress, started, savepoint: Savepoint::None, stored: 0 };
+        let mut salvage = Salvage {
+            session,
+            target,
+            chunk,
+            progress,
+            started,
+            savepoint: Savepoint::None,
+            unmarked: false,
+            stored: 0,
+        };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
         let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk, false));
         salvage.run(&begin).await?;
@@ -222,7 +237,7 @@ impl<'a> Salvage<'a> {
             let pieces = placed.pieces(&self.chunk.bytes, some);
             let refusal = self.try_copy(&placed.sql, &pieces, some.len() as u64).await?;
             // These are not in the table.
-            self.stored = stored;
+            (self.stored, self.unmarked) = (stored, false);
             if refusal.is_some() {
                 return Ok(None);
             }
@@ -371,9 +386,14 @@ impl<'a> Salvage<'a> {
             passed_bytes: 0,
             told: self.progress.bytes_cell(),
         };
-        match stream::send(sink, pieces, &mut sent).await {
+        let taken = match stream::send(sink, pieces, &mut sent).await {
+            Ok(taken) => self.bring_in(taken).await,
+            refused => refused,
+        };
+        match taken {
             Ok(taken) if taken == rows => {
                 self.savepoint = Savepoint::Kept;
+                self.unmarked = rows > 0;
                 self.stored += rows;
                 Ok(None)
             }
@@ -392,6 +412,39 @@ impl<'a> Salvage<'a> {
         }
     }
 
+    /// As [`commit::bring_in`]; the temporary table is empty then for the next rows.
+    async fn bring_in(&self, copied: u64) -> Result<u64, tokio_postgres::Error> {
+        let came = commit::bring_in(self.session, self.target, copied).await?;
+        if let Some(policies) = &self.target.table.policies {
+            let empty = format!("TRUNCATE TABLE {}", quote_relation(&policies.relation));
+            self.session.client().batch_execute(&empty).await?;
+        }
+        Ok(came)
+    }
+
+    /// The first record that the table refuses, all before it being in; none, if it refuses none by itself. Nothing is stored.
+    /// `rows` as for [`Salvage::copy`].
+    ///
+    /// # Errors
+    /// As for [`commit::commit_chunk`], but for what is about a row.
+    pub async fn first_refused(
+        mut self,
+        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
+    ) -> Result<Option<Refused>, ChunkError> {
+        let first = |_: u64, refused: u64| match refused {
+            0 => Ok(()),
+            _ => Err(Error::new(ErrorKind::Interrupted, "the first one is found")),
+        };
+        let (all, mut refused): (Vec<Row>, Vec<Refused>) = ((0..).zip(rows()).collect(), Vec::new());
+        let showing = Showing { placed: None, bear: &first, asks: false };
+        let shown = self.show(&all, &[], &showing, &mut refused).await;
+        if refused.is_empty() {
+            shown?;
+            commit::roll_back(self.session).await;
+        }
+        Ok(refused.pop())
+    }
+
     /// Writes down what was refused, and commits. `rejects` are all of it.
     ///
     /// # Errors
@@ -402,7 +455,7 @@ impl<'a> Salvage<'a> {
             commit::roll_back(self.session).await;
             return Err(commit::wrong_count(self.stored, origin.records - rejects.len() as u64).into());
         }
-        if self.savepoint == Savepoint::Failed {
+        if self.savepoint == Savepoint::Failed || self.unmarked {
             self.save().await?;
         }
         if let (Some(ledger), false) = (self.target.ledger, rejects.is_empty())
@@ -412,7 +465,7 @@ impl<'a> Salvage<'a> {
             return Err(error.into());
         }
         if self.target.silent {
-            let relation = self.target.table.copied_into();
+            let relation = self.target.table.stored_in();
             let checked = silent::checked(self.session.client(), relation).await;
             if !self.or_fail(checked).await? {
                 commit::roll_back(self.session).await;
@@ -448,7 +501,11 @@ impl<'a> Salvage<'a> {
 
     /// A savepoint under which nothing has been done.
     async fn save(&mut self) -> Result<(), ChunkError> {
-        self.run(self.savepoint.sql()).await?;
+        let mark = self.target.ledger.filter(|_| self.unmarked);
+        let mark = mark.map(|ledger| ledger.mark_sql(self.target.job_id, &self.chunk.origin) + "; ");
+        let sql = mark.unwrap_or_default() + self.savepoint.sql();
+        self.run(&sql).await?;
+        self.unmarked = false;
         if self.savepoint == Savepoint::None {
             self.savepoint = Savepoint::Kept;
         }

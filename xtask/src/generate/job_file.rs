@@ -84,6 +84,7 @@ const NAMES: &[(&str, &str)] = &[
     ("reserve-connections", "3"),
     ("pause-for", "\"10min\""),
     ("max-decompressed", "\"100GB\""),
+    ("verify", "\"checksum\""),
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.

@@ -4,6 +4,7 @@
 use howdah_model::summary::Status;
 use howdah_model::{
     Changes, DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, Stage, Summary, TableSummary,
+    Verified, Verify,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -72,6 +73,7 @@ const KEYS: &[(&str, &str)] = &[
     ("stages.indexes", "Seconds spent dropping indexes, keys and foreign keys, and building them again"),
     ("stages.finish", "Seconds spent in the barrier and the last look at the ledger"),
     ("stages.apply", "Seconds spent bringing rows from staging tables into their tables (--mode, --atomic)"),
+    ("stages.verify", "Seconds spent comparing what is stored with the sources (--verify)"),
     ("sessions", "The largest number of sessions that copied at once"),
     (
         "waits",
@@ -107,6 +109,16 @@ const KEYS: &[(&str, &str)] = &[
         "tables[].changes.duplicates",
         "Records that did not count, because another one has the same key (`--keep`)",
     ),
+    (
+        "verified.by",
+        "`count` or `checksum`. `verified` is null where `--verify` was not given, and where a difference was found, which is an error of the kind `differs`",
+    ),
+    ("verified.rows", "Rows of this job that were found in the tables, by all runs of it"),
+    (
+        "verified.checksum",
+        "The sum of the hashes of all of them modulo 2^64, in hexadecimal; null where they were only counted. It says nothing to other versions of PostgreSQL",
+    ),
+    ("verified.rows_of_others", "Rows of the tables that this job has not stored"),
 ];
 
 pub(super) fn page() -> String {
@@ -143,6 +155,7 @@ fn example() -> Summary {
         (Stage::Indexes, 0.4),
         (Stage::Finish, 0.01),
         (Stage::Apply, 0.0),
+        (Stage::Verify, 0.8),
     ];
     Summary {
         job: "3f6c0a9d5be21c44".to_owned(),
@@ -184,6 +197,12 @@ fn example() -> Summary {
             rows_read: 673_552,
             rows_stored: 673_552,
         }],
+        verified: Some(Verified {
+            by: Verify::Checksum,
+            rows: 673_552,
+            checksum: Some("41d29a6e08c5b7f3".to_owned()),
+            rows_of_others: 0,
+        }),
     }
 }
 

@@ -73,6 +73,9 @@ fn one(row: &JobRow) -> String {
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
         format!("{} rows in {} chunks", show_count(row.rows_stored), show_count(row.chunks)),
     ];
+    if let Some(by) = &row.verified {
+        lines.push(format!("compared with the sources by {by}, and found equal"));
+    }
     for file in &row.plan.files {
         let table = &row.plan.tables[file.table_no as usize].table.relation;
         lines.push(format!("file {} -> {table}", file.location));

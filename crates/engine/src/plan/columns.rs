@@ -376,6 +376,7 @@ mod tests {
             partitions: howdah_model::PartitionsChoice::Auto,
             create_partitions: None,
             max_decompressed_bytes: None,
+            verify: howdah_model::Verify::None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

@@ -251,6 +251,7 @@ fn table_plan(
         staging: shape.staging.clone(),
         notes,
         unsure,
+        policies: None,
     };
     if leaves_out {
         // What cannot be rewritten is said now, not in the middle of the load.

@@ -114,6 +114,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         partitions: howdah_engine::model::PartitionsChoice::Auto,
         create_partitions: None,
         max_decompressed_bytes: None,
+        verify: howdah_engine::model::Verify::None,
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         triggers: howdah_engine::model::TriggersChoice::Keep,

@@ -2,12 +2,13 @@
 //!
 //! In the order it happens: [`table`] reads what the key is backed by, and how columns are compared; [`duplicates`] finds
 //! records of one key; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
-//! transaction that also holds a row of the ledger, so that no part comes twice.
+//! transaction that also holds a row of the ledger, so that no part comes twice; [`verify`] looks whether they are there then.
 
 pub mod duplicates;
 pub mod part;
 pub mod statements;
 pub mod table;
+pub mod verify;
 
 /// How long an error of these statements says it was about.
 pub(crate) const DOING: &str = "bringing rows into the table";

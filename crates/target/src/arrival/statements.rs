@@ -30,7 +30,7 @@ impl Span {
 impl Into {
     /// `"t"` with its partitions, or ONLY the table itself without tables that inherit from it: a key is unique in
     /// one table alone.
-    fn target(&self) -> String {
+    pub(super) fn target(&self) -> String {
         let only = if self.partitioned { "" } else { "ONLY " };
         format!("{only}{}", quote_relation(&self.relation))
     }
@@ -40,7 +40,7 @@ impl Into {
     }
 
     /// The columns that the files fill.
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
@@ -49,7 +49,7 @@ impl Into {
     }
 
     /// The row `t` of the table has the key of the row `s` of the staging table.
-    fn same_key(&self) -> String {
+    pub(super) fn same_key(&self) -> String {
         let same = |column: &super::table::KeyColumn| {
             let name = quote_ident(&column.name);
             format!("t.{name} {} s.{name}", column.equals)
@@ -59,7 +59,7 @@ impl Into {
 
     /// The rows `t` and `s` differ in how some column is stored. Where equality calls values the same that are written
     /// differently (1.0 and 1.00), or there is none (json), their images are compared.
-    fn differs(&self) -> String {
+    pub(super) fn differs(&self) -> String {
         let (plain, others): (Vec<&Column>, Vec<&Column>) = self.others().partition(|column| column.is_plain);
         let distinct = |column: &&Column| {
             let name = quote_ident(&column.name);

@@ -4,7 +4,7 @@
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
 use crate::error::server_error;
-use howdah_model::{Error, Place, Relation};
+use howdah_model::{Error, ErrorKind, Place, Relation};
 use tokio_postgres::error::DbError;
 
 /// Quotation marks of PostgreSQL's message catalogues.
@@ -22,6 +22,12 @@ const USER_TEXT_ROUTINES: &[&str] = &[
 
 /// Where the server finds that no partition takes a row.
 const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
+
+/// Where the server finds that a policy does not let a row in: 42501, as for a right that is missing.
+const POLICY_ROUTINE: &str = "ExecWithCheckOptions";
+
+/// `insufficient_privilege` (PostgreSQL documentation, appendix A).
+pub(crate) const POLICY_SQLSTATE: &str = "42501";
 
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
@@ -41,6 +47,12 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
     let message = safe_message(db, names);
     let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
+    if db.routine() == Some(POLICY_ROUTINE) && error.sqlstate() == Some(POLICY_SQLSTATE) {
+        // The row is refused, not the role.
+        error = error
+            .with_kind(ErrorKind::Record)
+            .with_hint("the WITH CHECK of a policy of the table says which rows this role may store");
+    }
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
         error = error.with_hint(
             "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \

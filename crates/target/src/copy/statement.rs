@@ -4,7 +4,7 @@
 //! Source: PostgreSQL documentation, COPY; release notes of 16 (DEFAULT) and 17 (`FORCE_NULL *`).
 
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
-use howdah_model::{ColumnChoice, Error, ErrorKind, Format, FormatKind, Relation, Result};
+use howdah_model::{ColumnChoice, Error, ErrorKind, Format, FormatKind, Relation, Result, TablePlan};
 
 /// The first version with the DEFAULT option.
 const DEFAULT_SINCE: u32 = 160_000;
@@ -57,6 +57,21 @@ pub fn with_column(copy_sql: &str, last: &str, column: &str) -> Option<String> {
 pub(crate) fn into_leaf(copy_sql: &str, relation: &Relation, leaf: &Relation) -> Option<String> {
     let rest = copy_sql.strip_prefix("COPY ")?.strip_prefix(&quote_relation(relation))?;
     Some(format!("COPY {}{rest}", quote_relation(leaf)))
+}
+
+/// Has the statements of the plan copy into another relation of the same columns.
+pub(crate) fn aim(table: &mut TablePlan, from: &Relation, to: &Relation) -> Result<()> {
+    let aimed = |sql: &str| {
+        into_leaf(sql, from, to).ok_or_else(|| {
+            Error::new(ErrorKind::Internal, format!("a COPY statement of the plan is not one for {from}"))
+        })
+    };
+    table.copy_sql = aimed(&table.copy_sql)?;
+    table.text_sql = table.text_sql.as_deref().map(aimed).transpose()?;
+    if let Some(binary) = &mut table.binary {
+        binary.copy_sql = aimed(&binary.copy_sql)?;
+    }
+    Ok(())
 }
 
 fn with_options(relation: &Relation, columns: &[String], options: &[String]) -> Result<String> {

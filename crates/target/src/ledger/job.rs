@@ -75,18 +75,23 @@ pub struct JobRow {
     pub to_put_back: Vec<String>,
     /// What was decided when it was last started.
     pub plan: Plan,
+    /// How its rows were last compared with the sources, and found equal: `count` or `checksum`.
+    pub verified: Option<String>,
 }
 
-/// The columns of [`JobRow`], in order; `@where@` says which jobs.
+/// The columns of [`JobRow`], in order; `@where@` says which jobs. Ledgers of older versions have no column `verified` (6):
+/// there the name means that of `older`.
 const JOBS_SQL: &str = "\
     SELECT j.job_id, j.work_key, j.status, \
            pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-           j.runs, c.rows, c.chunks, j.plan::text \
+           j.runs, c.rows, c.chunks, j.plan::text, v.verified \
     FROM @schema@.job j, \
          LATERAL (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, \
                          pg_catalog.count(*) AS chunks \
-                  FROM @schema@.chunk WHERE chunk.job_id = j.job_id) c \
+                  FROM @schema@.chunk WHERE chunk.job_id = j.job_id) c, \
+         LATERAL (SELECT o.verified FROM (VALUES (NULL::pg_catalog.text)) older (verified), \
+                         LATERAL (SELECT verified FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
     WHERE @where@ ORDER BY j.started_at, j.job_id";
 
 /// Inserts or reopens the job and its files. No row back: the job is there with other chunk borders.
@@ -174,6 +179,7 @@ impl Ledger {
             chunks: unsigned(row.get(7)),
             to_put_back: Vec::new(),
             plan,
+            verified: row.get(9),
             job_id,
         })
     }

@@ -11,6 +11,7 @@ mod schema;
 mod step;
 mod tuned;
 mod undo;
+mod verify;
 
 pub use before::LoadedBefore;
 pub use check::RejectKind;

@@ -29,7 +29,7 @@ pub async fn who(session: &Session) -> Result<Who> {
 }
 
 /// Columns without INSERT on themselves or the table; sequences that defaults of other columns draw from (those of
-/// identity columns need no right); whether policies would apply.
+/// identity columns need no right).
 const MISSING_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE'), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
@@ -42,8 +42,7 @@ const MISSING_SQL: &str = "\
                  JOIN pg_catalog.pg_class s ON s.oid = p.refobjid \
                  WHERE d.adrelid = c.oid AND a.attname <> ALL ($2) \
                    AND CASE s.relkind WHEN 'S' THEN NOT pg_catalog.has_sequence_privilege(s.oid, 'USAGE, UPDATE') END \
-                 ORDER BY 1), \
-           pg_catalog.row_security_active(c.oid) \
+                 ORDER BY 1) \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
 const SEQUENCES_SQL: &str = "\
@@ -61,9 +60,8 @@ pub async fn check(session: &Session, table: &Table, columns: &[String]) -> Resu
     let rows = session.client().query_typed(MISSING_SQL, &asked).await.map_err(fail)?;
     // Dropped in between: the load will say so.
     let Some(row) = rows.first() else { return Ok(()) };
-    let (usage, lacking, sequences, policies): (bool, Vec<String>, Vec<u32>, bool) =
-        (row.get(0), row.get(1), row.get(2), row.get(3));
-    if usage && lacking.is_empty() && sequences.is_empty() && !policies {
+    let (usage, lacking, sequences): (bool, Vec<String>, Vec<u32>) = (row.get(0), row.get(1), row.get(2));
+    if usage && lacking.is_empty() && sequences.is_empty() {
         return Ok(());
     }
     let Who { role, .. } = who(session).await?;
@@ -88,10 +86,7 @@ pub async fn check(session: &Session, table: &Table, columns: &[String]) -> Resu
             );
         }
     }
-    match missing.rights.is_empty() {
-        true => Err(policies_apply(relation, &role)),
-        false => Err(missing.error(relation, &role)),
-    }
+    Err(missing.error(relation, &role))
 }
 
 /// Rights that a role lacks: in words, and as a GRANT without its role.
@@ -130,17 +125,6 @@ impl Missing {
 
 fn refusal(message: String) -> Error {
     Error::new(ErrorKind::Table, message).with_sqlstate("42501")
-}
-
-fn policies_apply(relation: &Relation, role: &str) -> Error {
-    let message = format!(
-        "row-level security of {relation} applies to role {role}: the server takes no COPY where policies would have to be asked"
-    );
-    refusal(message).with_hint(format!(
-        "load as the owner of the table or as a role with BYPASSRLS (ALTER ROLE {} BYPASSRLS), or into a table without \
-         policies and INSERT ... SELECT from there",
-        quote_ident(role)
-    ))
 }
 
 /// The schema of a table may not be looked into.

@@ -37,6 +37,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         staging: None,
         notes: Vec::new(),
         unsure: Vec::new(),
+        policies: None,
     }
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         partitions: howdah_model::PartitionsChoice::Auto,
         create_partitions: None,
         max_decompressed_bytes: None,
+        verify: howdah_model::Verify::None,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,

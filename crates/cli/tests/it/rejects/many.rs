@@ -1,7 +1,7 @@
 //! Files with many bad records among good ones.
 
 use super::{ROWS, told};
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::Server;
 
 /// Some keys are there, some repeat others, some of which are refused themselves; some lead nowhere.
@@ -27,7 +27,9 @@ fn contrary_records() -> String {
 #[test]
 fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
     let files = Files::new();
-    let source = files.put("t.csv", contrary_records().as_bytes());
+    let plain = files.put("t.csv", contrary_records().as_bytes());
+    // Its chunks come in order, as INSERTs do.
+    let packed = files.put("t.csv.gz", &gzip(contrary_records().as_bytes()));
     for major in [13, 15, 18] {
         let database = Server::shared(major).database();
         database.sql(
@@ -56,7 +58,7 @@ fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
                  EXCEPTION WHEN integrity_constraint_violation THEN NULL; END;
              END LOOP; END $$",
         );
-        for chunk in ["4MB", "64kB"] {
+        for (chunk, source) in [("4MB", &plain), ("64kB", &packed)] {
             database.sql(
                 "CREATE TABLE u (LIKE t INCLUDING ALL); ALTER TABLE u ADD FOREIGN KEY (boss) REFERENCES boss",
             );
@@ -81,7 +83,7 @@ fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
                 "u",
                 "--force",
             ]);
-            let done = run.arg(&source).run(PATIENCE).expect_code(3);
+            let done = run.arg(source).run(PATIENCE).expect_code(3);
             let differences = "SELECT count(*) FROM ((TABLE u EXCEPT ALL TABLE model) UNION ALL (TABLE model EXCEPT ALL TABLE u)) d";
             assert_eq!(database.value(differences), "0", "on PostgreSQL {major}, {chunk}: {}", done.stderr);
             let kinds = database.rows(

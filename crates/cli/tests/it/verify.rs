@@ -1,0 +1,361 @@
+//! `--verify`: what is stored is compared with the sources behind the last row, and what differs is found, whoever did it.
+
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
+use serde_json::Value;
+use std::time::Duration;
+
+const ROWS: u64 = 6_000;
+/// Some eight chunks of it.
+const CHUNK: [&str; 2] = ["--chunk-size", "64kB"];
+
+fn told(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap()
+}
+
+/// Both ways are content, with this many rows.
+#[track_caller]
+fn assert_verified(finished: &Finished, by: &str, rows: u64) {
+    let verified = &told(finished)["verified"];
+    assert_eq!((&verified["by"], &verified["rows"]), (&by.into(), &rows.into()), "{}", finished.stdout);
+    assert_eq!(verified["checksum"].is_string(), by == "checksum", "{verified}");
+}
+
+/// Fails with a difference whose words hold these.
+#[track_caller]
+fn assert_differs(finished: Finished, words: &[&str]) {
+    let finished = finished.expect_code(1);
+    let summary = told(&finished);
+    assert_eq!(summary["error"]["kind"], "differs", "{}", finished.stdout);
+    assert!(summary["verified"].is_null());
+    for word in words {
+        assert!(finished.stderr.contains(word), "{word}\n{}", finished.stderr);
+    }
+}
+
+fn load(scene: &Scene, by: &str) -> HowdahCommand {
+    scene.load().args(["--json", "--verify", by]).args(CHUNK)
+}
+
+#[test]
+fn plain_and_compressed_files_of_several_chunks_are_found_equal() {
+    for major in MAJORS {
+        let (one, two) = (csv(1, 0, ROWS), csv(2, ROWS, ROWS / 2));
+        for by in ["count", "checksum"] {
+            let files = Files::new();
+            let scene = Scene::new(Server::shared(major), &[&one, &two]);
+            scene.database.sql("INSERT INTO t VALUES (-1, 1, 1, 'of another')");
+            let sources = [files.put("one.csv", &one), files.put("two.csv.gz", &gzip(&two))];
+            let done = load(&scene, by).args(sources).run(PATIENCE).expect_code(0);
+            assert_verified(&done, by, ROWS + ROWS / 2);
+            assert_eq!(told(&done)["verified"]["rows_of_others"], 1);
+            assert!(told(&done)["stages"]["verify"].as_f64().unwrap() > 0.0);
+            assert_eq!(scene.database.value("SELECT verified FROM howdah.job"), by);
+            let job = told(&done)["job"].as_str().unwrap().to_owned();
+            let status = scene.verb("status").arg(job).run(PATIENCE).expect_code(0).stdout;
+            assert!(status.contains(&format!("compared with the sources by {by}")), "{status}");
+            assert_eq!(scene.database.value("SELECT count(*) > 4 FROM howdah.chunk"), "t");
+        }
+    }
+}
+
+#[test]
+fn values_of_all_kinds_are_compared_as_the_server_reads_them() {
+    let types = "k integer, f double precision, n numeric, z timestamptz, a text[], j jsonb, b bytea, t text, c char(5), d date";
+    let records = [
+        r#"1,NaN,1.50,2024-03-31 02:30:00+02,"{a,""b c"",NULL}","{""b"": 1, ""a"": [1.0]}",\x00ff,,x,epoch"#,
+        r#"02,-0,NaN,infinity,{},null,\x,"""""",ab   ,2024-02-29"#,
+        r#" 3 ,1e-310,00012.0000,2024-01-01 00:00:00 America/New_York,"{{1},{2}}","""t""",,"two
+lines",,infinity"#,
+        r#",,,,,,,,,"#,
+        r#"4,0.1,-0.0,1999-12-31 23:59:60+00,{NULL},[],\\,NULL,NULL,-infinity"#,
+    ];
+    let csv = format!("k,f,n,z,a,j,b,t,c,d\n{}\n", records.join("\n"));
+    for major in MAJORS {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        database.sql(&format!(
+            "CREATE TABLE t ({types}); ALTER DATABASE \"{}\" SET extra_float_digits = 0",
+            database.name()
+        ));
+        let source = files.put("nasty.csv", csv.as_bytes());
+        let load = howdah("load")
+            .args(["--format", "csv", "--header", "--table", "t", "--json", "--verify", "checksum"]);
+        let done = load.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(0);
+        assert_verified(&done, "checksum", 5);
+    }
+}
+
+#[test]
+fn a_trigger_that_changes_a_value_is_found_with_the_column() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(3, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql(
+            "CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN NEW.amount := NEW.amount + 1; RETURN NEW; END'; \
+             CREATE TRIGGER change BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 4000) EXECUTE FUNCTION change()",
+        );
+        let source = files.put("a.csv", &plain);
+        let failed = load(&scene, "checksum").arg(&source).run(PATIENCE);
+        assert_differs(
+            failed,
+            &["column amount", "a.csv", "record ", "other values are in the table", "in amount"],
+        );
+        // Nothing is loaded twice, and rows that are put right are found right.
+        let again = load(&scene, "checksum").arg(&source).run(PATIENCE);
+        assert_differs(again, &["in amount"]);
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), ROWS.to_string());
+        // Which rows there are, the trigger has not changed.
+        load(&scene, "count").arg(&source).run(PATIENCE).expect_code(0);
+    }
+}
+
+/// As long as a load commits chunk by chunk, others see its rows and may change them.
+fn meddle(database: &Database, sql: &str) {
+    database.sql(&format!(
+        "CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF pg_trigger_depth() = 1 THEN {sql}; END IF; RETURN NULL; END'; \
+         CREATE TRIGGER meddle AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION meddle()"
+    ));
+}
+
+#[test]
+fn rows_deleted_changed_or_doubled_meanwhile_are_found() {
+    let cases = [
+        ("DELETE FROM t WHERE id = 7", "count", "expected"),
+        ("UPDATE t SET note = note WHERE id = 7", "count", "expected"),
+        ("INSERT INTO t SELECT * FROM t WHERE id = 7", "count", "expected"),
+        (
+            "UPDATE t SET note = ''other'' WHERE id = 7 AND xmin = pg_current_xact_id()::xid",
+            "checksum",
+            "in note",
+        ),
+    ];
+    for (major, (sql, by, words)) in MAJORS.into_iter().cycle().zip(cases) {
+        let (files, plain) = (Files::new(), csv(4, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        meddle(&scene.database, sql);
+        let failed = load(&scene, by).arg(files.put("a.csv", &plain)).run(PATIENCE);
+        assert_differs(failed, &["records 1 to ", words]);
+    }
+}
+
+#[test]
+fn others_who_write_beside_the_load_do_not_matter() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(5, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("INSERT INTO t SELECT -i, 1, 1, 'old' FROM generate_series(1, 1000) i");
+        scene.slow_down("AFTER", Duration::from_millis(20));
+        let source = files.put("a.csv", &plain);
+        let loading = load(&scene, "checksum").arg(&source).spawn();
+        for round in 0..20 {
+            scene.database.sql(&format!(
+                "INSERT INTO t SELECT 100000 + {round}, 1, 1, 'new' FROM generate_series(1, 10); \
+                 DELETE FROM t WHERE id = -{round}; UPDATE t SET note = 'x' WHERE id = -500 - {round}; \
+                 SELECT FROM t WHERE id BETWEEN 0 AND 100 FOR UPDATE"
+            ));
+        }
+        assert_verified(&loading.wait(PATIENCE).expect_code(0), "checksum", ROWS);
+    }
+}
+
+#[test]
+fn a_pipe_is_refused_before_anything_is_loaded_and_counted_where_that_is_asked() {
+    let plain = csv(6, 0, 100);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let refused = load(&scene, "checksum").arg("-").stdin(plain.clone()).run(PATIENCE).expect_code(2);
+    assert!(refused.stderr.contains("a pipe does not allow"), "{}", refused.stderr);
+    assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
+    let done = load(&scene, "count").arg("-").stdin(plain.clone()).run(PATIENCE).expect_code(0);
+    assert_verified(&done, "count", 100);
+}
+
+#[test]
+fn several_tables_partitions_and_tables_that_the_load_makes_are_found_equal() {
+    for major in MAJORS {
+        let (one, two) = (csv(7, 0, ROWS), csv(8, 0, ROWS / 3));
+        let files = Files::new();
+        let scene = Scene::partitioned(Server::shared(major), &[&one]);
+        scene.database.sql("CREATE TABLE u (note text, id int, part numeric, amount float8, extra serial)");
+        files.put("t.csv", &one);
+        files.put("u.csv", &two);
+        files.put("made.csv", &two);
+        let to = scene.database.conninfo();
+        let source = files.path().join("{table}.csv");
+        let load = howdah("load")
+            .args(["--table", "{table}", "--create", "--json", "--to", &to, "--verify", "checksum"]);
+        let done = load.args(CHUNK).arg(source).run(PATIENCE).expect_code(0);
+        assert_verified(&done, "checksum", ROWS + 2 * (ROWS / 3));
+        scene.assert_exact("partitions");
+    }
+}
+
+#[test]
+fn what_was_rejected_is_not_looked_for() {
+    for major in MAJORS {
+        let (files, scene) = (Files::new(), Scene::new(Server::shared(major), &[]));
+        scene.database.sql(
+            "ALTER TABLE t ADD CHECK (amount < 1e9), ADD PRIMARY KEY (id); CREATE TABLE k (part int); \
+             INSERT INTO k SELECT generate_series(0, 254); ALTER TABLE k ADD PRIMARY KEY (part); \
+             ALTER TABLE t ADD FOREIGN KEY (part) REFERENCES k",
+        );
+        let mut plain = csv(9, 0, ROWS);
+        for id in [7, 7, 8, 4000] {
+            plain.extend(
+                format!("{id},1,2,of a key that is there\n{id},1,2,of a key that is there\n").bytes(),
+            );
+        }
+        plain.extend(b"x,1,2,no number\n9000000,1,1e9,check\n9000001\n");
+        for (name, bytes) in [("a.csv", plain.clone()), ("b.csv.gz", gzip(&plain))] {
+            scene.database.sql("TRUNCATE t");
+            let source = files.put(name, &bytes);
+            let done = load(&scene, "checksum")
+                .args(["--on-error", "skip"])
+                .arg(&source)
+                .run(PATIENCE)
+                .expect_code(3);
+            let summary = told(&done);
+            let stored: u64 = scene.database.value("SELECT count(*) FROM t").parse().unwrap();
+            assert_verified(&done, "checksum", stored);
+            // Read is stored and rejected: of the file, in the ledger as in the summary.
+            let file = &summary["files"][0];
+            let (read, rejected) =
+                (file["rows_read"].as_u64().unwrap(), file["rows_rejected"].as_u64().unwrap());
+            assert_eq!((read, stored + rejected), (ROWS + 11, ROWS + 11), "{summary}");
+            assert!(rejected > 11, "some have a part that no key has");
+            let job = summary["job"].as_str().unwrap();
+            let ledger = scene.database.value(&format!(
+                "SELECT sum(rows) || ' ' || sum(rejected) || ' ' || \
+                 (SELECT count(*) FROM howdah.reject r WHERE r.job_id = c.job_id AND r.file_no = c.file_no) \
+                 FROM howdah.chunk c WHERE job_id = '{job}' GROUP BY job_id, file_no"
+            ));
+            assert_eq!(ledger, format!("{stored} {rejected} {rejected}"));
+        }
+    }
+}
+
+#[test]
+fn a_load_that_was_killed_is_verified_whole_by_the_run_that_ends_it() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(10, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.slow_down("AFTER", Duration::from_millis(60));
+        let source = files.put("a.csv", &plain);
+        let mut running = load(&scene, "checksum").args(["--jobs", "1"]).arg(&source).spawn();
+        assert!(scene.wait_for_chunks(2, || running.is_running()));
+        running.kill();
+        let done = load(&scene, "checksum").arg(&source).run(PATIENCE).expect_code(0);
+        assert!(told(&done)["rows_stored_before"].as_u64().unwrap() > 0);
+        assert_verified(&done, "checksum", ROWS);
+        scene.assert_exact("killed");
+    }
+}
+
+/// A table with a key, some rows of which the file `csv(.., 0, ROWS)` has too.
+fn keyed(major: u32, plain: &[u8]) -> Scene {
+    let scene = Scene::new(Server::shared(major), &[plain]);
+    scene.database.sql(
+        "ALTER TABLE t ADD PRIMARY KEY (id); INSERT INTO t SELECT * FROM wanted WHERE id % 3 = 0; \
+                        UPDATE t SET note = 'old' WHERE id % 2 = 0",
+    );
+    scene
+}
+
+const MODES: &[&[&str]] = &[
+    &["--mode", "merge", "--key", "id"],
+    &["--mode", "merge", "--key", "id", "--atomic"],
+    &["--mode", "merge", "--key", "id", "--keep", "last", "--delete-missing"],
+    &["--mode", "insert-new", "--key", "id"],
+    &["--mode", "insert-new", "--key", "id", "--atomic", "--keep", "first"],
+    &["--mode", "truncate"],
+    &["--mode", "replace"],
+];
+
+#[test]
+fn rows_that_wait_in_a_staging_table_are_verified_there_and_where_they_come() {
+    for (no, mode) in MODES.iter().enumerate() {
+        for by in ["count", "checksum"] {
+            let (files, mut plain) = (Files::new(), csv(11, 0, ROWS));
+            let scene = keyed(MAJORS[no % 3], &plain);
+            if mode.contains(&"--keep") {
+                plain.extend(b"5,1,1,again\n4000,1,1,again\n");
+            }
+            let done =
+                load(&scene, by).args(*mode).arg(files.put("a.csv", &plain)).run(PATIENCE).expect_code(0);
+            let rows = ROWS + if mode.contains(&"--keep") { 2 } else { 0 };
+            assert_verified(&done, by, rows);
+            assert_eq!(scene.database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{mode:?}");
+        }
+    }
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(12, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let source = files.put("a.csv", &plain);
+        assert_verified(
+            &load(&scene, "checksum").arg("--atomic").arg(source).run(PATIENCE).expect_code(0),
+            "checksum",
+            ROWS,
+        );
+        scene.assert_exact("atomic");
+    }
+}
+
+#[test]
+fn a_trigger_that_changes_rows_on_their_way_from_a_staging_table_is_found() {
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&["--atomic"], "note := 'changed'", "0"),
+        (&["--mode", "merge", "--key", "id", "--atomic"], "note := 'changed'", "0"),
+        (&["--mode", "merge", "--key", "id"], "note := 'changed'", "5000"),
+        (&["--mode", "insert-new", "--key", "id"], "part := -1", "5000"),
+    ];
+    for (major, (mode, change, there)) in MAJORS.into_iter().cycle().zip(cases) {
+        let (files, plain) = (Files::new(), csv(13, 0, 5000));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql(&format!(
+            "ALTER TABLE t ADD PRIMARY KEY (id); \
+             CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.{change}; RETURN NEW; END$$; \
+             CREATE TRIGGER change BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 4000) EXECUTE FUNCTION change()"
+        ));
+        let source = files.put("a.csv", &plain);
+        assert_differs(load(&scene, "checksum").args(mode).arg(&source).run(PATIENCE), &["public.t"]);
+        // What comes at once is looked at before anybody sees it.
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), there, "{mode:?}");
+        scene.database.sql("DROP TRIGGER change ON t; DELETE FROM t");
+        if there == "0" {
+            load(&scene, "checksum").args(mode).arg(&source).run(PATIENCE).expect_code(0);
+        }
+    }
+}
+
+#[test]
+fn what_a_role_lacks_for_it_is_said_in_the_plan() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(14, 0, 50));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let (database, role) =
+            (scene.database.name().to_owned(), format!("verifier_{}", scene.database.name()));
+        scene.database.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}; GRANT CREATE ON DATABASE \"{database}\" TO {role}; \
+             GRANT USAGE ON SCHEMA public TO {role}; REVOKE TEMPORARY ON DATABASE \"{database}\" FROM PUBLIC; \
+             GRANT SELECT (id) ON t TO {role}; CREATE VIEW v AS SELECT * FROM t; GRANT INSERT ON v TO {role}; \
+             CREATE FUNCTION into_t() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+             CREATE TRIGGER into_t INSTEAD OF INSERT ON v FOR EACH ROW EXECUTE FUNCTION into_t()"
+        ));
+        let source = files.put("a.csv", &plain);
+        let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let load = |by: &str| scene.load_to(&to).args(["--json", "--verify", by]).arg(&source);
+        let lacks = |by: &str, grant: &str| {
+            let refused = load(by).run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains(&format!("GRANT {grant}")), "{grant}\n{refused}");
+        };
+        lacks("count", "SELECT (\"xmin\", \"part\", \"amount\", \"note\") ON \"public\".\"t\"");
+        scene.database.sql(&format!("GRANT SELECT (xmin, part, amount, note) ON t TO {role}"));
+        lacks("checksum", "TEMPORARY ON DATABASE");
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
+        scene.database.sql(&format!("GRANT TEMPORARY ON DATABASE \"{database}\" TO {role}"));
+        assert_verified(&load("checksum").run(PATIENCE).expect_code(0), "checksum", 50);
+        let of_view = howdah("load").args(["--table", "v", "--to", &to, "--verify", "count"]).arg(&source);
+        let refused = of_view.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("ordinary and partitioned tables"), "{refused}");
+    }
+}

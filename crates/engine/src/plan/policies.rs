@@ -1,0 +1,43 @@
+//! How rows come into tables whose row-level security applies to the role.
+
+use crate::Context;
+use howdah_model::{Mode, Plan, Result};
+use howdah_target::policies::{self, Policies};
+use howdah_target::session::Session;
+
+/// The beginning of the note; an earlier run's plan has it already.
+const APPLY: &str = "row-level security applies to this role:";
+
+/// Settles it for each table. Asked anew by every run.
+///
+/// # Errors
+/// Table, where rows cannot come in so that they meet the policies; those of the session.
+pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    for table in &mut plan.tables {
+        table.notes.retain(|note| !note.starts_with(APPLY));
+        policies::go_straight(table)?;
+        if table.create.is_some() {
+            continue;
+        }
+        let asking = policies::ask(session, &table.table);
+        let Policies::Apply { temporary } = context.connection.attend(session, asking).await? else {
+            continue;
+        };
+        let relation = &table.table.relation;
+        if plan.job.arrival.mode == Mode::Replace {
+            return Err(policies::no_replacement(session, relation).await?);
+        }
+        // Rows that wait in a staging table come by INSERT and UPDATE anyway.
+        if table.staging.is_none() {
+            if !temporary {
+                return Err(policies::no_temporary(session, relation).await?);
+            }
+            policies::go_through(table)?;
+        }
+        table.notes.push(format!(
+            "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked",
+            if table.staging.is_some() { "staging table" } else { "temporary table" }
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Whether what is stored can be compared with the sources, asked before anything is stored.
+
+use crate::Context;
+use howdah_model::{Error, ErrorKind, Plan, Result, TablePlan, Verify};
+use howdah_target::session::Session;
+use howdah_target::verify;
+
+/// The beginning of the note; an earlier run's plan has it already.
+const COMPARED: &str = "when all rows are in,";
+
+/// Looks whether the files and the tables allow it, and says in the plan what is compared. Asked anew by every run.
+///
+/// # Errors
+/// Usage, for a pipe that is to be read twice; Table, with what the role lacks; those of the session.
+pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    let by = plan.job.verify;
+    for table in &mut plan.tables {
+        table.notes.retain(|note| !note.starts_with(COMPARED));
+    }
+    if by == Verify::None {
+        return Ok(());
+    }
+    if let Some(pipe) = plan.files.iter().find(|file| by == Verify::Checksum && !file.rereadable) {
+        let message = "--verify checksum reads the files a second time, which a pipe does not allow";
+        return Err(Error::new(ErrorKind::Usage, message)
+            .in_file(&pipe.location)
+            .with_hint("give --verify count, or load from a file"));
+    }
+    for table in &mut plan.tables {
+        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+        if table.create.is_none() {
+            let checking = verify::check(session, &table.table, &columns, by);
+            context.connection.attend(session, checking).await?;
+        }
+        table.notes.push(describe(table, by));
+    }
+    Ok(())
+}
+
+fn describe(table: &TablePlan, by: Verify) -> String {
+    if by == Verify::Count {
+        return format!("{COMPARED} those that each chunk has left in the table are counted");
+    }
+    let filled: Vec<&String> = table.fields.iter().flatten().collect();
+    let left_out: Vec<&str> = table
+        .table
+        .columns
+        .iter()
+        .filter(|column| !filled.contains(&&column.name))
+        .map(|column| column.name.as_str())
+        .collect();
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!(", but for what no field fills: {}", left_out.join(", ")),
+    };
+    format!("{COMPARED} the files are read once more and compared with them value by value{left_out}")
+}

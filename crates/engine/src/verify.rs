@@ -1,0 +1,358 @@
+//! Behind the last chunk, where `--verify` asks for it: what is stored, compared with the sources.
+//!
+//! Counting asks the tables themselves how many rows each chunk has left there, and compares that with the receipts. For a
+//! checksum the same flow that has loaded the files runs once more: feeders read, split and encode, sessions take
+//! chunks from the queue. But a chunk goes into a temporary table, and what it comes to there is compared with what the
+//! table holds of it ([`howdah_target::verify`]).
+
+use crate::Context;
+use crate::arrival::on_session;
+use crate::feed::Opened;
+use crate::indexes::tell;
+use crate::load::by_file;
+use crate::partitioner::Partitioner;
+use crate::pipeline::{self, Receipts, Run};
+use crate::rejects;
+use bytes::Bytes;
+use howdah_model::{
+    CopyChunk, Error, ErrorKind, Event, Keep, Listener, Place, Receipt, Relation, Result, Stage, Verified,
+    Verify,
+};
+use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
+use howdah_target::verify::{self, Again, Sum};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Compares what is where the chunks were copied to: the tables, or their staging tables. `None` if that was not asked.
+///
+/// # Errors
+/// Differs, with the first records that are not stored as they were read; what ends a load.
+pub(crate) async fn compare(run: &Arc<Run>) -> Result<Option<Verified>> {
+    let by = run.plan.job.verify;
+    let Some(ledger) = run.ledger.as_ref().filter(|_| by != Verify::None) else { return Ok(None) };
+    let start = Instant::now();
+    let compared = Box::pin(compare_all(run, ledger, by)).await;
+    run.tally.spend(Stage::Verify, start.elapsed());
+    compared.map(Some)
+}
+
+async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Verified> {
+    tell(
+        &run.context,
+        match by {
+            Verify::Checksum => "the files are read once more and compared with what is stored".to_owned(),
+            Verify::Count | Verify::None => "the rows are counted that are stored".to_owned(),
+        },
+    );
+    let job_id = &run.plan.job_id;
+    if let Some(verified) = thinned_out(run, ledger, by).await? {
+        return Ok(verified);
+    }
+    let unknown = async |session: &Session| ledger.chunks_without_transaction(session, job_id).await;
+    let unknown = on_session(run, unknown).await?;
+    if unknown > 0 {
+        return Err(of_older(unknown));
+    }
+    let receipts = async |session: &Session| ledger.receipts(session, job_id).await;
+    let receipts = by_file(on_session(run, receipts).await?);
+    let (stored, rows_of_others) = stored(run, ledger, by).await?;
+    check_counts(run, &receipts, &stored)?;
+    let sums = stored.values().fold(Sum::default(), |all, sum| Sum {
+        rows: all.rows + sum.rows,
+        hashes: all.hashes.wrapping_add(sum.hashes),
+    });
+    if by == Verify::Checksum {
+        read_again(run, ledger, receipts, stored).await?;
+    }
+    // The low half of a sum: no overflow tells anything.
+    let checksum = (by == Verify::Checksum).then(|| format!("{:016x}", sums.hashes as u64));
+    if keeps_one_of_several(run) {
+        on_session(run, async |session| ledger.verified(session, job_id, by).await).await?;
+    }
+    Ok(Verified { by, rows: sums.rows, checksum, rows_of_others })
+}
+
+/// Of several records of one key only one stays in the staging table, once all are there.
+fn keeps_one_of_several(run: &Run) -> bool {
+    run.plan.job.arrival.has_key() && run.plan.job.arrival.keep != Keep::Error
+}
+
+/// What an earlier run has compared of staging tables that may have been thinned out since.
+async fn thinned_out(run: &Run, ledger: &Ledger, by: Verify) -> Result<Option<Verified>> {
+    if !keeps_one_of_several(run) || run.tally.bytes_stored.load(Relaxed) > 0 {
+        return Ok(None);
+    }
+    let by_then = async |session: &Session| ledger.verified_by(session, &run.plan.job_id).await;
+    let compared = on_session(run, by_then).await?.is_some_and(|then| then == by.as_str());
+    let verified = || Verified { by, rows: run.tally.rows_stored(), checksum: None, rows_of_others: 0 };
+    Ok(compared.then(verified))
+}
+
+/// Writes down that all was found equal.
+///
+/// # Errors
+/// What ends a load.
+pub(crate) async fn note(run: &Run, verified: Option<Verified>) -> Result<()> {
+    let (Some(ledger), Some(verified)) = (&run.ledger, verified) else { return Ok(()) };
+    let (job_id, by) = (&run.plan.job_id, verified.by);
+    on_session(run, async |session| ledger.verified(session, job_id, by).await).await?;
+    run.tally.set_verified(verified);
+    Ok(())
+}
+
+fn of_older(chunks: u64) -> Error {
+    let message =
+        format!("{chunks} chunks were stored by an older howdah, which has not kept their transactions");
+    Error::new(ErrorKind::Ledger, message).with_hint("run the same command without --verify")
+}
+
+/// By file and chunk number.
+type Sums = HashMap<(u32, u64), Sum>;
+
+/// What the tables hold of each chunk, and how many rows of others.
+async fn stored(run: &Run, ledger: &Ledger, by: Verify) -> Result<(Sums, u64)> {
+    let (mut all, mut others): (Sums, BTreeMap<&Relation, u64>) = (HashMap::new(), BTreeMap::new());
+    for (table_no, table) in run.plan.tables.iter().enumerate() {
+        let relation = table.stored_in();
+        let columns: Vec<String> = match by {
+            Verify::Checksum => table.fields.iter().flatten().cloned().collect(),
+            Verify::Count | Verify::None => Vec::new(),
+        };
+        let (job, sessions) = ((ledger, run.plan.job_id.as_str()), run.tally.sessions());
+        let look = async |session: &Session| verify::stored(session, job, relation, &columns, sessions).await;
+        let found = on_session(run, look).await?;
+        others.insert(relation, found.others);
+        let is_ours = |file_no: u32| {
+            let file = run.plan.files.get(file_no as usize);
+            file.is_some_and(|file| file.table_no as usize == table_no)
+        };
+        all.extend(found.chunks.into_iter().filter(|((file_no, _), _)| is_ours(*file_no)));
+    }
+    Ok((all, others.values().sum()))
+}
+
+/// Each chunk has left as many rows in its table as its receipt says.
+fn check_counts(run: &Run, receipts: &HashMap<u32, Receipts>, stored: &Sums) -> Result<()> {
+    let mut differences = Vec::new();
+    for (file_no, chunks) in receipts {
+        for (chunk_no, receipt) in chunks {
+            let found = stored.get(&(*file_no, *chunk_no)).map_or(0, |sum| sum.rows);
+            if found != receipt.rows {
+                differences.push(Difference::of_count(receipt, found));
+            }
+        }
+    }
+    result(run, receipts, differences)
+}
+
+/// A chunk of which other is stored than was read.
+#[derive(Debug, Clone)]
+struct Difference {
+    file_no: u32,
+    chunk_no: u64,
+    start_byte: u64,
+    /// Behind "of records 1 to 7 ".
+    what: String,
+    column: Option<String>,
+}
+
+impl Difference {
+    fn of_count(receipt: &Receipt, found: u64) -> Difference {
+        let (expected, rows) = (receipt.rows, if found == 1 { "row is" } else { "rows are" });
+        Difference {
+            file_no: receipt.file_no,
+            chunk_no: receipt.chunk_no,
+            start_byte: receipt.start_byte,
+            what: format!("{found} {rows} in the table as this load has stored them, expected {expected}"),
+            column: None,
+        }
+    }
+
+    fn of_values(receipt: &Receipt, read: Sum, columns: &[String]) -> Difference {
+        let what = match (read.rows == receipt.rows, columns) {
+            (false, _) => format!("{} were read now, expected {}", read.rows, receipt.rows),
+            (true, []) => "other values are in the table than were read".to_owned(),
+            (true, columns) => {
+                format!("other values are in the table than were read, in {}", columns.join(", "))
+            }
+        };
+        Difference {
+            file_no: receipt.file_no,
+            chunk_no: receipt.chunk_no,
+            start_byte: receipt.start_byte,
+            what,
+            column: columns.first().filter(|_| columns.len() == 1).cloned(),
+        }
+    }
+}
+
+/// The first difference as an error, if there is one.
+fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Difference>) -> Result<()> {
+    differences.sort_by_key(|difference| (difference.file_no, difference.chunk_no));
+    let Some(first) = differences.first() else { return Ok(()) };
+    let file = &run.plan.files[first.file_no as usize];
+    let relation = &run.plan.tables[file.table_no as usize].table.relation;
+    let (from, to) = records(receipts, first);
+    let more = match differences.len() {
+        1 => String::new(),
+        count => format!("; {} chunks more differ", count - 1),
+    };
+    let message = format!("{relation}: of records {from} to {to} {}{more}", first.what);
+    let place = Place {
+        file: Some(file.location.clone()),
+        record: Some(from),
+        byte: Some(first.start_byte),
+        column: first.column.clone(),
+    };
+    Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(
+        "a trigger of the table, or another session, has changed or deleted rows; the same command compares again and \
+         stores nothing twice",
+    ))
+}
+
+/// The numbers of the first and the last record of a chunk.
+fn records(receipts: &HashMap<u32, Receipts>, of: &Difference) -> (u64, u64) {
+    let Some(chunks) = receipts.get(&of.file_no) else { return (1, 1) };
+    let count = |receipt: &Receipt| receipt.rows + receipt.omitted.records();
+    let before: u64 = chunks.range(..of.chunk_no).map(|(_, receipt)| count(receipt)).sum();
+    (before + 1, before + chunks.get(&of.chunk_no).map_or(1, count))
+}
+
+/// Nobody is told of the second reading: it is no progress of the load.
+struct Silent;
+
+impl Listener for Silent {
+    fn on_event(&self, _event: &Event) {}
+}
+
+/// Reads all files again and compares each chunk with what is stored of it.
+async fn read_again(
+    run: &Arc<Run>,
+    ledger: &Ledger,
+    receipts: HashMap<u32, Receipts>,
+    stored: Sums,
+) -> Result<()> {
+    let mut plan = run.plan.clone();
+    let stored_in = plan.tables.iter().map(|table| table.stored_in().clone()).collect();
+    for table in &mut plan.tables {
+        verify::aim(table)?;
+    }
+    plan.job.create_partitions = None;
+    let mut opened = Vec::new();
+    for file in &plan.files {
+        let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
+        opened.push(Opened::new(object));
+    }
+    let context = Context { listener: Arc::new(Silent), ..run.context.clone() };
+    let partitioner = Partitioner::new(None, Vec::new())?;
+    let nothing_in = HashMap::new();
+    let mut again = Run::new(&context, plan, run.layout, None, nothing_in, (Vec::new(), partitioner));
+    again.budget = run.budget.clone();
+    let comparison = Comparison {
+        ledger: ledger.clone(),
+        receipts,
+        stored,
+        stored_in,
+        chunks: AtomicU64::new(0),
+        explained: AtomicBool::new(false),
+        differences: Mutex::default(),
+    };
+    again.comparison = Some(comparison);
+    let again = Arc::new(again);
+    pipeline::run(&again, opened).await?;
+    again.comparison.as_ref().map_or(Ok(()), |comparison| comparison.result(run))
+}
+
+/// What chunks are compared with that are read again.
+pub(crate) struct Comparison {
+    ledger: Ledger,
+    receipts: HashMap<u32, Receipts>,
+    stored: Sums,
+    /// Where the rows of each table of the plan are.
+    stored_in: Vec<Relation>,
+    /// Chunks that were compared.
+    chunks: AtomicU64,
+    /// The columns of one difference are being looked for.
+    explained: AtomicBool,
+    differences: Mutex<Vec<Difference>>,
+}
+
+impl Comparison {
+    /// Compares a chunk, and remembers where it differs.
+    pub(crate) async fn compare(
+        &self,
+        run: &Run,
+        (session, target): (&mut Session, &ChunkTarget<'_>),
+        chunk: &CopyChunk,
+        progress: &CopyProgress,
+    ) -> Result<(), ChunkError> {
+        let origin = &chunk.origin;
+        let receipt = self.receipts.get(&origin.file_no).and_then(|chunks| chunks.get(&origin.chunk_no));
+        let Some(receipt) = receipt else {
+            let message = format!("chunk {} is read now and was not before", origin.chunk_no);
+            return Err(Error::new(ErrorKind::SourceChanged, message).into());
+        };
+        let file = &run.plan.files[origin.file_no as usize];
+        let good = self.good(run, session, receipt, chunk).await?;
+        let stored = self.stored.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
+        let again = Again {
+            ledger: &self.ledger,
+            stored_in: &self.stored_in[file.table_no as usize],
+            stored,
+            good: good.as_deref(),
+            explain: !self.explained.load(Relaxed),
+        };
+        let compared = verify::read_again(session, (target, again), chunk, progress).await?;
+        self.chunks.fetch_add(1, Relaxed);
+        if compared.read != stored {
+            self.explained.store(true, Relaxed);
+            let difference = Difference::of_values(receipt, compared.read, &compared.columns);
+            self.differences.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
+        }
+        Ok(())
+    }
+
+    /// The records that were stored, where some were rejected, or may have been: as the file has them.
+    async fn good(
+        &self,
+        run: &Run,
+        session: &Session,
+        receipt: &Receipt,
+        chunk: &CopyChunk,
+    ) -> Result<Option<Vec<Bytes>>> {
+        if receipt.omitted.rejected == 0 {
+            return Ok((!chunk.aside.is_empty()).then(|| vec![chunk.bytes.clone()]));
+        }
+        let rejected = self.ledger.rejected_of_chunk(session, &run.plan.job_id, &chunk.origin).await?;
+        let mut rejected_times: HashMap<Bytes, u64> = HashMap::new();
+        for record in rejected {
+            *rejected_times.entry(record).or_default() += 1;
+        }
+        // Of records that are byte for byte the same, it makes no difference which was stored.
+        let is_good = |record: &Bytes| match rejected_times.get_mut(record) {
+            Some(times) if *times > 0 => {
+                *times -= 1;
+                false
+            }
+            _ => true,
+        };
+        let records = rejects::rows(&run.plan, chunk).into_iter().map(|range| chunk.bytes.slice(range));
+        Ok(Some(records.filter(is_good).collect()))
+    }
+
+    fn result(&self, run: &Run) -> Result<()> {
+        let differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        result(run, &self.receipts, differences)?;
+        let read = self.chunks.load(Relaxed);
+        let stored: u64 = self.receipts.values().map(|chunks| chunks.len() as u64).sum();
+        if read == stored {
+            return Ok(());
+        }
+        let message = format!("{read} chunks were read now, expected the {stored} that were stored");
+        Err(Error::new(ErrorKind::SourceChanged, message))
+    }
+}

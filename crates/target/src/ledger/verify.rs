@@ -1,0 +1,96 @@
+//! What the ledger knows of where the rows of a job are: the transactions that have stored them, which each row carries
+//! as its `xmin`.
+
+use super::Ledger;
+use crate::session::Session;
+use crate::sql::quote_literal;
+use bytes::Bytes;
+use howdah_model::{Origin, Result, Verify};
+use tokio_postgres::types::{ToSql, Type};
+
+impl Ledger {
+    /// Marks the open subtransaction as one in which rows of the chunk were stored.
+    pub(crate) fn mark_sql(&self, job_id: &str, origin: &Origin) -> String {
+        format!(
+            "INSERT INTO {}.chunk_part (job_id, file_no, chunk_no) VALUES ({}, {}, {})",
+            self.quoted,
+            quote_literal(job_id),
+            origin.file_no,
+            origin.chunk_no
+        )
+    }
+
+    /// A subquery of `file_no`, `chunk_no` and `xid`: what has stored the chunks of job `$1`.
+    pub(crate) fn transactions_sql(&self) -> String {
+        let schema = &self.quoted;
+        format!(
+            "SELECT file_no, chunk_no, xid::pg_catalog.xid AS xid FROM {schema}.chunk \
+             WHERE job_id = $1 AND xid IS NOT NULL \
+             UNION ALL SELECT file_no, chunk_no, xmin FROM {schema}.chunk_part WHERE job_id = $1"
+        )
+    }
+
+    /// A subquery of what has brought rows of staging tables of job `$1` into table `$2`.
+    pub(crate) fn step_transactions_sql(&self) -> String {
+        format!("SELECT xmin FROM {}.step WHERE job_id = $1 AND target = $2 AND name = 'part'", self.quoted)
+    }
+
+    /// Chunks of the job whose transactions are not known: an older howdah has stored them.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn chunks_without_transaction(&self, session: &Session, job_id: &str) -> Result<u64> {
+        let sql = format!(
+            "SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1 AND xid IS NULL AND rows > 0",
+            self.quoted
+        );
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    }
+
+    /// What was rejected of a chunk, as it was sent.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rejected_of_chunk(
+        &self,
+        session: &Session,
+        job_id: &str,
+        origin: &Origin,
+    ) -> Result<Vec<Bytes>> {
+        let sql = format!(
+            "SELECT bytes FROM {}.reject WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3",
+            self.quoted
+        );
+        let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&job_id, Type::TEXT), (&file_no, Type::INT4), (&chunk_no, Type::INT8)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
+        Ok(rows.iter().map(|row| Bytes::from(row.get::<_, Vec<u8>>(0))).collect())
+    }
+
+    /// How the job's rows were found equal to the sources, by whichever run.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn verified_by(&self, session: &Session, job_id: &str) -> Result<Option<String>> {
+        let sql = format!("SELECT verified FROM {}.job WHERE job_id = $1", self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))?;
+        Ok(rows.first().and_then(|row| row.get(0)))
+    }
+
+    /// Notes that the job's rows were found equal to the sources.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn verified(&self, session: &Session, job_id: &str, by: Verify) -> Result<()> {
+        let sql = format!("UPDATE {}.job SET verified = $2 WHERE job_id = $1", self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&job_id, Type::TEXT), (&by.as_str(), Type::TEXT)];
+        let done = session.client().execute_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "noting the comparison in the ledger"))
+    }
+}

@@ -1,0 +1,123 @@
+//! Tables whose row-level security applies to the role: the server takes no COPY into them. Rows of a chunk are copied into a
+//! temporary table and come from there by INSERT, in the same transaction, so that each row meets the policies.
+
+use crate::copy::aim;
+use crate::error::session_error;
+use crate::session::Session;
+use crate::session::rights::{Who, who};
+use crate::sql::{quote_columns, quote_ident, quote_relation};
+use howdah_model::plan::PoliciesPlan;
+use howdah_model::{Error, ErrorKind, Relation, Result, Table, TablePlan};
+use tokio_postgres::types::Type;
+
+const ASK_SQL: &str = "\
+    SELECT pg_catalog.row_security_active(c.oid), pg_catalog.current_setting('row_security')::pg_catalog.bool, \
+           pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') \
+    FROM pg_catalog.pg_class c WHERE c.oid = $1";
+
+/// What a role may do with a table that has policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policies {
+    /// None applies to it.
+    Bypassed,
+    /// Each row is to meet them.
+    Apply {
+        /// The role may make temporary tables.
+        temporary: bool,
+    },
+}
+
+/// Asks whether policies of the table apply to the role.
+///
+/// # Errors
+/// Table, where they do and the session's `row_security` forbids to be subject to any; those of the session.
+pub async fn ask(session: &Session, table: &Table) -> Result<Policies> {
+    let rows = session.client().query_typed(ASK_SQL, &[(&table.oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
+    let Some(row) = rows.first().filter(|row| row.get(0)) else { return Ok(Policies::Bypassed) };
+    if row.get(1) {
+        return Ok(Policies::Apply { temporary: row.get(2) });
+    }
+    let (relation, Who { role, .. }) = (&table.relation, who(session).await?);
+    let message = format!(
+        "row-level security of {relation} applies to role {role}, and row_security = off forbids to be subject to it"
+    );
+    Err(refusal(message).with_hint(format!(
+        "load as a role with BYPASSRLS, or with row_security on: ALTER ROLE {} SET row_security = on, or PGOPTIONS",
+        quote_ident(&role)
+    )))
+}
+
+/// Has the plan's rows go through a temporary table.
+///
+/// # Errors
+/// Internal, for a plan whose statements are not those of its table.
+pub fn go_through(table: &mut TablePlan) -> Result<()> {
+    let relation = Relation { schema: "pg_temp".to_owned(), name: "howdah_rows".to_owned() };
+    let from = table.copied_into().clone();
+    aim(table, &from, &relation)?;
+    (table.number, table.route) = (None, None);
+    let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+    let is_identity =
+        |name: &String| table.table.columns.iter().any(|column| column.name == *name && column.identity);
+    // As COPY does, whose values are taken whatever the column says.
+    let overriding = if columns.iter().any(is_identity) { " OVERRIDING SYSTEM VALUE" } else { "" };
+    let (into, listed) = (quote_relation(&table.table.relation), quote_columns(&columns));
+    table.policies = Some(PoliciesPlan {
+        // WITH NO DATA nothing is read, and no right to read is asked for.
+        make_sql: format!(
+            "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {listed} FROM {into} WITH NO DATA",
+            quote_ident(&relation.name)
+        ),
+        insert_sql: format!(
+            "INSERT INTO {into} ({listed}){overriding} SELECT {listed} FROM {}",
+            quote_relation(&relation)
+        ),
+        relation,
+    });
+    Ok(())
+}
+
+/// Has the plan's rows go straight to their table, as before [`go_through`].
+///
+/// # Errors
+/// As [`go_through`].
+pub fn go_straight(table: &mut TablePlan) -> Result<()> {
+    let Some(policies) = table.policies.take() else { return Ok(()) };
+    let to = table.stored_in().clone();
+    aim(table, &policies.relation, &to)
+}
+
+/// The role may not make the temporary table.
+///
+/// # Errors
+/// Those of the session; otherwise this is the error.
+pub async fn no_temporary(session: &Session, relation: &Relation) -> Result<Error> {
+    let Who { role, database } = who(session).await?;
+    let message = format!(
+        "row-level security of {relation} applies to role {role}: its rows go through a temporary table, which the role may not \
+         make in database {database}"
+    );
+    Ok(refusal(message).with_hint(format!(
+        "the owner can run GRANT TEMPORARY ON DATABASE {} TO {}; or load as a role with BYPASSRLS",
+        quote_ident(&database),
+        quote_ident(&role)
+    )))
+}
+
+/// A new table has no policies until it takes the place of the old one.
+///
+/// # Errors
+/// Those of the session; otherwise this is the error.
+pub async fn no_replacement(session: &Session, relation: &Relation) -> Result<Error> {
+    let Who { role, .. } = who(session).await?;
+    let message = format!(
+        "row-level security of {relation} applies to role {role}, and rows of a new table would not meet its policies"
+    );
+    Ok(refusal(message)
+        .with_hint("give --mode truncate or merge --delete-missing, or load as a role with BYPASSRLS"))
+}
+
+fn refusal(message: String) -> Error {
+    Error::new(ErrorKind::Table, message).with_sqlstate("42501")
+}
