@@ -333,15 +333,24 @@ impl Comparison {
             *rejected_times.entry(record).or_default() += 1;
         }
         // Of records that are byte for byte the same, it makes no difference which was stored.
-        let is_good = |record: &Bytes| match rejected_times.get_mut(record) {
+        let mut is_rejected = |record: &Bytes| match rejected_times.get_mut(record) {
             Some(times) if *times > 0 => {
                 *times -= 1;
-                false
+                true
             }
-            _ => true,
+            _ => false,
         };
-        let records = rejects::rows(&run.plan, chunk).into_iter().map(|range| chunk.bytes.slice(range));
-        Ok(Some(records.filter(is_good).collect()))
+        let mut good = Vec::new();
+        for (row, range) in (0..).zip(rejects::rows(&run.plan, chunk)) {
+            let record = chunk.bytes.slice(range);
+            let aside = chunk.aside.binary_search_by_key(&row, |aside| aside.row);
+            // What the reader has kept only stands for a record.
+            let in_file = aside.ok().and_then(|no| chunk.aside[no].in_file.as_ref());
+            if !is_rejected(in_file.unwrap_or(&record)) && in_file.is_none() {
+                good.push(record);
+            }
+        }
+        Ok(Some(good))
     }
 
     fn result(&self, run: &Run) -> Result<()> {

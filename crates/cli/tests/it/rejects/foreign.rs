@@ -46,7 +46,8 @@ const FOREIGN_KEPT: &[&str] = &[
 fn skip_in_foreign_file(database: &Database, source: &Path) -> (PathBuf, String) {
     database.sql("CREATE TABLE t (id int, name text, \"when\" date, amount int CHECK (amount > 0))");
     let load = |max: &str| {
-        let options = ["--max-errors", max, "--types", "when=date:d/m/y", "--table", "t"];
+        let options =
+            ["--verify", "checksum", "--max-errors", max, "--types", "when=date:d/m/y", "--table", "t"];
         load(database).args(options).arg(source)
     };
     let stopped = told(&load("4").run(PATIENCE).expect_code(1));
@@ -144,8 +145,8 @@ fn records_beyond_mending_are_kept() {
         let source = files.put(name, text.as_bytes());
         let database = Server::shared(15).database();
         database.sql("CREATE TABLE t (id int, name text)");
-        let done =
-            load(&database).args(["--lenient", "--table", "t"]).arg(&source).run(PATIENCE).expect_code(3);
+        let options = ["--lenient", "--verify", "checksum", "--table", "t"];
+        let done = load(&database).args(options).arg(&source).run(PATIENCE).expect_code(3);
         assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS - 1).to_string(), "{}", done.stderr);
         assert_eq!(database.value("SELECT count(*) FROM t WHERE id = 70 AND name IS NULL"), "1");
         let kept = "SELECT string_agg(record || ':' || convert_from(bytes, 'UTF8'), ' ') FROM howdah.reject";
