@@ -112,6 +112,8 @@ impl Fault {
 enum Moment {
     /// So long after the start.
     Started(Duration),
+    /// The plan is made, and nothing else.
+    Planned,
     /// So many chunks are in.
     Chunks(u64),
     /// So many of the dropped things are back.
@@ -136,6 +138,7 @@ impl Moment {
                 std::thread::sleep(delay);
                 return running.is_running();
             }
+            Moment::Planned => ("job WHERE status = 'running'", 1),
             Moment::Chunks(least) => ("chunk", least),
             Moment::PutBack(least) => ("undo WHERE undone_at IS NOT NULL", least),
         };
@@ -143,7 +146,9 @@ impl Moment {
         while stage.ledger_count(from) < least && running.is_running() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(random.u64(..25)));
+        if !matches!(self, Moment::Planned) {
+            std::thread::sleep(Duration::from_millis(random.u64(..25)));
+        }
         running.is_running()
     }
 }
@@ -165,8 +170,8 @@ pub(super) fn strike(fault: Fault, world: &World<'_>, stage: &Stage, random: &mu
     arm(fault, world, random);
     let mut running = stage.load(world).spawn();
     let moment = match fault {
-        // Small files are read at once.
-        Fault::Changed => Moment::Started(Duration::from_millis(random.u64(5..120))),
+        // Small files are read at once; what has changed before the plan is made is what is loaded.
+        Fault::Changed => Moment::Planned,
         _ => Moment::draw(stage, random),
     };
     let mut hit = fault.needs_bucket() || moment.wait(stage, &mut running, random);
