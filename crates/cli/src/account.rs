@@ -193,9 +193,13 @@ fn list_files(text: &mut String, summary: &Summary) {
     let all = summary.files.len() <= FILES_LISTED;
     for file in summary.files.iter().filter(|file| all || !file.done).take(FILES_LISTED) {
         let state = if file.done { "" } else { "  not complete" };
+        let rejected = match file.rows_rejected {
+            0 => String::new(),
+            count => format!(", {} rejected", show_count(count)),
+        };
         let _ = writeln!(
             text,
-            "file   {} -> {}: {} rows, {}{state}",
+            "file   {} -> {}: {} rows{rejected}, {}{state}",
             short(&file.location),
             file.table,
             show_count(file.rows_stored),

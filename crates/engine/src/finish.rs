@@ -5,12 +5,15 @@
 //! committed and is missing now was lost in a crash of the server in between: its file is read again and
 //! the missing chunks are loaded, then the barrier is repeated.
 
+use crate::arrival::on_session;
 use crate::feed::{Opened, first_byte};
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
 use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Stage};
 use howdah_target::finish::barrier;
+use howdah_target::ledger::FileAccount;
+use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,7 +43,8 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
         let missing = (0..run.plan.files.len()).map(|no| missing(run, no, &receipts));
         let (chunks, rows) = missing.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
         if chunks == 0 && rows == 0 {
-            return check_borders(run, &receipts);
+            check_borders(run, &receipts)?;
+            return note_account(run).await;
         }
         load_again(run, receipts, rows).await?;
     }
@@ -119,6 +123,14 @@ fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
         run.tally.settle(no, accounted - rejected, rejected);
     }
     Ok(())
+}
+
+/// Read is stored and rejected, file by file: the ledger is told as it was proved.
+async fn note_account(run: &Run) -> Result<()> {
+    let Some(ledger) = &run.ledger else { return Ok(()) };
+    let files: Vec<FileAccount> = (0..run.plan.files.len()).map(|no| run.tally.account(no)).collect();
+    let note = async |session: &Session| ledger.account(session, &run.plan.job_id, &files).await;
+    on_session(run, note).await
 }
 
 /// Reads the files again and loads the chunks that have no receipt any more.

@@ -5,6 +5,7 @@ use howdah_model::{
     Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, Stage,
     Summary, TableSummary, Verified,
 };
+use howdah_target::ledger::FileAccount;
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -283,6 +284,17 @@ impl Tally {
         self.files.get(file_no).map_or(0, |file| file.rows_stored.load(Relaxed))
     }
 
+    /// What was counted of one file.
+    pub fn account(&self, file_no: usize) -> FileAccount {
+        let Some(file) = self.files.get(file_no) else { return FileAccount::default() };
+        let left_out = file.left_out.load(Relaxed);
+        FileAccount {
+            rows_read: file.rows_read.load(Relaxed) + left_out,
+            rows_stored: file.rows_stored.load(Relaxed),
+            rows_rejected: file.rejected.load(Relaxed) + left_out,
+        }
+    }
+
     /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
     pub fn restart_rows(&self) {
         self.again.store(true, Relaxed);
@@ -345,10 +357,7 @@ impl Tally {
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
-        let left_out = tally.left_out.load(Relaxed);
-        let rows_rejected = left_out + tally.rejected.load(Relaxed);
-        let rows_read = tally.rows_read.load(Relaxed) + left_out;
-        let rows_stored = tally.rows_stored.load(Relaxed);
+        let FileAccount { rows_read, rows_stored, rows_rejected } = self.account(no);
         FileSummary {
             location: file.location.clone(),
             table: plan.tables[file.table_no as usize].table.relation.to_string(),

@@ -22,7 +22,7 @@ use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use howdah_target::verify::{self, Again, Sum};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -59,14 +59,11 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     }
     let receipts = async |session: &Session| ledger.receipts(session, job_id).await;
     let receipts = by_file(on_session(run, receipts).await?);
-    let (stored, rows_of_others) = stored(run, ledger, by).await?;
-    check_counts(run, &receipts, &stored)?;
-    let sums = stored.values().fold(Sum::default(), |all, sum| Sum {
-        rows: all.rows + sum.rows,
-        hashes: all.hashes.wrapping_add(sum.hashes),
-    });
+    let mut found = look(run, ledger, by).await?;
+    check_counts(run, &receipts, &mut found)?;
+    let (sums, rows_of_others) = (found.sum(run), found.others.values().sum());
     if by == Verify::Checksum {
-        read_again(run, ledger, receipts, stored).await?;
+        read_again(run, ledger, receipts, found).await?;
     }
     // The low half of a sum: no overflow tells anything.
     let checksum = (by == Verify::Checksum).then(|| format!("{:016x}", sums.hashes as u64));
@@ -110,42 +107,90 @@ fn of_older(chunks: u64) -> Error {
     Error::new(ErrorKind::Ledger, message).with_hint("run the same command without --verify")
 }
 
+const HINT: &str = "a trigger of the table, or another session, has changed or deleted rows; the same command compares again and \
+                    stores nothing twice";
+
 /// By file and chunk number.
 type Sums = HashMap<(u32, u64), Sum>;
 
-/// What the tables hold of each chunk, and how many rows of others.
-async fn stored(run: &Run, ledger: &Ledger, by: Verify) -> Result<(Sums, u64)> {
-    let (mut all, mut others): (Sums, BTreeMap<&Relation, u64>) = (HashMap::new(), BTreeMap::new());
-    for (table_no, table) in run.plan.tables.iter().enumerate() {
+/// What was found in the tables.
+#[derive(Default)]
+struct Found {
+    chunks: Sums,
+    /// All that is in tables that this job has made, by their number in the plan: where a column became wider meanwhile, the
+    /// server has written all rows anew, in one transaction.
+    made: HashMap<u32, Sum>,
+    /// Of those, the tables whose rows were written anew.
+    rewritten: HashSet<u32>,
+    others: BTreeMap<Relation, u64>,
+}
+
+impl Found {
+    /// All rows of this job.
+    fn sum(&self, run: &Run) -> Sum {
+        let of_chunk = |((file_no, _), sum): (&(u32, u64), &Sum)| {
+            let table_no = run.plan.files[*file_no as usize].table_no;
+            (!self.rewritten.contains(&table_no)).then_some(*sum)
+        };
+        let of_made = self.rewritten.iter().filter_map(|table_no| self.made.get(table_no).copied());
+        self.chunks.iter().filter_map(of_chunk).chain(of_made).fold(Sum::default(), Sum::and)
+    }
+}
+
+/// Looks what the tables hold.
+async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
+    let mut found = Found::default();
+    for (table_no, table) in (0..).zip(&run.plan.tables) {
         let relation = table.stored_in();
         let columns: Vec<String> = match by {
             Verify::Checksum => table.fields.iter().flatten().cloned().collect(),
             Verify::Count | Verify::None => Vec::new(),
         };
+        let made = table.create.is_some() && table.staging.is_none();
         let (job, sessions) = ((ledger, run.plan.job_id.as_str()), run.tally.sessions());
-        let look = async |session: &Session| verify::stored(session, job, relation, &columns, sessions).await;
-        let found = on_session(run, look).await?;
-        others.insert(relation, found.others);
+        let look = async |session: &Session| {
+            verify::stored(session, job, relation, (&columns, made), sessions).await
+        };
+        let stored = on_session(run, look).await?;
+        found.others.insert(relation.clone(), stored.others.rows);
+        if made {
+            let all = stored.chunks.values().copied().fold(stored.others, Sum::and);
+            found.made.insert(table_no, all);
+        }
         let is_ours = |file_no: u32| {
             let file = run.plan.files.get(file_no as usize);
-            file.is_some_and(|file| file.table_no as usize == table_no)
+            file.is_some_and(|file| file.table_no == table_no)
         };
-        all.extend(found.chunks.into_iter().filter(|((file_no, _), _)| is_ours(*file_no)));
+        found.chunks.extend(stored.chunks.into_iter().filter(|((file_no, _), _)| is_ours(*file_no)));
     }
-    Ok((all, others.values().sum()))
+    Ok(found)
 }
 
-/// Each chunk has left as many rows in its table as its receipt says.
-fn check_counts(run: &Run, receipts: &HashMap<u32, Receipts>, stored: &Sums) -> Result<()> {
+/// Each chunk has left as many rows in its table as its receipt says; or, where these were written anew, all chunks have.
+fn check_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found) -> Result<()> {
     let mut differences = Vec::new();
-    for (file_no, chunks) in receipts {
-        for (chunk_no, receipt) in chunks {
-            let found = stored.get(&(*file_no, *chunk_no)).map_or(0, |sum| sum.rows);
-            if found != receipt.rows {
-                differences.push(Difference::of_count(receipt, found));
-            }
+    for receipt in receipts.values().flat_map(BTreeMap::values) {
+        let rows = found.chunks.get(&(receipt.file_no, receipt.chunk_no)).map_or(0, |sum| sum.rows);
+        if rows != receipt.rows {
+            differences.push(Difference::of_count(receipt, rows));
         }
     }
+    let table_of = |file_no: u32| run.plan.files[file_no as usize].table_no;
+    let relation_of = |table_no: u32| &run.plan.tables[table_no as usize].table.relation;
+    for difference in &differences {
+        let table_no = table_of(difference.file_no);
+        let of_table = |file_no: u32| relation_of(table_of(file_no)) == relation_of(table_no);
+        let expected: u64 = receipts
+            .iter()
+            .filter(|(file_no, _)| of_table(**file_no))
+            .flat_map(|(_, chunks)| chunks.values().map(|receipt| receipt.rows))
+            .sum();
+        if found.made.get(&table_no).is_some_and(|all| all.rows == expected) {
+            found.rewritten.insert(table_no);
+            found.others.remove(relation_of(table_no));
+        }
+    }
+    differences.retain(|difference| !found.rewritten.contains(&table_of(difference.file_no)));
     result(run, receipts, differences)
 }
 
@@ -208,10 +253,14 @@ fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Dif
         byte: Some(first.start_byte),
         column: first.column.clone(),
     };
-    Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(
-        "a trigger of the table, or another session, has changed or deleted rows; the same command compares again and \
-         stores nothing twice",
-    ))
+    Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(HINT))
+}
+
+fn other_values(relation: &Relation) -> Error {
+    let message = format!(
+        "other values are in {relation} than were read; of which records cannot be told, since a column became wider meanwhile"
+    );
+    Error::new(ErrorKind::Differs, message).with_hint(HINT)
 }
 
 /// The numbers of the first and the last record of a chunk.
@@ -234,7 +283,7 @@ async fn read_again(
     run: &Arc<Run>,
     ledger: &Ledger,
     receipts: HashMap<u32, Receipts>,
-    stored: Sums,
+    found: Found,
 ) -> Result<()> {
     let mut plan = run.plan.clone();
     let stored_in = plan.tables.iter().map(|table| table.stored_in().clone()).collect();
@@ -255,7 +304,8 @@ async fn read_again(
     let comparison = Comparison {
         ledger: ledger.clone(),
         receipts,
-        stored,
+        read: found.rewritten.iter().map(|table_no| (*table_no, Mutex::default())).collect(),
+        found,
         stored_in,
         chunks: AtomicU64::new(0),
         explained: AtomicBool::new(false),
@@ -271,7 +321,9 @@ async fn read_again(
 pub(crate) struct Comparison {
     ledger: Ledger,
     receipts: HashMap<u32, Receipts>,
-    stored: Sums,
+    found: Found,
+    /// What is read of tables whose rows were written anew, by their number.
+    read: HashMap<u32, Mutex<Sum>>,
     /// Where the rows of each table of the plan are.
     stored_in: Vec<Relation>,
     /// Chunks that were compared.
@@ -298,17 +350,21 @@ impl Comparison {
         };
         let file = &run.plan.files[origin.file_no as usize];
         let good = self.good(run, session, receipt, chunk).await?;
-        let stored = self.stored.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
+        let stored = self.found.chunks.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
+        let read = self.read.get(&file.table_no);
         let again = Again {
             ledger: &self.ledger,
             stored_in: &self.stored_in[file.table_no as usize],
             stored,
             good: good.as_deref(),
-            explain: !self.explained.load(Relaxed),
+            explain: read.is_none() && !self.explained.load(Relaxed),
         };
         let compared = verify::read_again(session, (target, again), chunk, progress).await?;
         self.chunks.fetch_add(1, Relaxed);
-        if compared.read != stored {
+        if let Some(read) = read {
+            let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+            *read = read.and(compared.read);
+        } else if compared.read != stored {
             self.explained.store(true, Relaxed);
             let difference = Difference::of_values(receipt, compared.read, &compared.columns);
             self.differences.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
@@ -356,6 +412,12 @@ impl Comparison {
     fn result(&self, run: &Run) -> Result<()> {
         let differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner).clone();
         result(run, &self.receipts, differences)?;
+        for (table_no, read) in &self.read {
+            let read = *read.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.found.made.get(table_no) != Some(&read) {
+                return Err(other_values(&run.plan.tables[*table_no as usize].table.relation));
+            }
+        }
         let read = self.chunks.load(Relaxed);
         let stored: u64 = self.receipts.values().map(|chunks| chunks.len() as u64).sum();
         if read == stored {

@@ -28,7 +28,7 @@ pub struct Slot {
     backend: Mutex<Option<Backend>>,
     /// Bytes taken by the connection, counted by the target.
     pub progress: CopyProgress,
-    last: Mutex<(u64, Phase, Instant)>,
+    last: Mutex<(u64, u64, Phase, Instant)>,
     /// Told when the connection must be given up.
     pub stalled: Notify,
 }
@@ -38,7 +38,7 @@ impl Slot {
         Slot {
             backend: Mutex::new(None),
             progress: CopyProgress::default(),
-            last: Mutex::new((0, Phase::Idle, Instant::now())),
+            last: Mutex::new((0, 0, Phase::Idle, Instant::now())),
             stalled: Notify::new(),
         }
     }
@@ -46,7 +46,7 @@ impl Slot {
     /// A chunk is being stored on this backend.
     pub fn begin(&self, backend: Backend) {
         *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = Some(backend);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (0, Phase::Idle, Instant::now());
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (0, 0, Phase::Idle, Instant::now());
     }
 
     /// Nothing is being stored.
@@ -61,11 +61,11 @@ impl Slot {
     /// It has not moved for too long.
     fn idle_too_long(&self) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (bytes, phase) = (self.progress.bytes(), self.progress.phase());
-        if (bytes, phase) != (last.0, last.1) {
-            *last = (bytes, phase, Instant::now());
+        let (bytes, steps, phase) = (self.progress.bytes(), self.progress.steps(), self.progress.phase());
+        if (bytes, steps, phase) != (last.0, last.1, last.2) {
+            *last = (bytes, steps, phase, Instant::now());
         }
-        last.2.elapsed() >= STALL_AFTER
+        last.3.elapsed() >= STALL_AFTER
     }
 
     /// The error of a connection that was given up.

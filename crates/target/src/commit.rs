@@ -81,6 +81,8 @@ pub struct CopyProgress {
     /// Bytes of the chunk handed to the connection; the last few pieces may not have left yet.
     bytes: AtomicU64,
     phase: AtomicU8,
+    /// Statements that were begun: of a chunk with bad records there may be thousands.
+    steps: AtomicU64,
 }
 
 /// The steps of a chunk.
@@ -100,6 +102,15 @@ impl CopyProgress {
     /// Bytes of the present chunk that the connection has taken.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many statements were begun, where there are many of them.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The present step.

@@ -501,6 +501,7 @@ impl<'a> Salvage<'a> {
 
     /// A savepoint under which nothing has been done.
     async fn save(&mut self) -> Result<(), ChunkError> {
+        self.progress.step();
         let mark = self.target.ledger.filter(|_| self.unmarked);
         let mark = mark.map(|ledger| ledger.mark_sql(self.target.job_id, &self.chunk.origin) + "; ");
         let sql = mark.unwrap_or_default() + self.savepoint.sql();

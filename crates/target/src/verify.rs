@@ -36,13 +36,21 @@ pub struct Sum {
     pub hashes: i128,
 }
 
+impl Sum {
+    /// Of both.
+    #[must_use]
+    pub fn and(self, more: Sum) -> Sum {
+        Sum { rows: self.rows + more.rows, hashes: self.hashes.wrapping_add(more.hashes) }
+    }
+}
+
 /// What a table holds.
 #[derive(Debug, Default)]
 pub struct Stored {
     /// Of each chunk of the job, by file and chunk number.
     pub chunks: HashMap<(u32, u64), Sum>,
     /// Rows that the job has not stored.
-    pub others: u64,
+    pub others: Sum,
 }
 
 /// The hash of a row's values in these columns. Their text tells all values apart that the server tells apart, but for
@@ -55,7 +63,8 @@ pub(crate) fn hash_sql(columns: &[String]) -> String {
     )
 }
 
-/// Sums up what the table holds of each chunk of the job: `columns` are compared; without any, rows are only counted. As many
+/// Sums up what the table holds of each chunk of the job: `columns` are compared, of rows of others only
+/// if `all` are; without any, rows are only counted. As many
 /// processes of the server scan the table as it allows, up to `sessions`.
 ///
 /// # Errors
@@ -64,7 +73,7 @@ pub async fn stored(
     session: &Session,
     (ledger, job_id): (&Ledger, &str),
     relation: &Relation,
-    columns: &[String],
+    (columns, all): (&[String], bool),
     sessions: u32,
 ) -> Result<Stored> {
     let fail = |error: tokio_postgres::Error| session_error(&error, DOING);
@@ -78,7 +87,7 @@ pub async fn stored(
     let hash = if columns.is_empty() { "0".to_owned() } else { hash_sql(columns) };
     let sql = format!(
         "SELECT o.file_no, o.chunk_no, pg_catalog.count(*), \
-                coalesce(pg_catalog.sum(CASE WHEN o.file_no IS NOT NULL THEN {hash} END), 0)::pg_catalog.text \
+                coalesce(pg_catalog.sum(CASE WHEN {all} OR o.file_no IS NOT NULL THEN {hash} END), 0)::pg_catalog.text \
          FROM {} AS t LEFT JOIN ({}) AS o ON t.xmin = o.xid GROUP BY o.file_no, o.chunk_no",
         quote_relation(relation),
         ledger.transactions_sql()
@@ -92,7 +101,7 @@ pub async fn stored(
             (Some(file_no), Some(chunk_no)) => {
                 stored.chunks.insert((file_no.cast_unsigned(), chunk_no.cast_unsigned()), sum);
             }
-            _ => stored.others = sum.rows,
+            _ => stored.others = sum,
         }
     }
     Ok(stored)

@@ -1,5 +1,6 @@
 //! Whether what is stored can be compared with the sources, asked before anything is stored.
 
+use super::new_table;
 use crate::Context;
 use howdah_model::{Error, ErrorKind, Plan, Result, TablePlan, Verify};
 use howdah_target::session::Session;
@@ -27,6 +28,10 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             .with_hint("give --verify count, or load from a file"));
     }
     for table in &mut plan.tables {
+        // Of a table that the job has made, all rows are its own.
+        if table.create.is_none() && table.staging.is_none() && new_table::has_open(&plan.job, table) {
+            return Err(rewritten(table));
+        }
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
         if table.create.is_none() {
             let checking = verify::check(session, &table.table, &columns, by);
@@ -35,6 +40,16 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
         table.notes.push(describe(table, by));
     }
     Ok(())
+}
+
+/// What changes the type of a column writes all rows anew, and takes from them what tells who has stored them.
+fn rewritten(table: &TablePlan) -> Error {
+    let message = format!(
+        "columns of {} may become wider, which leaves no trace of what has stored its rows",
+        table.table.relation
+    );
+    Error::new(ErrorKind::Usage, message)
+        .with_hint("leave out --verify or --evolve, or give --atomic, whose rows wait in a staging table")
 }
 
 fn describe(table: &TablePlan, by: Verify) -> String {

@@ -2,6 +2,7 @@
 //! Plans and receipts enter and leave; a chunk's claim is written in the same transaction as its rows,
 //! so the ledger cannot be wrong about them. Knows nothing of COPY.
 
+mod account;
 mod before;
 mod check;
 mod claim;
@@ -13,6 +14,7 @@ mod tuned;
 mod undo;
 mod verify;
 
+pub use account::FileAccount;
 pub use before::LoadedBefore;
 pub use check::RejectKind;
 pub use job::{JobRow, JobStatus};

@@ -18,3 +18,11 @@ CREATE INDEX reject_chunk_idx ON @schema@.reject (job_id, file_no, chunk_no);
 
 ALTER TABLE @schema@.job ADD COLUMN verified text CHECK (verified IN ('count', 'checksum'));
 COMMENT ON COLUMN @schema@.job.verified IS 'How the rows that its chunks have left were last compared with the sources and found equal; null if they were not';
+
+ALTER TABLE @schema@.file
+    ADD COLUMN rows_read     bigint,
+    ADD COLUMN rows_stored   bigint,
+    ADD COLUMN rows_rejected bigint;
+COMMENT ON COLUMN @schema@.file.rows_read IS 'Records found in it, the sum of rows_stored and rows_rejected; null until all of it is in';
+COMMENT ON COLUMN @schema@.file.rows_stored IS 'Rows in chunks that are in';
+COMMENT ON COLUMN @schema@.file.rows_rejected IS 'Records that were refused or left out';
