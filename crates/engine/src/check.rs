@@ -6,7 +6,9 @@
 //! job; what a kill leaves behind, the next check, load or `howdah restore` takes away ([`forget_left`]).
 
 mod findings;
+mod kept;
 mod report;
+mod reread;
 
 use crate::feed::Opened;
 use crate::guards;
@@ -69,7 +71,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let run = Arc::new(run);
     let looked = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
-            let steps = Box::pin(read_and_ask(&run, &ledger, opened));
+            let steps = Box::pin(read_and_ask(&run, (&ledger, reject_file.is_some()), opened));
             guarded(&run, &mut session, &mut guard, steps).await
         }
         Err(refused) => Err(refused),
@@ -95,11 +97,15 @@ async fn begin(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<Sessio
     Ok(session)
 }
 
-async fn read_and_ask(run: &Arc<Run>, ledger: &Ledger, opened: Vec<Opened>) -> Result<Findings> {
+async fn read_and_ask(
+    run: &Arc<Run>,
+    (ledger, keeps): (&Ledger, bool),
+    opened: Vec<Opened>,
+) -> Result<Findings> {
     Box::pin(pipeline::run(run, opened)).await?;
     Box::pin(finish::finish(run)).await?;
     rejects::check(run)?;
-    findings::ask(run, ledger).await
+    findings::ask(run, ledger, keeps).await
 }
 
 /// Makes up the account, then takes away all that was made for it.

@@ -6,7 +6,7 @@
 //! the one that fails. Records in a dialect that COPY cannot be told, and those that `--lenient` mends, are found by
 //! reading them again as they were read ([`reread`]). Of a pipe only the record is told, unless it begins the chunk.
 
-mod reread;
+pub(crate) mod reread;
 
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
@@ -85,21 +85,6 @@ pub(crate) async fn record_of_row(run: &Run, origin: &Origin, row: u64) -> Optio
         Encode::CopyText => byte_in_file(run, file, &rules, origin, row).await?,
         Encode::PassThrough => return None,
     };
-    Some((origin.first_record + row, byte))
-}
-
-/// Number and first byte of the record that a row came from that was sent with the chunk, in whatever form.
-pub(crate) async fn record_of_stored_row(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
-    if let Some(found) = reread::place(run, origin, row).await {
-        return Some(found);
-    }
-    let file = &run.plan.files[origin.file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
-    if table.care == Care::Rewritten || origin.omitted.left_out + origin.omitted.blank > 0 {
-        return None;
-    }
-    let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
-    let byte = byte_in_file(run, file, &rules, origin, row).await?;
     Some((origin.first_record + row, byte))
 }
 

@@ -1,6 +1,6 @@
 //! From the place that a staging table keeps back to the record in its file.
 
-use crate::locate;
+use crate::locate::reread;
 use crate::pipeline::{Receipts, Run};
 use howdah_model::arrival::file_of_place;
 use howdah_model::{Origin, Place, Receipt};
@@ -11,11 +11,12 @@ use std::collections::HashMap;
 pub(crate) struct Spot {
     /// Index into the plan's files.
     pub(crate) file_no: u32,
-    receipt: Receipt,
+    /// The chunk.
+    pub(crate) receipt: Receipt,
     /// The number of the chunk's first record.
     first_record: u64,
     /// Counted from 0, among the records that were sent of the chunk.
-    row: u64,
+    pub(crate) row: u64,
 }
 
 impl Spot {
@@ -38,7 +39,7 @@ impl Spot {
             omitted: receipt.omitted,
             digest: receipt.digest,
         };
-        match locate::record_of_stored_row(run, &origin, self.row).await {
+        match reread::place(run, &origin, self.row).await {
             Some((record, byte)) => (Some(record), Some(byte)),
             None => (self.record(), None),
         }

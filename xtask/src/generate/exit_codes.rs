@@ -13,7 +13,10 @@ const INTRODUCTION: &str = "\
 ";
 
 const EXITS: [(Exit, &str); 5] = [
-    (Exit::Success, "Every row is stored, or the subcommand did what it is for"),
+    (
+        Exit::Success,
+        "Every row is stored, or `howdah check` has found nothing, or the subcommand did what it is for",
+    ),
     (
         Exit::Failure,
         "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again",
@@ -24,7 +27,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::LeftOut,
-        "Loaded, but for records that the table refused (`--on-error skip`), which the ledger's table `reject` keeps, or that `--lenient` could not mend; each is counted, and the first of a file are listed with their places",
+        "`howdah check`: some records are bad. Else: loaded, but for records that the table refused (`--on-error skip`), which the ledger's table `reject` keeps, or that `--lenient` could not mend; each is counted, and the first of a file are listed with their places",
     ),
     (
         Exit::Interrupted,

@@ -4,6 +4,7 @@
 //! `docs/reference/`, or with `--check` one line per page that is not what would be written. Pages
 //! that are not in the list here are written by hand and left alone.
 
+mod check;
 mod command;
 mod exit_codes;
 mod job_file;
@@ -16,7 +17,8 @@ use std::path::Path;
 /// A page: its path, and what makes its text.
 type Page = (&'static str, fn() -> String);
 
-const PAGES: [Page; 5] = [
+const PAGES: [Page; 6] = [
+    ("docs/reference/check.md", check::page),
     ("docs/reference/command.md", command::page),
     ("docs/reference/exit-codes.md", exit_codes::page),
     ("docs/reference/job-file.md", job_file::page),

@@ -207,13 +207,13 @@ fn example() -> Summary {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::Value;
     use std::collections::BTreeSet;
 
     /// `a`, `b.c` and `d[].e` for every leaf.
-    fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    pub(in crate::generate) fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         match value {
             // Their keys are wait events, kinds of mends and kinds of readings.
             Value::Object(_) if matches!(path, "waits" | "mended" | "read[].reading") => {

@@ -1,5 +1,6 @@
 //! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
 
+use super::kept;
 use crate::arrival::staged;
 use crate::load::by_file;
 use crate::pipeline::Run;
@@ -57,11 +58,11 @@ impl Findings {
     }
 }
 
-/// Asks all rules of all rows.
+/// Asks all rules of all rows. `keeps`: bad records are kept in the ledger until the check ends.
 ///
 /// # Errors
 /// Those of the session.
-pub(super) async fn ask(run: &Run, ledger: &Ledger) -> Result<Findings> {
+pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findings> {
     let start = Instant::now();
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
@@ -69,13 +70,20 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger) -> Result<Findings> {
         let session = connection.open().await?;
         let receipts = connection.attend(&session, ledger.receipts(&session, &run.plan.job_id)).await?;
         run.set_receipts(by_file(receipts));
-        connection.attend(&session, ask_once(run, &session)).await
+        let findings = connection.attend(&session, ask_once(run, &session)).await?;
+        if keeps {
+            // The server waits for us while files are read, which is no reason to give it up.
+            keep(run, ledger, &session, &findings).await?;
+        }
+        found::end(&session).await;
+        Ok(findings)
     };
     let asked = patiently(&run.context, retry_for, once).await;
     run.tally.spend(Stage::Apply, start.elapsed());
     asked
 }
 
+/// Leaves the transaction open in which the rules were asked.
 async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     let mut all = Vec::new();
     for (table, staging) in staged(&run.plan) {
@@ -95,8 +103,18 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         unchecked.extend(refused);
         told = count(session, rules, unchecked).await;
     }
-    found::end(session).await;
     told
+}
+
+async fn keep(run: &Run, ledger: &Ledger, session: &Session, findings: &Findings) -> Result<()> {
+    let rules: Vec<Rule> = findings.counted.iter().map(|counted| counted.rule.clone()).collect();
+    let unread = kept::keep(run, ledger, session, &rules).await?;
+    if unread > 0 {
+        run.warn(format!(
+            "{unread} bad records are not in the reject file: they come from a pipe, or were rewritten on their way"
+        ));
+    }
+    Ok(())
 }
 
 async fn count(session: &Session, rules: Vec<Rule>, unchecked: Vec<Unchecked>) -> Result<Findings> {

@@ -1,6 +1,7 @@
 //! The account of a check, made of what COPY has refused, what queries have found, and what was counted on the way.
 
 use super::findings::{Counted, FIRST, Findings};
+use super::reread::Files;
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use howdah_model::summary::Status;
@@ -31,9 +32,10 @@ pub(super) async fn report(
     let summary = run.tally.summary(&run.plan, status);
     let mut report = with_counts(run, summary, &findings);
     report.findings.extend(kinds.into_iter().map(|kind| refused(run, kind)));
-    let (spots, deadline) = (Spots::new(run), Instant::now() + LOOKED_UP_WITHIN);
+    let (spots, mut files) = (Spots::new(run), Files::new(run, LOOKED_UP_WITHIN));
+    let deadline = Instant::now() + LOOKED_UP_WITHIN;
     for counted in findings.counted.into_iter().filter(|counted| counted.records > 0) {
-        report.findings.push(found(run, &spots, counted, deadline).await);
+        report.findings.push(found(run, (&spots, &mut files), counted, deadline).await);
     }
     report.not_checked = findings.unchecked.into_iter().map(not_checked).collect();
     Ok(report)
@@ -120,15 +122,24 @@ fn refused(run: &Run, kind: RejectKind) -> Finding {
     }
 }
 
-async fn found(run: &Run, spots: &Spots, counted: Counted, deadline: Instant) -> Finding {
+async fn found(
+    run: &Run,
+    (spots, files): (&Spots, &mut Files<'_>),
+    counted: Counted,
+    deadline: Instant,
+) -> Finding {
     let mut first = Vec::new();
     for (place, earlier) in counted.first {
         let Place { file, record, .. } = spots.place_in_file(run, place);
         let earlier = earlier.map(|place| spots.place_in_file(run, place)).unwrap_or_default();
-        let looked_up = match spots.of(place) {
-            Some(spot) => timeout_at(deadline, spot.found(run)).await.unwrap_or((None, None)),
-            None => (None, None),
+        let looking = async {
+            let Some(spot) = spots.of(place) else { return (None, None) };
+            match files.record(&spot).await {
+                Some((byte, _)) => (spot.record(), Some(byte)),
+                None => spot.found(run).await,
+            }
         };
+        let looked_up = timeout_at(deadline, looking).await.unwrap_or((None, None));
         first.push(BadPlace {
             file: file.unwrap_or_default(),
             record: looked_up.0.or(record),
@@ -140,7 +151,7 @@ async fn found(run: &Run, spots: &Spots, counted: Counted, deadline: Instant) ->
     let rule = counted.rule;
     Finding {
         table: rule.table.to_string(),
-        sqlstate: Some(rule.sqlstate.to_owned()),
+        sqlstate: Some(rule.sqlstate),
         column: rule.column,
         constraint: rule.constraint,
         reason: rule.reason,

@@ -9,6 +9,7 @@ use crate::feed::{Opened, mending_shape, plain_utf8, rewriting_shape};
 use crate::pipeline::Run;
 use bytes::{Buf, Bytes};
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Origin, Result};
+use howdah_source::Object;
 use howdah_transcode::decompress;
 use howdah_transcode::mend::{self, Shape, Span};
 use std::io::{self, BufReader, Read};
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// Number and first byte of the record that the chunk's row, counted from 0, came from.
-pub(super) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
+pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
     let file = &run.plan.files[origin.file_no as usize];
     let table = &run.plan.tables[file.table_no as usize];
     if !file.rereadable {
@@ -36,14 +37,7 @@ pub(super) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
     let object = run.context.sources.open(&file.location, file.version.as_deref()).await.ok()?;
     // Behind the beginning only what goes untouched can be read.
     let from = if file.ranged { origin.start_byte } else { 0 };
-    let stored = Stored {
-        context: run.context.clone(),
-        opened: Opened::new(object),
-        offset: from,
-        block: Bytes::new(),
-        handle: Handle::current(),
-        deadline: Instant::now() + WITHIN,
-    };
+    let stored = Stored::new(&run.context, object, from, WITHIN);
     let (file, recode) = (file.clone(), table.recode.clone());
     let looking = tokio::task::spawn_blocking(move || wanted.find(&file, recode.as_deref(), stored, from));
     looking.await.ok()?.ok()?
@@ -89,7 +83,7 @@ impl Wanted {
 }
 
 /// The stored bytes of an object, from an offset on. To be read outside the runtime's threads.
-struct Stored {
+pub(crate) struct Stored {
     context: Context,
     opened: Opened,
     offset: u64,
@@ -99,6 +93,18 @@ struct Stored {
 }
 
 impl Stored {
+    /// To be made within the runtime.
+    pub(crate) fn new(context: &Context, object: Object, from: u64, within: Duration) -> Stored {
+        Stored {
+            context: context.clone(),
+            opened: Opened::new(object),
+            offset: from,
+            block: Bytes::new(),
+            handle: Handle::current(),
+            deadline: Instant::now() + within,
+        }
+    }
+
     fn next(&mut self) -> Result<Option<Bytes>> {
         let next = tokio::time::timeout_at(self.deadline, self.opened.next_block(self.offset));
         let next = async {

@@ -2,6 +2,7 @@
 //! order.
 
 use super::DOING;
+use super::guarded;
 use super::rules::{Rule, Unchecked};
 use crate::copy::server_error::safe_message;
 use crate::error::session_error;
@@ -113,19 +114,30 @@ async fn under_savepoint(session: &Session, sql: &str) -> Result<Option<Refusal>
     Ok(Some(refusal))
 }
 
-/// Those of the rules that can be asked of all rows; the others are named. For when asking them together has failed.
+/// The rules such that they can be asked of all rows, for when asking them together has failed; those that cannot are named.
+/// Opens the transaction anew.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn answerable(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>, Vec<Unchecked>)> {
-    let (mut good, mut unchecked) = (Vec::new(), Vec::new());
+    let (mut good, mut failing) = (Vec::new(), Vec::new());
     for rule in rules {
         let sql = format!("SELECT pg_catalog.count(*) FROM ({}) AS found", rule.sql);
         match under_savepoint(session, &sql).await? {
             None => good.push(rule),
-            Some(refusal) => unchecked.push(refusal.of(&rule)),
+            Some(refusal) => failing.push((rule, refusal)),
         }
     }
+    // Functions can be made only where something can be written.
+    end(session).await;
+    let mut unchecked = Vec::new();
+    for (no, (rule, refusal)) in failing.into_iter().enumerate() {
+        match guarded::split(session, &rule, no).await? {
+            Some(rules) => good.extend(rules),
+            None => unchecked.push(refusal.of(&rule)),
+        }
+    }
+    begin(session).await?;
     Ok((good, unchecked))
 }
 

@@ -2,6 +2,7 @@
 //! computed.
 
 use super::facts::{Column, Facts};
+use super::guarded::Condition;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{StagingPlan, TablePlan};
 use std::collections::BTreeSet;
@@ -16,6 +17,12 @@ pub struct Rows {
     pub(super) place: String,
     /// Columns whose values storing alone would tell.
     pub(super) unknown: BTreeSet<String>,
+    /// Generated columns, with the items of SELECT that compute them.
+    pub(super) computed: Vec<(String, String)>,
+    /// The same without generated columns.
+    fields_sql: String,
+    /// Columns that are not generated, quoted.
+    fields: Vec<String>,
 }
 
 impl Rows {
@@ -43,25 +50,44 @@ impl Rows {
         };
         let fields: Vec<String> = own.chain(defaulted.iter().map(default)).collect();
         let stored = quote_relation(&staging.relation);
-        let mut sql = match facts.columns.is_empty() {
+        let fields_sql = match facts.columns.is_empty() {
             true => format!("SELECT s.* FROM {stored} AS s"),
             false => format!("SELECT s.{place}, {} FROM {stored} AS s", fields.join(", ")),
         };
+        let names = filled.iter().chain(&defaulted).map(|column| quote_ident(&column.name)).collect();
+        let compute = |column: &&Column| {
+            let value = column.generated.as_deref().filter(|_| !unknown.contains(&column.name));
+            as_column(value.unwrap_or("NULL"), column)
+        };
+        let computed: Vec<(String, String)> =
+            generated.iter().map(|column| (column.name.clone(), compute(column))).collect();
+        let mut sql = fields_sql.clone();
         if !generated.is_empty() {
-            let compute = |column: &&Column| {
-                let value = column.generated.as_deref().filter(|_| !unknown.contains(&column.name));
-                as_column(value.unwrap_or("NULL"), column)
-            };
-            let computed: Vec<String> = generated.iter().map(compute).collect();
+            let items: Vec<&str> = computed.iter().map(|(_, item)| item.as_str()).collect();
             let alias = quote_ident(&facts.relation.name);
-            sql = format!("SELECT {alias}.*, {} FROM ({sql}) AS {alias}", computed.join(", "));
+            sql = format!("SELECT {alias}.*, {} FROM ({sql}) AS {alias}", items.join(", "));
         }
-        Some(Rows { facts, sql, place, unknown })
+        Some(Rows { sql, place, unknown, computed, fields_sql, fields: names, facts })
     }
 
     /// The rows as an item of FROM, under the name of their table, by which expressions may call a whole row.
     pub(super) fn from(&self) -> String {
         format!("({}) AS {}", self.sql, quote_ident(&self.facts.relation.name))
+    }
+
+    /// Each row must meet this.
+    pub(super) fn condition(&self, expression: &str, code: &'static str, failing: String) -> Condition {
+        let alias = quote_ident(&self.facts.relation.name);
+        Condition {
+            from: format!("({}) AS {alias}", self.fields_sql),
+            alias,
+            place: self.place.clone(),
+            fields: self.fields.clone(),
+            computed: self.computed.iter().map(|(_, item)| item.clone()).collect(),
+            expression: expression.to_owned(),
+            code,
+            failing,
+        }
     }
 
     /// Some of these columns' values are not known.

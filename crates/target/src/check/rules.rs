@@ -2,6 +2,7 @@
 //! can tell. All names are quoted; no value stands in them.
 
 use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
+use super::guarded::Condition;
 use super::rows::Rows;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Arrival, Keep, Mode, Relation};
@@ -15,7 +16,7 @@ pub struct Rule {
     /// The table.
     pub table: Relation,
     /// PostgreSQL's code for a row that does not meet it.
-    pub sqlstate: &'static str,
+    pub sqlstate: String,
     /// The column, where it is about one.
     pub column: Option<String>,
     /// The constraint or index.
@@ -26,6 +27,8 @@ pub struct Rule {
     pub sql: String,
     /// The table that it reads besides the rows: of this, it takes SELECT.
     pub reads: Option<Relation>,
+    /// The same as a condition, where it is one.
+    pub(super) condition: Option<Condition>,
 }
 
 /// Something that is not checked.
@@ -53,6 +56,7 @@ pub fn rules(all: &[Rows], arrival: &Arrival) -> Rules {
     let mut rules = Rules::default();
     for rows in all {
         let mut of_table = OfTable { rows, all, arrival, found: &mut rules };
+        of_table.generated();
         of_table.not_null();
         rows.facts.checks.iter().for_each(|check| of_table.check(check));
         of_table.partitions();
@@ -89,10 +93,43 @@ impl<'a> OfTable<'a> {
         true
     }
 
-    fn add(&mut self, sqlstate: &'static str, constraint: &str, reason: String, sql: String) {
-        let table = self.facts().relation.clone();
-        let constraint = Some(constraint.to_owned());
-        self.found.rules.push(Rule { table, sqlstate, column: None, constraint, reason, sql, reads: None });
+    fn add(&mut self, sqlstate: &str, constraint: &str, reason: String, sql: String) -> &mut Rule {
+        let rule = Rule {
+            table: self.facts().relation.clone(),
+            sqlstate: sqlstate.to_owned(),
+            column: None,
+            constraint: Some(constraint.to_owned()),
+            reason,
+            sql,
+            reads: None,
+            condition: None,
+        };
+        let no = self.found.rules.len();
+        self.found.rules.push(rule);
+        &mut self.found.rules[no]
+    }
+
+    /// Rows for which the expression is false, or fails.
+    fn condition(&mut self, constraint: &str, what: &str, expression: &str) {
+        let reason = format!("violates {what}");
+        let sql = self.where_not(&format!("NOT ({expression})"));
+        let condition = self.rows.condition(expression, "23514", format!("{what} cannot be evaluated"));
+        self.add("23514", constraint, reason, sql).condition = Some(condition);
+    }
+
+    /// Generated columns are computed when a row is stored, and may fail.
+    fn generated(&mut self) {
+        for (name, _) in &self.rows.computed {
+            let column = quote_ident(name);
+            let reason = format!("generated column {name} cannot be computed");
+            let sql = self.where_not(&format!("pg_catalog.num_nulls({column}) < 0"));
+            // Never false: it only may fail.
+            let met = format!("pg_catalog.num_nulls({column}) >= 0");
+            let condition = self.rows.condition(&met, "23514", reason.clone());
+            let rule = self.add("23514", name, reason, sql);
+            (rule.column, rule.constraint) = (rule.constraint.take(), None);
+            rule.condition = Some(condition);
+        }
     }
 
     fn not_null(&mut self) {
@@ -106,16 +143,16 @@ impl<'a> OfTable<'a> {
                 self.not_checked(what, "a BEFORE INSERT trigger may fill it");
                 continue;
             }
-            let (place, from, name) = (&self.rows.place, self.rows.from(), quote_ident(&column.name));
-            self.found.rules.push(Rule {
-                table: self.facts().relation.clone(),
-                sqlstate: "23502",
-                column: Some(column.name.clone()),
-                constraint: None,
-                reason: format!("NULL in column {}, which is NOT NULL", column.name),
-                sql: format!("SELECT {place}, NULL::pg_catalog.int8 FROM {from} WHERE {name} IS NULL"),
-                reads: None,
-            });
+            let (sql, reason) = (
+                self.where_not(&format!("{} IS NULL", quote_ident(&column.name))),
+                format!("NULL in column {}, which is NOT NULL", column.name),
+            );
+            let met = format!("{} IS NOT NULL", quote_ident(&column.name));
+            let condition =
+                self.rows.condition(&met, "23502", format!("column {} cannot be computed", column.name));
+            let rule = self.add("23502", &column.name, reason, sql);
+            rule.condition = Some(condition);
+            (rule.column, rule.constraint) = (rule.constraint.take(), None);
         }
     }
 
@@ -129,17 +166,14 @@ impl<'a> OfTable<'a> {
         if self.is_unknown(&what, &check.columns) {
             return;
         }
-        let sql = self.where_not(&format!("NOT ({})", check.expression));
-        self.add("23514", &check.name, format!("violates {what}"), sql);
+        self.condition(&check.name, &what, &check.expression);
     }
 
     /// The bounds of the table, being a partition, and those of its partitions.
     fn partitions(&mut self) {
         if let Some(bounds) = &self.facts().bounds {
-            let sql = self.where_not(&format!("NOT ({bounds})"));
-            let reason = "violates the partition's bounds".to_owned();
             let table = self.facts().relation.name.clone();
-            self.add("23514", &table, reason, sql);
+            self.condition(&table, "the partition's bounds", bounds);
         }
         let leaves = &self.facts().leaves;
         if !self.facts().is_partitioned || leaves.iter().any(Option::is_none) {
@@ -175,10 +209,9 @@ impl<'a> OfTable<'a> {
             return;
         }
         let sql = self.in_table(unique);
-        self.add("23505", &unique.name, format!("a row of the table has the same value of {what}"), sql);
-        if let Some(rule) = self.found.rules.last_mut() {
-            rule.reads = Some(rule.table.clone());
-        }
+        let reads = self.facts().relation.clone();
+        let reason = format!("a row of the table has the same value of {what}");
+        self.add("23505", &unique.name, reason, sql).reads = Some(reads);
     }
 
     /// All but the first record of each key.
@@ -193,6 +226,7 @@ impl<'a> OfTable<'a> {
         )
     }
 
+    /// Records whose value a row of the table has, which stays when the record comes.
     fn in_table(&self, unique: &Unique) -> String {
         let (rows, there) = (self.keys_of_rows(unique), self.keys_of_table(unique));
         let mut same: Vec<String> = Vec::new();
@@ -200,10 +234,10 @@ impl<'a> OfTable<'a> {
             let equals = part.equals.as_deref().unwrap_or("=");
             same.push(format!("t.{name} {equals} s.{name}"));
         }
-        let same = same.join(" AND ");
+        let (same, stays) = (same.join(" AND "), self.stays());
         let whole = format!(
             "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
-             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {same})"
+             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {same}{stays})"
         );
         if !unique.nulls_alike {
             return whole;
@@ -215,7 +249,7 @@ impl<'a> OfTable<'a> {
         };
         format!(
             "{whole} UNION ALL SELECT place, NULL FROM ({rows}) AS s WHERE NOT ({}) \
-             AND EXISTS (SELECT FROM ({there}) AS t WHERE NOT ({}) AND {} OPERATOR(pg_catalog.=) {})",
+             AND EXISTS (SELECT FROM ({there}) AS t WHERE NOT ({}) AND {} OPERATOR(pg_catalog.=) {}{stays})",
             unique.is_whole("s"),
             unique.is_whole("t"),
             record("t"),
@@ -223,10 +257,36 @@ impl<'a> OfTable<'a> {
         )
     }
 
+    /// Where records are merged by a key, the row of that key is changed, or the record does not come.
+    fn stays(&self) -> String {
+        let names: Vec<String> = (1..=self.arrival.key.len()).map(|no| format!("m{no}")).collect();
+        let same = |other: &str| {
+            let equal = names.iter().map(|name| format!("{other}.{name} = s.{name}"));
+            equal.collect::<Vec<_>>().join(" AND ")
+        };
+        match self.arrival.mode {
+            Mode::Merge => format!(" AND NOT ({})", same("t")),
+            Mode::InsertNew => {
+                let facts = self.facts();
+                let only = if facts.is_partitioned { "" } else { "ONLY " };
+                let table = quote_relation(&facts.relation);
+                let there = format!("SELECT {} FROM {only}{table}", self.merged_by());
+                format!(" AND NOT EXISTS (SELECT FROM ({there}) AS o WHERE {})", same("o"))
+            }
+            Mode::Append | Mode::Truncate | Mode::Replace => String::new(),
+        }
+    }
+
+    /// The columns by which records are merged, `m1` and so on.
+    fn merged_by(&self) -> String {
+        let name = |(no, column): (usize, &String)| format!("{} AS m{}", quote_ident(column), no + 1);
+        self.arrival.key.iter().enumerate().map(name).collect::<Vec<_>>().join(", ")
+    }
+
     /// The keys of the rows, `k1` and so on, with their places.
     fn keys_of_rows(&self, unique: &Unique) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
-        format!("SELECT {place} AS place, {} FROM {from}{}", unique.fields(), unique.filter())
+        format!("SELECT {place} AS place, {} FROM {from}{}", self.fields(unique), unique.filter())
     }
 
     /// The keys of the table: of its own rows alone, as tables that inherit from it have indexes of their own.
@@ -234,7 +294,14 @@ impl<'a> OfTable<'a> {
         let facts = self.facts();
         let only = if facts.is_partitioned { "" } else { "ONLY " };
         let (table, alias) = (quote_relation(&facts.relation), quote_ident(&facts.relation.name));
-        format!("SELECT {} FROM {only}{table} AS {alias}{}", unique.fields(), unique.filter())
+        format!("SELECT {} FROM {only}{table} AS {alias}{}", self.fields(unique), unique.filter())
+    }
+
+    fn fields(&self, unique: &Unique) -> String {
+        match self.arrival.has_key() {
+            true => format!("{}, {}", unique.fields(), self.merged_by()),
+            false => unique.fields(),
+        }
     }
 
     fn foreign(&mut self, foreign: &Foreign) {
@@ -248,10 +315,7 @@ impl<'a> OfTable<'a> {
         }
         let sql = self.dangling(foreign);
         let reason = format!("violates {what}: {} has no such row", foreign.other);
-        self.add("23503", &foreign.name, reason, sql);
-        if let Some(rule) = self.found.rules.last_mut() {
-            rule.reads = Some(foreign.other.clone());
-        }
+        self.add("23503", &foreign.name, reason, sql).reads = Some(foreign.other.clone());
     }
 
     /// Rows whose foreign key leads to no row: neither of the other table nor, for what comes with them, of the files.

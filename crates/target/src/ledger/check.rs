@@ -3,9 +3,12 @@
 use super::Ledger;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
-use howdah_model::{Relation, Result};
+use howdah_model::{Reject, Relation, Result};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
+
+/// What errors say is done.
+const KEEPING: &str = "writing bad records into the ledger";
 
 /// Rejected records of one job that are alike.
 #[derive(Debug, Clone)]
@@ -81,6 +84,58 @@ impl Ledger {
             let _ = session.client().batch_execute("ROLLBACK").await;
         }
         done.map_err(|error| fail(&error))
+    }
+
+    /// Opens the transaction in which bad records are written down.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn begin_keeping(&self, session: &Session) -> Result<()> {
+        session.client().batch_execute("BEGIN").await.map_err(|error| self.error(&error, KEEPING))
+    }
+
+    /// Ends it well.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn end_keeping(&self, session: &Session) -> Result<()> {
+        session.client().batch_execute("COMMIT").await.map_err(|error| self.error(&error, KEEPING))
+    }
+
+    /// Writes down bad records of a chunk that COPY has taken: of file `file_no` and chunk `chunk_no`.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn keep_bad(
+        &self,
+        session: &Session,
+        job_id: &str,
+        (file_no, chunk_no): (u32, u64),
+        bad: &[Reject],
+    ) -> Result<()> {
+        let records: Vec<i64> = bad.iter().map(|bad| bad.record.cast_signed()).collect();
+        let starts: Vec<Option<i64>> = bad.iter().map(|bad| bad.byte.map(u64::cast_signed)).collect();
+        let bytes: Vec<&[u8]> = bad.iter().map(|bad| bad.bytes.as_ref()).collect();
+        let as_in_file: Vec<bool> = bad.iter().map(|bad| bad.as_in_file).collect();
+        let messages: Vec<&str> = bad.iter().map(|bad| bad.error.message()).collect();
+        let sql = format!(
+            "INSERT INTO {}.reject (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, message) \
+             SELECT $1, $2, $3, r.* FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), \
+                pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8)) r",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+            (&job_id, Type::TEXT),
+            (&file_no.cast_signed(), Type::INT4),
+            (&chunk_no.cast_signed(), Type::INT8),
+            (&records, Type::INT8_ARRAY),
+            (&starts, Type::INT8_ARRAY),
+            (&bytes, Type::BYTEA_ARRAY),
+            (&as_in_file, Type::BOOL_ARRAY),
+            (&messages, Type::TEXT_ARRAY),
+        ];
+        let done = session.client().execute_typed(&sql, &parameters).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, KEEPING))
     }
 
     /// What COPY has refused of a job, by reason, each with its first few records.

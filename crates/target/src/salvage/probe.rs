@@ -141,7 +141,8 @@ impl Probe {
     fn broken(&self, found: &found::Found) -> Broken {
         let rule = &self.rules[found.rule_no];
         let place = Place { column: rule.column.clone(), ..Place::default() };
-        let error = Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate).at(place);
+        let error =
+            Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate.clone()).at(place);
         Broken { row: found.place.cast_unsigned(), error }
     }
 }

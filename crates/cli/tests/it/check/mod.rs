@@ -1,6 +1,9 @@
 //! `howdah check`: everything that the table would have against the files is told, with its place, and nothing is kept.
 
+mod cases;
 mod kinds;
+mod others;
+mod random;
 
 use crate::scene::{PATIENCE, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand};

@@ -1,0 +1,239 @@
+//! Tables of all sorts, and what of them cannot be checked.
+
+use super::{assert_forgotten, check, places, report, state};
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, MAJORS, Server};
+use serde_json::Value;
+
+fn scene(major: u32, sql: &str, csv: &str) -> (Database, Files) {
+    let (database, files) = (Server::shared(major).database(), Files::new());
+    database.sql(sql);
+    files.put("a.csv", csv.as_bytes());
+    (database, files)
+}
+
+/// `(SQLSTATE, constraint or column, record)` of all that is told.
+fn kinds(told: &Value) -> Vec<(String, String, u64)> {
+    let kind = |(sqlstate, column, constraint, record): super::Told| {
+        (sqlstate, column.or(constraint).unwrap_or_default(), record.unwrap())
+    };
+    places(told).into_iter().map(kind).collect()
+}
+
+fn kind(sqlstate: &str, what: &str, record: u64) -> (String, String, u64) {
+    (sqlstate.to_owned(), what.to_owned(), record)
+}
+
+fn not_checked(told: &Value) -> String {
+    let told = told["not_checked"].as_array().unwrap();
+    told.iter()
+        .map(|not| format!("{}: {}\n", not["what"].as_str().unwrap(), not["reason"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn an_expression_that_fails_for_a_row_makes_that_row_bad_and_no_other() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (r int, code int, CONSTRAINT part CHECK (100 / code > 20), \
+                 place int GENERATED ALWAYS AS (7 / (code - 3)) STORED NOT NULL)",
+            "r,code\n1,1\n2,0\n3,9\n4,3\n5,\n",
+        );
+        let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+        let found = kinds(&told);
+        for expected in [
+            kind("22012", "part", 2),
+            kind("23514", "part", 3),
+            kind("22012", "place", 4),
+            kind("23502", "place", 5),
+        ] {
+            assert!(found.contains(&expected), "{expected:?} {told:#}");
+        }
+        assert_eq!((&told["rows_bad"], not_checked(&told).as_str()), (&4.into(), ""), "{told:#}");
+        assert_forgotten(&database);
+    }
+}
+
+#[test]
+fn partitions_that_take_no_row_are_told_and_so_are_bounds_of_a_partition() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (a int, b text, UNIQUE (a, b)) PARTITION BY LIST (b); \
+             CREATE TABLE t_x PARTITION OF t FOR VALUES IN ('x', NULL) PARTITION BY HASH (a); \
+             CREATE TABLE t_x_0 PARTITION OF t_x FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+             CREATE TABLE t_y PARTITION OF t (CONSTRAINT own CHECK (a > 0)) FOR VALUES IN ('y'); \
+             INSERT INTO t VALUES (7, 'y')",
+            "a,b\n1,y\n2,z\n7,y\n",
+        );
+        let source = files.path().join("a.csv");
+        let told = report(&check(&database, &[&source]), 3);
+        assert_eq!(kinds(&told), [kind("23505", "t_a_b_key", 3), kind("23514", "t", 2)], "{told:#}");
+        assert!(not_checked(&told).contains("constraint own of partition public.t_y"), "{told:#}");
+        // Of one partition, all of the others' rows are out of bounds.
+        let of_partition =
+            howdah("check").args(["--json", "--table", "t_y", "--to", &database.conninfo()]).arg(&source);
+        let told = report(&of_partition, 3);
+        assert_eq!(kinds(&told), [kind("23505", "t_y_a_b_key", 3), kind("23514", "t_y", 2)], "{told:#}");
+    }
+}
+
+#[test]
+fn what_only_storing_would_tell_is_named() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE EXTENSION IF NOT EXISTS btree_gist; \
+             CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+             CREATE TABLE t (id bigserial PRIMARY KEY, a int NOT NULL, b int, CONSTRAINT apart EXCLUDE USING gist (a WITH =)); \
+             CREATE TRIGGER drops BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f(); \
+             CREATE TRIGGER never BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()",
+            "a,b\n1,1\n1,2\n",
+        );
+        let before = state(&database);
+        let told = report(&check(&database, &[&files.path().join("a.csv")]), 0);
+        let not = not_checked(&told);
+        for what in [
+            "unique key t_pkey: column id takes a number",
+            "exclusion constraint apart",
+            "trigger drops",
+            "NOT NULL of column a: a BEFORE INSERT trigger",
+        ] {
+            assert!(not.contains(what), "{what}: {told:#}");
+        }
+        assert!(!not.contains("never"), "{told:#}");
+        assert_eq!(state(&database), before);
+    }
+}
+
+#[test]
+fn a_role_that_may_not_read_is_told_the_grant_and_the_rest_is_checked() {
+    let (database, files) = scene(
+        15,
+        "CREATE TABLE other (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, o int REFERENCES other, CHECK (o > 0))",
+        "id,o\n1,1\n1,-1\n",
+    );
+    let role = format!("checks_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}; GRANT CREATE ON DATABASE {} TO {role}",
+        database.name()
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let command =
+        howdah("check").args(["--json", "--table", "t", "--to", &to]).arg(files.path().join("a.csv"));
+    let told = report(&command, 3);
+    assert_eq!(kinds(&told), [kind("23505", "t_pkey", 2), kind("23514", "t_o_check", 2)], "{told:#}");
+    let not = not_checked(&told);
+    for table in ["t", "other"] {
+        assert!(not.contains(&format!("GRANT SELECT ON \"public\".\"{table}\" TO")), "{table}: {told:#}");
+    }
+    database.sql(&format!("GRANT SELECT ON t, other TO {role}"));
+    let told = report(&command, 3);
+    assert_eq!(kinds(&told).len(), 4, "{told:#}");
+    assert_eq!(not_checked(&told), "");
+    database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+}
+
+#[test]
+fn a_table_that_is_to_be_made_is_checked_by_what_would_be_made() {
+    let csv: String = (1..3000)
+        .map(|no| format!("{no},{}\n", if no == 2990 { "text".to_owned() } else { no.to_string() }))
+        .collect();
+    let (database, files) = scene(15, "", &format!("id,value\n{csv}7,7\n,1\n"));
+    let source = files.path().join("a.csv");
+    let command = check(&database, &[&source]).args(["--create", "--primary-key", "id"]);
+    let told = report(&command, 3);
+    // The column that began with numbers becomes text, as it would in a load.
+    assert_eq!(kinds(&told), [kind("23502", "id", 3001), kind("23505", "primary key", 3000)], "{told:#}");
+    assert_eq!(database.value("SELECT to_regclass('t') IS NULL"), "t");
+    assert_forgotten(&database);
+    let without = check(&database, &[&source]).run(PATIENCE).expect_code(1);
+    assert!(without.stderr.contains("--create"), "{}", without.stderr);
+}
+
+#[test]
+fn what_the_mode_makes_of_the_rows_that_are_there_counts() {
+    let (database, files) = scene(
+        15,
+        "CREATE TABLE t (id int PRIMARY KEY, b int UNIQUE); INSERT INTO t VALUES (1, 1), (2, 2)",
+        "id,b\n1,1\n3,3\n3,4\n",
+    );
+    let source = files.path().join("a.csv");
+    let told = |options: &[&str]| kinds(&report(&check(&database, &[&source]).args(options), 3));
+    assert_eq!(
+        told(&[]),
+        [kind("23505", "t_b_key", 1), kind("23505", "t_pkey", 1), kind("23505", "t_pkey", 3)]
+    );
+    assert_eq!(told(&["--mode", "truncate"]), [kind("23505", "t_pkey", 3)]);
+    assert_eq!(told(&["--mode", "merge", "--key", "id"]), [kind("23505", "t_pkey", 3)]);
+    report(&check(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--keep", "last"]), 0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn bad_records_are_written_to_a_file_that_can_be_mended_and_loaded() {
+    for name in ["a.csv", "a.csv.gz"] {
+        let mut csv = "id,b,c\n".to_owned();
+        (1..=4000)
+            .for_each(|no| csv += &format!("{no},\"b\n{no}\",{}\n", if no % 1000 == 0 { 0 } else { 1 }));
+        csv += "x,b,1\n17,b,1\n18,b,0\n";
+        let (database, files) =
+            scene(15, "CREATE TABLE t (id int PRIMARY KEY, b text, c int CHECK (c > 0))", "");
+        let bytes = if name.ends_with("gz") { crate::scene::gzip(csv.as_bytes()) } else { csv.into_bytes() };
+        let source = files.put(name, &bytes);
+        let bad = files.path().join("bad.csv");
+        let command =
+            check(&database, &[&source]).args(["--format", "csv", "--header"]).arg("--reject-file").arg(&bad);
+        let told = report(&command, 3);
+        assert_eq!(told["rows_bad"], 7, "{told:#}");
+        assert!(kinds(&told).contains(&kind("23505", "t_pkey", 4002)), "{told:#}");
+        let byte = |finding: &Value| finding["first"][0]["byte"].as_u64();
+        assert!(
+            told["findings"].as_array().unwrap().iter().all(|finding| byte(finding).is_some()),
+            "{told:#}"
+        );
+        let written = std::fs::read_to_string(&bad).unwrap();
+        let wanted: String = (1..=4).map(|no| format!("{0},\"b\n{0}\",0\n", no * 1000)).collect();
+        assert_eq!(written, format!("\"id\",\"b\",\"c\"\n{wanted}x,b,1\n17,b,1\n18,b,0\n"));
+        assert_forgotten(&database);
+    }
+}
+
+#[test]
+fn records_of_several_files_meet_and_a_pipe_is_read_too() {
+    let (database, files) =
+        scene(18, "CREATE TABLE t (id int PRIMARY KEY, up int REFERENCES t)", "id,up\n1,3\n2,9\n");
+    let (a, b) = (files.path().join("a.csv"), files.put("b.csv", b"id,up\n3,\n1,\n"));
+    let told = report(&check(&database, &[&a, &b]), 3);
+    assert_eq!(kinds(&told), [kind("23503", "t_up_fkey", 2), kind("23505", "t_pkey", 2)], "{told:#}");
+    let repeated =
+        told["findings"].as_array().unwrap().iter().find(|finding| finding["sqlstate"] == "23505").unwrap();
+    assert_eq!(repeated["first"][0]["file"], b.to_str().unwrap());
+    assert_eq!(
+        (&repeated["first"][0]["first_file"], &repeated["first"][0]["first_record"]),
+        (&a.to_str().unwrap().into(), &1.into())
+    );
+    let piped = howdah("check")
+        .args(["--json", "--table", "t", "--to", &database.conninfo(), "-"])
+        .stdin("id,up\n1,1\n1,1\n");
+    assert_eq!(kinds(&report(&piped, 3)), [kind("23505", "t_pkey", 2)]);
+}
+
+#[test]
+fn people_get_a_report_to_read() {
+    let (database, files) =
+        scene(15, "CREATE TABLE t (id int PRIMARY KEY, c int CHECK (c > 0))", "id,c\n1,1\n1,2\nx,1\n2,-1\n");
+    let command = howdah("check").args(["--table", "t", "--to", &database.conninfo(), "a.csv"]);
+    let finished = command.current_dir(files.path()).run(PATIENCE).expect_code(3);
+    for line in [
+        "file   a.csv -> public.t: read 4 = good 1 + bad 3",
+        "bad    1 record for public.t, column id (SQLSTATE 22P02): the server says: invalid input syntax for type integer: \"...\"",
+        "       a.csv, record 3, byte 13",
+        "bad    1 record for public.t (SQLSTATE 23505): repeats a value of unique key t_pkey within the files",
+        "       a.csv, record 2, byte 9, as record 1",
+        "total  read 4 = good 1 + bad 3; nothing was stored",
+    ] {
+        assert!(finished.stdout.contains(line), "{line}\n{}", finished.stdout);
+    }
+}

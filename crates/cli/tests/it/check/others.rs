@@ -1,0 +1,168 @@
+//! Others at work on the same table: nobody waits for a check, and a check waits for nobody who writes.
+
+use super::{assert_forgotten, check, report, state, told};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Running, Server};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A table whose constraint holds a check up for as long as there is a row in `gate`.
+const GATED: &str = "CREATE TABLE gate (a int); INSERT INTO gate VALUES (1); \
+    CREATE FUNCTION waits(bigint) RETURNS bool LANGUAGE plpgsql AS \
+    'BEGIN WHILE $1 = 7 AND EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN true; END'; \
+    CREATE TABLE boss (id bigint PRIMARY KEY); INSERT INTO boss SELECT generate_series(1, 5010); \
+    CREATE TABLE t (id bigint PRIMARY KEY REFERENCES boss, part integer, amount numeric, note text); \
+    INSERT INTO t SELECT generate_series(5001, 5010); \
+    ALTER TABLE t ADD CHECK (waits(id))";
+
+/// Under a snapshot of its own a query does not see that the gate has opened: it is ended from outside.
+fn wait_until(database: &Database, running: &mut Running, sql: &str) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while database.try_rows(sql).ok().and_then(|rows| rows[0][0].clone()).as_deref() != Some("t") {
+        if !running.is_running() || Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+const ASKS: &str = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' \
+    AND datname = current_database() AND backend_type = 'client backend')";
+const LOCKS: &str = "SELECT DISTINCT l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation \
+    WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.pid <> pg_backend_pid() \
+      AND c.relnamespace = 'public'::regnamespace";
+
+#[test]
+fn nobody_who_writes_waits_for_a_check() {
+    for major in MAJORS {
+        let (database, files) = (Server::shared(major).database(), Files::new());
+        // The function looks the gate up in a way that no snapshot hides.
+        database.sql(
+            &GATED.replace("EXISTS (SELECT FROM gate)", "pg_try_advisory_xact_lock_shared(4711) IS FALSE"),
+        );
+        let source = files.put("a.csv", &csv(3, 1, 3000));
+        let mut modes = BTreeSet::new();
+        std::thread::scope(|scope| {
+            let gate = scope.spawn(|| {
+                database.sql(
+                    "SELECT pg_advisory_lock(4711); DO $$ BEGIN WHILE EXISTS (SELECT FROM gate) LOOP \
+                     PERFORM pg_sleep(0.02); END LOOP; END $$",
+                );
+            });
+            // It has begun to hold it.
+            while database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711")
+                == "0"
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let mut running = check(&database, &[&source]).spawn();
+            let asks = "SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+            assert!(wait_until(&database, &mut running, asks), "{}", running.stderr_so_far());
+            modes.extend(database.rows(LOCKS).into_iter().map(|row| row[0].clone().unwrap()));
+            // The key of a record of the file, too.
+            database.sql(
+                "SET lock_timeout = '1s'; INSERT INTO t VALUES (1, 1, 1, 'a'); UPDATE t SET note = 'b' WHERE id = 1; \
+                 BEGIN; LOCK TABLE t IN ROW EXCLUSIVE MODE; DELETE FROM t WHERE id = 1; COMMIT; \
+                 BEGIN; LOCK TABLE t IN EXCLUSIVE MODE; COMMIT",
+            );
+            database.sql("DELETE FROM gate");
+            gate.join().unwrap();
+            let finished = running.wait(PATIENCE).expect_code(0);
+            assert_eq!(told(&finished)["rows_good"], 3000, "PostgreSQL {major}: {}", finished.stdout);
+        });
+        let modes: Vec<&str> =
+            modes.iter().map(String::as_str).filter(|mode| *mode != "RowShareLock").collect();
+        assert_eq!(modes, ["AccessShareLock"], "PostgreSQL {major}");
+        assert_forgotten(&database);
+    }
+}
+
+#[test]
+fn a_check_waits_for_nobody_who_writes() {
+    let (database, files) = (Server::shared(15).database(), Files::new());
+    database.sql("CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text)");
+    let source = files.put("a.csv", &csv(4, 1, 2000));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            database.sql("BEGIN; INSERT INTO t SELECT generate_series(1, 100); SELECT pg_sleep(20) FROM pg_class LIMIT 1; ROLLBACK");
+        });
+        while database.value(
+            "SELECT count(*) FROM pg_locks WHERE mode = 'RowExclusiveLock' AND relation = 't'::regclass",
+        ) == "0"
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let told = report(&check(&database, &[&source]), 0);
+        // What the other has not committed is not there.
+        assert_eq!(told["rows_good"], 2000);
+        assert!(!writer.is_finished());
+        let _ = database.try_sql(END_SESSIONS);
+        let _ = writer.join();
+    });
+}
+
+/// Where a check is when it is killed.
+const MOMENTS: [&str; 5] = [
+    "SELECT EXISTS (SELECT FROM howdah.job)",
+    "SELECT EXISTS (SELECT FROM howdah.undo)",
+    "SELECT count(*) > 2 FROM howdah.chunk",
+    "SELECT count(*) > 6 FROM howdah.chunk",
+    ASKS,
+];
+
+#[test]
+fn a_check_that_is_killed_leaves_nothing_behind_the_next_command() {
+    let mut hits = 0;
+    for (no, (moment, next)) in MOMENTS
+        .iter()
+        .flat_map(|moment| [(moment, "restore"), (moment, "check"), (moment, "load")])
+        .enumerate()
+    {
+        let major = MAJORS[no % 3];
+        let (database, files) = (Server::shared(major).database(), Files::new());
+        database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
+        let before = state(&database);
+        let source = files.put("a.csv", &csv(5, 1, 5000));
+        let mut running = check(&database, &[&source]).spawn();
+        hits += usize::from(wait_until(&database, &mut running, moment));
+        running.kill();
+        let what = format!("PostgreSQL {major}, {moment}, then {next}");
+        database.sql(END_SESSIONS);
+        assert_eq!(state(&database), before, "{what}");
+        let to = database.conninfo();
+        match next {
+            "restore" => drop(howdah("restore").args(["--to", &to]).run(PATIENCE).expect_code(0)),
+            "check" => drop(check(&database, &[&source]).run(PATIENCE)),
+            _ => {
+                // The same files are not begun, let alone done.
+                let load = howdah("load").args(["--to", &to, "--table", "t"]).arg(&source);
+                load.run(PATIENCE).expect_code(0);
+                assert_eq!(database.value("SELECT count(*) FROM t"), "5010", "{what}");
+                let jobs = "SELECT string_agg(status, ' ') FROM howdah.job";
+                assert_eq!(database.value(jobs), "done", "{what}");
+                continue;
+            }
+        }
+        if database.value("SELECT to_regclass('howdah.tuned') IS NOT NULL") == "t" {
+            assert_forgotten(&database);
+        }
+        assert_eq!(state(&database), before, "{what}");
+    }
+    assert!(hits >= 10, "{hits} of 15 kills hit a check that was still at work");
+}
+
+#[test]
+fn a_check_that_is_interrupted_takes_everything_away() {
+    let (database, files) = (Server::shared(18).database(), Files::new());
+    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(30) IS NULL"));
+    let source = files.put("a.csv", &csv(5, 1, 5000));
+    let mut running = check(&database, &[&source]).spawn();
+    assert!(wait_until(&database, &mut running, ASKS));
+    running.interrupt();
+    let finished = running.wait(PATIENCE).expect_code(130);
+    assert_eq!(told(&finished)["status"], "interrupted");
+    database.sql(END_SESSIONS);
+    howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+    assert_forgotten(&database);
+}

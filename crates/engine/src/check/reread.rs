@@ -1,0 +1,135 @@
+//! Records of chunks that have gone by, out of their files: read once more, in order, one chunk in memory.
+//!
+//! Nothing comes of pipes, and of records that were rewritten or mended on their way: these do not stand in the file as they
+//! were counted.
+
+use crate::Context;
+use crate::feed::{mending_shape, plain_utf8};
+use crate::locate::reread::Stored;
+use crate::pipeline::Run;
+use crate::spot::Spot;
+use bytes::Bytes;
+use howdah_model::{Care, Error, ErrorKind, FilePlan, Result};
+use howdah_transcode::decompress;
+use howdah_transcode::split::{Rules, State, Tail};
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::time::Duration;
+
+/// Files that are read again.
+pub(super) struct Files<'a> {
+    run: &'a Run,
+    within: Duration,
+    reader: Option<(u32, Reader)>,
+    chunk: Option<Records>,
+}
+
+/// The records of one chunk.
+struct Records {
+    file_no: u32,
+    chunk_no: u64,
+    bytes: Bytes,
+    rows: Vec<Range<usize>>,
+}
+
+impl Files<'_> {
+    /// Each file is given up when it takes longer.
+    pub(super) fn new(run: &Run, within: Duration) -> Files<'_> {
+        Files { run, within, reader: None, chunk: None }
+    }
+
+    /// The first byte of a record, and all of them, its line ending included.
+    pub(super) async fn record(&mut self, spot: &Spot) -> Option<(u64, Bytes)> {
+        if !stands_as_counted(self.run, spot) {
+            return None;
+        }
+        let is_it =
+            |chunk: &Records| chunk.file_no == spot.file_no && chunk.chunk_no == spot.receipt.chunk_no;
+        if !self.chunk.as_ref().is_some_and(is_it) {
+            self.chunk = None;
+            self.chunk = Some(self.read(spot).await?);
+        }
+        let chunk = self.chunk.as_ref()?;
+        let range = chunk.rows.get(usize::try_from(spot.row).ok()?)?.clone();
+        Some((spot.receipt.start_byte + range.start as u64, chunk.bytes.slice(range)))
+    }
+
+    async fn read(&mut self, spot: &Spot) -> Option<Records> {
+        let (run, receipt) = (self.run, spot.receipt);
+        let file = &run.plan.files[spot.file_no as usize];
+        let table = &run.plan.tables[file.table_no as usize];
+        let open =
+            self.reader.take().filter(|(no, reader)| *no == spot.file_no && reader.at <= receipt.start_byte);
+        let mut reader = match open {
+            Some((_, reader)) => reader,
+            None => self.open(file, table.recode.clone(), receipt.start_byte).await.ok()?,
+        };
+        let (start, end) = (receipt.start_byte, receipt.end_byte);
+        let reading =
+            tokio::task::spawn_blocking(move || reader.chunk(start, end).map(|bytes| (reader, bytes)));
+        let (reader, bytes) = reading.await.ok()?.ok()?;
+        self.reader = Some((spot.file_no, reader));
+        let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
+        let rows = rows(&rules, &bytes);
+        Some(Records { file_no: spot.file_no, chunk_no: receipt.chunk_no, bytes: bytes.into(), rows })
+    }
+
+    async fn open(&self, file: &FilePlan, recode: Option<String>, start: u64) -> Result<Reader> {
+        let context: &Context = &self.run.context;
+        let object = context.sources.open(&file.location, file.version.as_deref()).await?;
+        // Behind the beginning only what goes untouched can be read.
+        let from = if file.ranged { start } else { 0 };
+        let stored = Stored::new(context, object, from, self.within);
+        let file = file.clone();
+        let opening = tokio::task::spawn_blocking(move || {
+            let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
+            let plain = plain_utf8(&file, recode.as_deref(), plain, from)?;
+            Ok(Reader { plain, at: from })
+        });
+        opening.await.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?
+    }
+}
+
+fn stands_as_counted(run: &Run, spot: &Spot) -> bool {
+    let file = &run.plan.files[spot.file_no as usize];
+    let table = &run.plan.tables[file.table_no as usize];
+    let omitted = spot.receipt.omitted;
+    file.rereadable
+        && table.care != Care::Rewritten
+        && mending_shape(&run.plan, spot.file_no).is_none()
+        && omitted.left_out + omitted.blank == 0
+}
+
+fn rows(rules: &Rules, bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut rows, mut start) = (Vec::new(), 0);
+    while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {
+        let end = match rules.tail(State::START, rest) {
+            Tail::Border(end) => start + end,
+            Tail::Unfinished(_) => bytes.len(),
+            Tail::EndMarker(_) => break,
+        };
+        rows.push(start..end);
+        start = end;
+    }
+    rows
+}
+
+/// The plain bytes of a file, forward only. To be read outside the runtime's threads.
+struct Reader {
+    plain: Box<dyn Read + Send>,
+    at: u64,
+}
+
+impl Reader {
+    fn chunk(&mut self, start: u64, end: u64) -> io::Result<Vec<u8>> {
+        let skipped = start.saturating_sub(self.at);
+        io::copy(&mut Read::by_ref(&mut self.plain).take(skipped), &mut io::sink())?;
+        let mut bytes = Vec::new();
+        let read = Read::by_ref(&mut self.plain).take(end - start).read_to_end(&mut bytes)? as u64;
+        self.at = start + read;
+        if read < end - start {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(bytes)
+    }
+}
