@@ -223,7 +223,7 @@ fn what_was_rejected_is_not_looked_for() {
     for major in MAJORS {
         let (files, scene) = (Files::new(), Scene::new(Server::shared(major), &[]));
         scene.database.sql(
-            "ALTER TABLE t ADD CHECK (amount < 1e9), ADD PRIMARY KEY (id); CREATE TABLE k (part int); \
+            "ALTER TABLE t ADD CHECK (amount < 1e10), ADD PRIMARY KEY (id); CREATE TABLE k (part int); \
              INSERT INTO k SELECT generate_series(0, 255); ALTER TABLE k ADD PRIMARY KEY (part); \
              ALTER TABLE t ADD FOREIGN KEY (part) REFERENCES k",
         );
@@ -233,7 +233,7 @@ fn what_was_rejected_is_not_looked_for() {
                 format!("{id},1,2,of a key that is there\n{id},1,2,of a key that is there\n").bytes(),
             );
         }
-        plain.extend(b"x,1,2,no number\n9000000,1,1e9,check\n9000001\n9000002,999,1,no such key\n");
+        plain.extend(b"x,1,2,no number\n9000000,1,1e10,check\n9000001\n9000002,999,1,no such key\n");
         for (name, bytes) in [("a.csv", plain.clone()), ("b.csv.gz", gzip(&plain))] {
             scene.database.sql("TRUNCATE t");
             let source = files.put(name, &bytes);
