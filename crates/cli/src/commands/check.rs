@@ -65,7 +65,7 @@ pub async fn check(
 }
 
 /// The same job, of which nothing is stored and for which nothing is changed.
-fn only_checked(mut job: Job) -> Job {
+pub fn only_checked(mut job: Job) -> Job {
     job.arrival.check = true;
     job.bad_records.on_error = OnError::Skip;
     (job.indexes, job.triggers) = (IndexesChoice::Keep, TriggersChoice::Keep);
