@@ -8,7 +8,8 @@ release the interpreter while they work, may be called from any thread, and stop
 """
 
 from howdah import pg
-from howdah._howdah import __version__, load, plan, restore, resume, status
+from howdah._howdah import __version__, check, load, plan, restore, resume, status
+from howdah.check_report import CheckReport
 from howdah.documents import FilePlan, JobRecord, Plan, ServerStatus, TablePlan
 from howdah.errors import (
     ConnectionFailedError,
@@ -27,6 +28,7 @@ from howdah.events import Event
 from howdah.summary import FileSummary, Summary, TableSummary
 
 __all__ = [
+    "CheckReport",
     "ConnectionFailedError",
     "DataError",
     "Error",
@@ -48,6 +50,7 @@ __all__ = [
     "TableSummary",
     "UsageError",
     "__version__",
+    "check",
     "load",
     "pg",
     "plan",

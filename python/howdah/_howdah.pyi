@@ -1,5 +1,6 @@
 """The extension module: an index of the verbs, whose documentation is in one stub each."""
 
+from ._check import check as check
 from ._command import command as command
 from ._load import load as load
 from ._pg import pg_start as pg_start
@@ -13,6 +14,7 @@ from ._status import status as status
 
 __all__ = [
     "__version__",
+    "check",
     "command",
     "load",
     "pg_start",

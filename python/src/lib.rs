@@ -4,6 +4,7 @@
 //! is no loading logic here: [`options`] hands the arguments to the command's own settings, [`run`] waits
 //! for the engine without holding the interpreter, [`errors`] is the only mapping to exceptions.
 
+mod check;
 mod command;
 mod connection;
 mod errors;
@@ -29,6 +30,7 @@ fn _howdah(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(load::load, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(status::status, module)?)?;
     module.add_function(wrap_pyfunction!(resume::resume, module)?)?;
     module.add_function(wrap_pyfunction!(restore::restore, module)?)?;

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyMapping, PyString};
 use std::collections::BTreeMap;
 
-/// The arguments of `load` and `plan`.
+/// The arguments of `load`, `plan` and `check`.
 pub(crate) struct LoadArguments {
     options: LoadOptions,
     sources: Vec<SourceSpec>,
@@ -52,6 +52,12 @@ impl LoadArguments {
         };
         keywords.end()?;
         Ok(LoadArguments { options, sources: source_specs(sources)?, map })
+    }
+
+    /// The same for a check, of which no record keeps the others from being read.
+    pub(crate) fn for_check(mut self) -> LoadArguments {
+        self.options.bad_records.on_error = Some(OnErrorName::Skip);
+        self
     }
 
     /// The job and the server.

@@ -92,6 +92,7 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         let read =
             async |session: &Session| Into::read(session, table, staging, &run.plan.job.arrival.key).await;
         let into = on_session(run, read).await?;
+        into.expect_columns(table)?;
         settle_duplicates(run, ledger, &into).await?;
         let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {

@@ -12,7 +12,7 @@ mod reread;
 
 use crate::feed::Opened;
 use crate::guards;
-use crate::load::{being_restored, ended_by, guarded};
+use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
@@ -69,6 +69,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let partitioner = Partitioner::new(None, Vec::new())?;
     let run = Run::new(context, plan, layout, Some(ledger.clone()), HashMap::new(), (open, partitioner));
     let run = Arc::new(run);
+    warn_of_other_tables(&run);
     let looked = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
             let steps = Box::pin(read_and_ask(&run, (&ledger, reject_file.is_some()), opened));

@@ -56,11 +56,18 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
 /// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
 ///
 /// # Errors
-/// `Usage` when one of its sources cannot be read a second time.
+/// `Usage` when one of its sources cannot be read a second time, and for a check.
 pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     if row.plan.files.iter().any(|file| !file.rereadable) {
         return Err(Error::new(ErrorKind::Usage, format!("job {} reads from a pipe", row.job_id))
             .with_hint("send the same bytes through the same `howdah load` command again"));
+    }
+    if row.plan.job.arrival.check {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            format!("job {} is a check, which stores nothing", row.job_id),
+        )
+        .with_hint("run the same `howdah check` command again; it drops what this one has left"));
     }
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());

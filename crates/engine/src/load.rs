@@ -48,6 +48,9 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     if let History::Done { at } = &history {
         return Err(already_done(&plan.job_id, at));
     }
+    if plan.job.arrival.check {
+        return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
+    }
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
@@ -167,7 +170,7 @@ fn loaded_before(before: &LoadedBefore) -> String {
 }
 
 /// What follows the first table of a file is not loaded unless it was asked for.
-fn warn_of_other_tables(run: &Run) {
+pub(crate) fn warn_of_other_tables(run: &Run) {
     if !run.plan.job.shaping.all_tables {
         for file in run.plan.files.iter().filter(|file| file.other_table) {
             run.warn(format!("{} holds several tables: the first one is loaded", file.location));

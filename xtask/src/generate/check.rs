@@ -45,7 +45,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("findings[].first[].first_record", "The number of that record"),
     ("not_checked[].table", "The table of something that only storing rows would tell"),
-    ("not_checked[].what", "What it is: a trigger, an exclusion constraint, ..."),
+    ("not_checked[].what", "What it is: a trigger, a key that a sequence fills, ..."),
     ("not_checked[].reason", "Why it is not checked; names the GRANT where a right is missing"),
     ("warnings[]", "As in the summary"),
     ("comments", "As in the summary"),

@@ -11,6 +11,7 @@ use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
     CheckReport, Error, ErrorKind, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune,
+    Verify,
 };
 use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
@@ -65,12 +66,12 @@ pub async fn check(
 }
 
 /// The same job, of which nothing is stored and for which nothing is changed.
-fn only_checked(mut job: Job) -> Job {
+pub fn only_checked(mut job: Job) -> Job {
     job.arrival.check = true;
     job.bad_records.on_error = OnError::Skip;
     (job.indexes, job.triggers) = (IndexesChoice::Keep, TriggersChoice::Keep);
     (job.tune, job.after) = (Some(Tune::Session), Some(Vec::new()));
-    job.id = None;
+    (job.id, job.verify) = (None, Verify::None);
     debug_assert!(job.ledger != LedgerChoice::None);
     job
 }

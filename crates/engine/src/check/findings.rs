@@ -1,6 +1,7 @@
 //! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
 
 use super::kept;
+use crate::Connection;
 use crate::arrival::staged;
 use crate::load::by_file;
 use crate::pipeline::Run;
@@ -12,8 +13,8 @@ use howdah_target::check::facts::Facts;
 use howdah_target::check::found::{self, Found};
 use howdah_target::check::rows::Rows;
 use howdah_target::check::rules::{self, Rule, Rules, Unchecked};
-use howdah_target::ledger::Ledger;
-use howdah_target::session::Session;
+use howdah_target::ledger::{Ledger, RejectKind};
+use howdah_target::session::{Backend, Session};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub(super) struct Findings {
     pub(super) unchecked: Vec<Unchecked>,
     /// Records that do not meet some rule, by the number of their file in the order of the sources.
     pub(super) bad: HashMap<u32, u64>,
+    /// What COPY has refused; `None` where that was not asked.
+    pub(super) refused: Option<Vec<RejectKind>>,
     last: Option<i64>,
 }
 
@@ -68,19 +71,39 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
         let session = connection.open().await?;
+        let mut asking = Asking { connection, backend: session.backend(), answered: false };
         let receipts = connection.attend(&session, ledger.receipts(&session, &run.plan.job_id)).await?;
         run.set_receipts(by_file(receipts));
-        let findings = connection.attend(&session, ask_once(run, &session)).await?;
+        let mut findings = connection.attend(&session, ask_once(run, &session)).await?;
         if keeps {
+            // Before others come to them.
+            findings.refused = Some(refused(run, ledger).await?);
             // The server waits for us while files are read, which is no reason to give it up.
             keep(run, ledger, &session, &findings).await?;
         }
         found::end(&session).await;
+        asking.answered = true;
         Ok(findings)
     };
     let asked = patiently(&run.context, retry_for, once).await;
     run.tally.spend(Stage::Apply, start.elapsed());
     asked
+}
+
+/// A session that is asked. When nobody waits for the answer any more, its process is ended: a query that sorts for an hour
+/// would keep the staging tables from being dropped.
+struct Asking<'a> {
+    connection: &'a Connection,
+    backend: Backend,
+    answered: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connection.lose(self.backend);
+        }
+    }
 }
 
 /// Leaves the transaction open in which the rules were asked.
@@ -90,7 +113,7 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         found::analyze(session, &staging.relation).await?;
         all.extend(Rows::new(Facts::read(session, table).await?, table, staging));
     }
-    let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job.arrival);
+    let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job);
     found::begin(session).await?;
     let (rules, refused) = found::feasible(session, rules).await?;
     unchecked.extend(refused);
@@ -104,6 +127,19 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         told = count(session, rules, unchecked).await;
     }
     told
+}
+
+/// What COPY has refused, by reason.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn refused(run: &Run, ledger: &Ledger) -> Result<Vec<RejectKind>> {
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    let first = u32::try_from(FIRST).unwrap_or(u32::MAX);
+    let kinds = connection.attend(&session, ledger.reject_kinds(&session, &run.plan.job_id, first)).await?;
+    connection.keep(session);
+    Ok(kinds)
 }
 
 async fn keep(run: &Run, ledger: &Ledger, session: &Session, findings: &Findings) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The account of a check, made of what COPY has refused, what queries have found, and what was counted on the way.
 
-use super::findings::{Counted, FIRST, Findings};
+use super::findings::{self, Counted, FIRST, Findings};
 use super::reread::Files;
 use crate::pipeline::Run;
 use crate::spot::Spots;
@@ -21,14 +21,13 @@ const LOOKED_UP_WITHIN: Duration = Duration::from_secs(20);
 pub(super) async fn report(
     run: &Run,
     ledger: &Ledger,
-    findings: Findings,
+    mut findings: Findings,
     status: Status,
 ) -> Result<CheckReport> {
-    let connection = &run.context.connection;
-    let session = connection.open().await?;
-    let first = u32::try_from(FIRST).unwrap_or(u32::MAX);
-    let kinds = connection.attend(&session, ledger.reject_kinds(&session, &run.plan.job_id, first)).await?;
-    connection.keep(session);
+    let kinds = match findings.refused.take() {
+        Some(kinds) => kinds,
+        None => findings::refused(run, ledger).await?,
+    };
     let summary = run.tally.summary(&run.plan, status);
     let mut report = with_counts(run, summary, &findings);
     report.findings.extend(kinds.into_iter().map(|kind| refused(run, kind)));

@@ -119,6 +119,20 @@ impl Into {
         })
     }
 
+    /// Rows that have waited may meet another table than the one that was planned for: a column that somebody has renamed or
+    /// dropped meanwhile would be left empty.
+    ///
+    /// # Errors
+    /// Server, where a column is not there that the files fill.
+    pub fn expect_columns(&self, plan: &TablePlan) -> Result<()> {
+        let is_there = |name: &&String| self.columns.iter().any(|column| column.name == **name);
+        let Some(missing) = plan.fields.iter().flatten().find(|name| !is_there(name)) else { return Ok(()) };
+        let message = format!("column {missing} of {} is not there any more", self.relation);
+        Err(Error::new(ErrorKind::Server, message)
+            .with_sqlstate("42703")
+            .with_hint("somebody has renamed or dropped it: put it back and run the same command again"))
+    }
+
     /// Columns that are not part of the key.
     pub(super) fn others(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| self.key.iter().all(|key| key.name != column.name))

@@ -62,8 +62,35 @@ pub(super) const UNIQUES_SQL: &str = "\
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
     LEFT JOIN pg_catalog.pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid \
         AND c.contype IN ('p', 'u') \
-    WHERE i.indrelid = $1 AND i.indisunique AND i.indislive AND i.indisready \
+    WHERE i.indrelid = $1 AND i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indisready \
     ORDER BY i.indisprimary DESC, x.relname";
+
+/// Exclusion constraints and keys WITHOUT OVERLAPS, in the columns of [`UNIQUES_SQL`], with their operators in place of
+/// equalities.
+pub(super) const EXCLUSIONS_SQL: &str = "\
+    SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
+           pg_catalog.pg_get_expr(i.indpred, i.indrelid), false, \
+           ARRAY(SELECT pg_catalog.pg_get_indexdef(i.indexrelid, k.no, false) \
+                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
+           ARRAY(SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+                 FROM pg_catalog.unnest(c.conexclop) WITH ORDINALITY k (op, no) \
+                 JOIN pg_catalog.pg_operator o ON o.oid = k.op \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace ORDER BY k.no), \
+           ARRAY(SELECT (SELECT pg_catalog.format('%I.%I', n.nspname, l.collname) \
+                         FROM pg_catalog.pg_collation l JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace \
+                         WHERE l.oid = i.indcollation[k.no - 1]) \
+                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
+           ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid \
+                 AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
+                     SELECT FROM pg_catalog.pg_depend p \
+                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = i.indexrelid \
+                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))) \
+    FROM pg_catalog.pg_index i \
+    JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    JOIN pg_catalog.pg_am m ON m.oid = x.relam \
+    JOIN pg_catalog.pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.conexclop IS NOT NULL \
+    WHERE i.indrelid = $1 AND i.indisexclusion AND i.indislive AND i.indisready \
+    ORDER BY x.relname";
 
 /// Foreign keys: name, the table they lead to, whether it is partitioned, MATCH, own columns, columns there, equalities,
 /// collations there, PERIOD. Those that the server keeps for the partitions of the other table are left out.
@@ -107,12 +134,10 @@ pub(super) const TABLE_SQL: &str = "\
 
 /// What no query tells: what it is, and its name.
 pub(super) const OTHERS_SQL: &str = "\
-    SELECT CASE WHEN c.contype = 'x' THEN 'exclusion constraint' ELSE 'constraint' END, c.conname::pg_catalog.text, \
-           c.conrelid = $1, c.conrelid::pg_catalog.regclass::pg_catalog.text \
+    SELECT 'constraint', c.conname::pg_catalog.text, false, c.conrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_constraint c \
-    WHERE (c.conrelid = $1 AND c.contype = 'x') \
-       OR (c.conrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid <> $1) \
-           AND c.contype IN ('c', 'f', 'p', 'u', 'x') AND c.coninhcount = 0 AND c.conparentid = 0) \
+    WHERE c.conrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid <> $1) \
+      AND c.contype IN ('c', 'f', 'p', 'u', 'x') AND c.coninhcount = 0 AND c.conparentid = 0 \
     UNION ALL \
     SELECT 'unique index', x.relname::pg_catalog.text, false, i.indrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \

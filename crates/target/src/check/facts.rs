@@ -2,7 +2,7 @@
 
 use super::DOING;
 use super::catalog_sql::{
-    CHECKS_SQL, COLUMNS_SQL, FOREIGN_SQL, LEAVES_SQL, OTHERS_SQL, TABLE_SQL, UNIQUES_SQL,
+    CHECKS_SQL, COLUMNS_SQL, EXCLUSIONS_SQL, FOREIGN_SQL, LEAVES_SQL, OTHERS_SQL, TABLE_SQL, UNIQUES_SQL,
 };
 use crate::error::session_error;
 use crate::session::Session;
@@ -94,6 +94,8 @@ pub struct Facts {
     pub(super) columns: Vec<Column>,
     pub(super) checks: Vec<Check>,
     pub(super) uniques: Vec<Unique>,
+    /// Exclusion constraints, and keys WITHOUT OVERLAPS; their operators stand for equality.
+    pub(super) exclusions: Vec<Unique>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) others: Vec<Other>,
 }
@@ -150,6 +152,7 @@ impl Facts {
             columns: ask(COLUMNS_SQL).await?.iter().map(column).collect(),
             checks: ask(CHECKS_SQL).await?.iter().map(check).collect(),
             uniques: ask(UNIQUES_SQL).await?.iter().map(unique).collect(),
+            exclusions: ask(EXCLUSIONS_SQL).await?.iter().map(unique).collect(),
             foreign: ask(FOREIGN_SQL).await?.iter().map(foreign).collect(),
             others: ask(OTHERS_SQL).await?.iter().map(other).collect(),
         })
@@ -182,6 +185,7 @@ impl Facts {
             columns: Vec::new(),
             checks: Vec::new(),
             uniques: Some(primary).filter(|primary| !primary.parts.is_empty()).into_iter().collect(),
+            exclusions: Vec::new(),
             foreign: Vec::new(),
             others: Vec::new(),
         }

@@ -5,7 +5,7 @@ use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
 use super::guarded::Condition;
 use super::rows::Rows;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{Arrival, Keep, Mode, Relation};
+use howdah_model::{Arrival, Job, Keep, Mode, Relation};
 
 /// Partitions whose bounds one query asks about: of more, the statement would be longer than is good for the server.
 const LEAVES_MAX: usize = 1000;
@@ -51,16 +51,22 @@ pub struct Rules {
     pub unchecked: Vec<Unchecked>,
 }
 
-/// The rules for these rows, which would come in this way.
-pub fn rules(all: &[Rows], arrival: &Arrival) -> Rules {
+/// The rules for these rows, which would come as the job says.
+pub fn rules(all: &[Rows], job: &Job) -> Rules {
+    rules_for(all, &job.arrival, job.create_partitions.is_some())
+}
+
+/// The same for rows that come in this way; `makes_partitions` for those that none takes.
+pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool) -> Rules {
     let mut rules = Rules::default();
     for rows in all {
-        let mut of_table = OfTable { rows, all, arrival, found: &mut rules };
+        let mut of_table = OfTable { rows, all, arrival, makes_partitions, found: &mut rules };
         of_table.generated();
         of_table.not_null();
         rows.facts.checks.iter().for_each(|check| of_table.check(check));
         of_table.partitions();
         rows.facts.uniques.iter().for_each(|unique| of_table.unique(unique));
+        rows.facts.exclusions.iter().for_each(|exclusion| of_table.exclusion(exclusion));
         rows.facts.foreign.iter().for_each(|foreign| of_table.foreign(foreign));
         of_table.others();
     }
@@ -72,6 +78,7 @@ struct OfTable<'a> {
     rows: &'a Rows,
     all: &'a [Rows],
     arrival: &'a Arrival,
+    makes_partitions: bool,
     found: &'a mut Rules,
 }
 
@@ -179,9 +186,12 @@ impl<'a> OfTable<'a> {
         if !self.facts().is_partitioned || leaves.iter().any(Option::is_none) {
             return;
         }
+        let what = "whether a partition takes the rows".to_owned();
+        if self.makes_partitions {
+            return self.not_checked(what, "--create-partitions makes those that are missing");
+        }
         if leaves.len() > LEAVES_MAX {
-            self.not_checked("whether a partition takes the rows".to_owned(), "there are too many");
-            return;
+            return self.not_checked(what, format!("there are {} partitions", leaves.len()));
         }
         let misses: Vec<String> =
             leaves.iter().flatten().map(|takes| format!("({takes}) IS NOT TRUE")).collect();
@@ -302,6 +312,42 @@ impl<'a> OfTable<'a> {
             true => format!("{}, {}", unique.fields(), self.merged_by()),
             false => unique.fields(),
         }
+    }
+
+    /// No two rows may be such that all operators hold.
+    fn exclusion(&mut self, exclusion: &Unique) {
+        let what = format!("exclusion constraint {}", exclusion.name);
+        if self.is_unknown(&what, &exclusion.columns) {
+            return;
+        }
+        let operators: Option<Vec<&str>> =
+            exclusion.parts.iter().map(|part| part.equals.as_deref()).collect();
+        let Some(operators) = operators else {
+            return self.not_checked(what, "only storing rows would tell");
+        };
+        let (rows, there) = (self.keys_of_rows(exclusion), self.keys_of_table(exclusion));
+        let names: Vec<String> = exclusion.names().collect();
+        let meet =
+            names.iter().zip(operators).map(|(name, operator)| format!("t.{name} {operator} s.{name}"));
+        let meet = meet.collect::<Vec<_>>().join(" AND ");
+        let sql = format!(
+            "SELECT s.place, pg_catalog.min(t.place) FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {meet} \
+             GROUP BY s.place"
+        );
+        let reason = format!("conflicts with a record of the files by {what}");
+        self.add("23P01", &exclusion.name, reason, sql);
+        let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
+        if is_emptied {
+            return;
+        }
+        let stays = self.stays();
+        let sql = format!(
+            "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
+             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {meet}{stays})"
+        );
+        let reads = self.facts().relation.clone();
+        let reason = format!("conflicts with a row of the table by {what}");
+        self.add("23P01", &exclusion.name, reason, sql).reads = Some(reads);
     }
 
     fn foreign(&mut self, foreign: &Foreign) {

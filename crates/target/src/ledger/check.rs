@@ -52,7 +52,7 @@ impl Ledger {
     pub(crate) fn forget_check_sql(&self, job_id: &str) -> String {
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         let forget = |table: &str| format!("DELETE FROM {schema}.{table} WHERE job_id = {job}");
-        ["chunk", "reject", "step", "job"].map(forget).join("; ")
+        ["chunk_part", "chunk", "reject", "step", "job"].map(forget).join("; ")
     }
 
     /// Drops the tables that a check has made, and forgets it, in one transaction.

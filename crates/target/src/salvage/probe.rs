@@ -8,7 +8,7 @@
 use crate::check::facts::Facts;
 use crate::check::found;
 use crate::check::rows::Rows;
-use crate::check::rules::{Rule, rules};
+use crate::check::rules::{Rule, rules_for};
 use crate::copy::placed::Placed;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
@@ -79,7 +79,8 @@ impl Probe {
         );
         let tells_all = facts.has_rules_alone();
         let rows = Rows::new(facts, plan, &staging)?;
-        let rules = rules(&[rows], &Arrival::default()).rules;
+        // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
+        let rules = rules_for(&[rows], &Arrival::default(), true).rules;
         let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
         Some(Probe { make_sql, rules, tells_all, plan })
     }

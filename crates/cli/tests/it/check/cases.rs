@@ -86,7 +86,7 @@ fn what_only_storing_would_tell_is_named() {
             major,
             "CREATE EXTENSION IF NOT EXISTS btree_gist; \
              CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
-             CREATE TABLE t (id bigserial PRIMARY KEY, a int NOT NULL, b int, CONSTRAINT apart EXCLUDE USING gist (a WITH =)); \
+             CREATE TABLE t (id bigserial PRIMARY KEY, a int NOT NULL, b int, CONSTRAINT apart EXCLUDE USING gist (id WITH =)); \
              CREATE TRIGGER drops BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f(); \
              CREATE TRIGGER never BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()",
             "a,b\n1,1\n1,2\n",
@@ -105,6 +105,53 @@ fn what_only_storing_would_tell_is_named() {
         assert!(!not.contains("never"), "{told:#}");
         assert_eq!(state(&database), before);
     }
+}
+
+#[test]
+fn what_exclusion_constraints_forbid_is_found() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE EXTENSION IF NOT EXISTS btree_gist; \
+             CREATE TABLE t (room int, at int4range, off bool, \
+                 CONSTRAINT booked EXCLUDE USING gist (room WITH =, at WITH &&) WHERE (NOT off)); \
+             INSERT INTO t VALUES (1, '[1,5)', false), (2, '[1,5)', true)",
+            "room,at,off\n1,\"[4,6)\",f\n1,\"[5,7)\",f\n1,\"[6,9)\",f\n2,\"[1,5)\",f\n2,\"[2,3)\",t\n3,,f\n3,,f\n",
+        );
+        let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+        let booked = |record| kind("23P01", "booked", record);
+        assert_eq!(kinds(&told), [booked(1), booked(2), booked(3)], "{told:#}");
+        assert_eq!(not_checked(&told), "", "{told:#}");
+    }
+    let (database, files) = scene(
+        18,
+        "CREATE EXTENSION btree_gist; \
+         CREATE TABLE t (room int, at int4range, PRIMARY KEY (room, at WITHOUT OVERLAPS)); INSERT INTO t VALUES (1, '[1,5)')",
+        "room,at\n1,\"[4,6)\"\n2,\"[1,5)\"\n2,\"[2,3)\"\n",
+    );
+    let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+    assert_eq!(kinds(&told), [kind("23P01", "t_pkey", 1), kind("23P01", "t_pkey", 3)], "{told:#}");
+}
+
+#[test]
+fn a_check_that_was_killed_is_not_resumed_as_a_load() {
+    let (database, files) = scene(
+        15,
+        "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT pg_sleep(20) IS NOT NULL'; \
+         CREATE TABLE t (a int CHECK (slow(a)))",
+        "a\n1\n",
+    );
+    let mut running = check(&database, &[&files.path().join("a.csv")]).spawn();
+    let asks =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    while running.is_running() && database.value(asks) == "0" {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.kill();
+    let to = database.conninfo();
+    let refused = howdah("resume").args(["check-", "--to", &to]).run(PATIENCE).expect_code(2);
+    assert!(refused.stderr.contains("is a check"), "{}", refused.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
 }
 
 #[test]
@@ -132,6 +179,10 @@ fn a_role_that_may_not_read_is_told_the_grant_and_the_rest_is_checked() {
     let told = report(&command, 3);
     assert_eq!(kinds(&told).len(), 4, "{told:#}");
     assert_eq!(not_checked(&told), "");
+    database.sql("ALTER TABLE other ENABLE ROW LEVEL SECURITY");
+    let told = report(&command, 3);
+    let not = not_checked(&told);
+    assert!(not.contains("t_o_fkey") && not.contains("policies may hide rows"), "{told:#}");
     database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
 }
 
@@ -187,7 +238,10 @@ fn bad_records_are_written_to_a_file_that_can_be_mended_and_loaded() {
             check(&database, &[&source]).args(["--format", "csv", "--header"]).arg("--reject-file").arg(&bad);
         let told = report(&command, 3);
         assert_eq!(told["rows_bad"], 7, "{told:#}");
-        assert!(kinds(&told).contains(&kind("23505", "t_pkey", 4002)), "{told:#}");
+        let mut expected =
+            vec![kind("22P02", "id", 4001), kind("23505", "t_pkey", 4002), kind("23505", "t_pkey", 4003)];
+        expected.extend([1000, 2000, 3000, 4000, 4003].map(|record| kind("23514", "t_c_check", record)));
+        assert_eq!(kinds(&told), expected, "{told:#}");
         let byte = |finding: &Value| finding["first"][0]["byte"].as_u64();
         assert!(
             told["findings"].as_array().unwrap().iter().all(|finding| byte(finding).is_some()),

@@ -162,7 +162,9 @@ fn a_check_that_is_interrupted_takes_everything_away() {
     running.interrupt();
     let finished = running.wait(PATIENCE).expect_code(130);
     assert_eq!(told(&finished)["status"], "interrupted");
-    database.sql(END_SESSIONS);
-    howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+    // On a busy machine there may be no time for it; then it is said.
+    if finished.stderr.contains("howdah restore") {
+        howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+    }
     assert_forgotten(&database);
 }

@@ -1,0 +1,51 @@
+//! `howdah.check`: all that the tables would have against the files, storing nothing.
+
+use crate::errors::Failure;
+use crate::options::LoadArguments;
+use crate::{connection, json, run};
+use howdah_cli::checked;
+use howdah_cli::commands::check::only_checked;
+use howdah_cli::refused::Refused;
+use howdah_engine::{Context, Sources};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Read everything and tell all that the table would have against it, storing nothing and holding up nobody.
+///
+/// The arguments are documented in howdah's type stubs and by `howdah check --help`.
+#[pyfunction]
+#[pyo3(
+    signature = (sources, table=None, *, on_event=None, **options),
+    text_signature = "(sources, table=None, *, to=None, format=None, delimiter=None, quote=None, escape=None, \
+        null=None, header=None, encoding=None, force_null=None, force_not_null=None, default=None, \
+        copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
+        names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
+        memory=None, \
+        chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, mode='append', key=None, delete_missing=False, \
+        keep='error', atomic=False, lock_timeout=None, max_errors=None, nul='reject', reject_file=None, ledger='howdah', retry_for=None, \
+        max_replica_lag=None, reserve_connections=3, pause_for=None, max_decompressed=None, on_event=None)"
+)]
+pub(crate) fn check<'py>(
+    py: Python<'py>,
+    sources: &Bound<'py, PyAny>,
+    table: Option<String>,
+    on_event: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let settings = LoadArguments::new(sources, table, options)?.for_check().resolve(py)?;
+    let connection = connection::resolve(py, settings.access.to.clone())?;
+    let report = run::run(py, on_event, move |listener, stop| async move {
+        let reject_file = settings.reject_file.clone();
+        let (job, _) = Refused::prepare(settings, &connection).await?;
+        let context = Context { sources: Sources::new()?, connection, listener, stop };
+        let planned = howdah_engine::plan(&context, only_checked(job)).await?;
+        let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
+        match checked.error {
+            None => Ok(checked.report),
+            Some(error) => Err(Failure::from(error)),
+        }
+    })?;
+    let document = json::to_python(py, &report)?;
+    let class = py.import("howdah.check_report")?.getattr("CheckReport")?;
+    class.call_method1("from_document", (document, checked::text(&report)))
+}
