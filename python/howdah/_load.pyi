@@ -147,8 +147,8 @@ def load(
         pause_for: How long a load pauses for a full disk or a replica before it gives up, in seconds or as `"10min"`
             (the default).
         max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
-        verify: When all rows are in, count those that each chunk has left in the table, or also read the files once more
-            and compare value by value; a difference raises DataError.
+        verify: When all rows are in, count those that each chunk has left in the table, or also read the files once
+            more and compare value by value; a difference raises DataError.
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:

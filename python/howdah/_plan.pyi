@@ -126,8 +126,8 @@ def plan(
         reserve_connections: Connections that are left to others.
         pause_for: How long a load pauses before it gives up.
         max_decompressed: What a compressed file may come to; None for 1000 times its size, and 1 GB at least.
-        verify: When all rows are in, count those that each chunk has left in the table, or also read the files once more
-            and compare value by value; a difference raises DataError.
+        verify: When all rows are in, count those that each chunk has left in the table, or also read the files once
+            more and compare value by value; a difference raises DataError.
 
     Returns:
         The plan, as `howdah plan --json` prints it: tables with their COPY statements and the reasons, files

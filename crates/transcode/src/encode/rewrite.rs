@@ -269,6 +269,14 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_at_the_end_of_the_file_is_refused_in_a_field_that_is_left_out() {
+        let fields = [field("a", true), field("b", false)];
+        let error = rewrite(&Format::text(), &fields, "1\t2\n3\t\\.").unwrap_err();
+        assert_eq!((error.record, error.message.as_str()), (1, "end-of-copy marker corrupt"));
+        assert_eq!(rewrite(&Format::text(), &fields, "1\t\\\\.").unwrap(), "1\n");
+    }
+
+    #[test]
     fn what_copy_refuses_is_not_rewritten_into_something_it_takes() {
         let fields = [field("a", true), field("b", false)];
         assert_eq!(rewrite(&Format::csv(), &fields, "1,2\n3,\r4\n").unwrap_err().record, 1);

@@ -171,6 +171,10 @@ impl Rules {
         if walker.state.is_after_cr() {
             offence = offence.or(Some(self.stray(b'\r', 0, start).message));
         }
+        // At the end of the file the server looks for a line ending behind it, too.
+        if self.kind == FormatKind::Text && walker.state.is_after_backslash_dot() {
+            offence = offence.or(Some("end-of-copy marker corrupt"));
+        }
         let record = Record { start, content: start..chunk.len(), offence };
         (start < chunk.len()).then_some((record, chunk.len()))
     }
