@@ -5,6 +5,8 @@ use crate::indexes::{CHUNKS, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5000;
 const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
@@ -22,6 +24,19 @@ const PARTITIONED: &str = "\
 /// Tables of `t` that autovacuum leaves alone, with their TOAST tables.
 const KEPT_FROM: &str = "\
     SELECT count(*) FROM pg_class WHERE 'autovacuum_enabled=false' = ANY (reloptions)";
+
+/// The statistics come a little later, before PostgreSQL 15 by another process.
+fn vacuumed_and_analyzed(database: &Database) -> bool {
+    let counts = "SELECT vacuum_count = 1 AND analyze_count = 1 FROM pg_stat_user_tables WHERE relname = 't'";
+    let by = Instant::now() + PATIENCE;
+    while Instant::now() < by {
+        if database.value(counts) == "t" {
+            return true;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    false
+}
 
 fn prepared(major: u32, sql: &str) -> (Database, Files, PathBuf) {
     let files = Files::new();
@@ -59,8 +74,9 @@ fn the_vacuum_that_autovacuum_was_kept_from_is_done_at_the_end() {
     for major in MAJORS {
         let (database, _files, source) = prepared(major, PLAIN);
         load(&database, &source, "table").run(PATIENCE).expect_code(0);
-        let all = "SELECT relallvisible = relpages AND relpages > 0 AND reltuples = 5000 FROM pg_class WHERE relname = 't'";
-        assert_eq!(database.value(all), "t", "PostgreSQL {major}");
+        // Not which pages became all-visible: VACUUM skips those that a checkpoint is just writing.
+        assert_eq!(database.value("SELECT reltuples FROM pg_class WHERE relname = 't'"), "5000");
+        assert!(vacuumed_and_analyzed(&database), "PostgreSQL {major}");
     }
 }
 
