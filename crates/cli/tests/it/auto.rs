@@ -64,6 +64,34 @@ fn names_are_matched_forgivingly_and_everything_that_does_not_fit_is_said_at_onc
 }
 
 #[test]
+fn a_bad_date_does_not_hide_the_order_of_the_others() {
+    let mut text = "id,day\n1,unknown\n2,99.99.2024\n".to_owned();
+    for id in 3..3000 {
+        let _ = writeln!(text, "{id},{:02}/{:02}/2024", 1 + id % 28, 1 + id % 12);
+    }
+    let files = Files::new();
+    let source = files.put("days.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE days (id int, day date)");
+    let done = load(&database).args(["--on-error", "skip"]).arg(&source).run(PATIENCE).expect_code(3);
+    assert!(done.stderr.contains("2 rejected"), "{}", done.stderr);
+    let wrong = "SELECT count(*) FROM days \
+                 WHERE day <> make_date(2024, (1 + id % 12)::integer, (1 + id % 28)::integer)";
+    assert_eq!(database.value(wrong), "0");
+    assert_eq!(database.value("SELECT count(*) FROM days"), "2997");
+
+    for (name, days, words) in [
+        ("open", "01/02/2024\nunknown\n", "no value seen of day tells day from month"),
+        ("mixed", "13/02/2024\n02/13/2024\n", "not all in one order of day and month"),
+    ] {
+        let source = files.put(name, format!("day\n{days}").as_bytes());
+        let unsure = load(&database).args(["--table", "days", "--on-error", "skip"]).arg(&source);
+        let told = unsure.run(PATIENCE).stderr;
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
 fn options_fix_their_part_and_types_and_keys_are_as_told() {
     let files = Files::new();
     let source = files.put("a.txt", b"id|when|code|at\n1|01/02/2024|007|1706745600\n2|05/02/2024|12|0\n");

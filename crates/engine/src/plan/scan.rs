@@ -6,7 +6,7 @@ use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::{Finding, TableEnd};
 use howdah_transcode::encode;
-use howdah_transcode::infer::{self, ColumnState};
+use howdah_transcode::infer::{self, ColumnState, Days};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ const LOOK_EVERY_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
     pub(super) states: Vec<ColumnState>,
+    /// The days among them.
+    pub(super) days: Vec<Days>,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -42,7 +44,14 @@ pub(super) struct Columns {
 impl Columns {
     /// How the values of field `no` are spelled, where a column of this type would not read them as they are.
     pub(super) fn reading(&self, no: usize, type_name: &str) -> Option<Reading> {
-        infer::reading_for(self.states.get(no)?, type_name)
+        infer::reading_for(self.states.get(no)?, self.days.get(no)?, type_name)
+    }
+
+    fn observe(&mut self, no: usize, value: &[u8]) {
+        if let (Some(state), Some(days)) = (self.states.get_mut(no), self.days.get_mut(no)) {
+            state.observe(value);
+            days.observe(value);
+        }
     }
 
     /// Those of the sample.
@@ -62,7 +71,9 @@ impl Columns {
     }
 
     fn none(finding: &Finding) -> Columns {
-        Columns { states: vec![ColumnState::default(); finding.width], complete: false, ..Columns::default() }
+        let width = finding.width;
+        let (states, days) = (vec![ColumnState::default(); width], vec![Days::default(); width]);
+        Columns { states, days, ..Columns::default() }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.
@@ -87,10 +98,8 @@ impl Columns {
                 Next::Record { length, flaw: None }
                     if record.len() == finding.width && can_be_stored(&left[..length]) =>
                 {
-                    for (no, value) in record.values().enumerate() {
-                        if let Some(state) = self.states.get_mut(no).filter(|_| !record.is_null(no)) {
-                            state.observe(value);
-                        }
+                    for (no, value) in record.values().enumerate().filter(|(no, _)| !record.is_null(*no)) {
+                        self.observe(no, value);
                     }
                     length
                 }
@@ -121,11 +130,7 @@ impl Columns {
                 self.preview = values::preview(&held[..end], PREVIEW_RECORDS);
                 self.sample = whole_lines(&held[..end.min(SAMPLE_BYTES)], false).to_vec();
             }
-            values::of_copy_text(&held[..end], |no, value| {
-                if let Some(state) = self.states.get_mut(no) {
-                    state.observe(value);
-                }
-            });
+            values::of_copy_text(&held[..end], |no, value| self.observe(no, value));
             if failed || held.len() == before {
                 return !failed;
             }

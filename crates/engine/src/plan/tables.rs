@@ -15,7 +15,7 @@ use howdah_model::{
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
 use howdah_transcode::encode::{Rewriter, Unquoter};
-use howdah_transcode::infer::{self, ColumnState};
+use howdah_transcode::infer::{self, ColumnState, Days};
 use std::collections::BTreeMap;
 
 /// The note of records that nobody rewrites.
@@ -158,23 +158,27 @@ async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -
         // Further values may prove it.
         new_table::scan_whole(context, head).await.map_err(|error| error.in_file(&location))?;
     }
-    for column in open_orders(shape, head, &chosen) {
-        chosen.unsure.push(format!(
-            "no value seen of {column} tells day from month: the server's DateStyle decides; \
-             --types {column}=date:d/m/y settles it"
-        ));
+    for (column, contradict) in open_orders(shape, head, &chosen) {
+        let why = if contradict {
+            format!("the days in {column} are not all in one order of day and month")
+        } else {
+            format!("no value seen of {column} tells day from month")
+        };
+        chosen
+            .unsure
+            .push(format!("{why}: the server's DateStyle decides; --types {column}=date:d/m/y settles it"));
     }
     Ok(chosen)
 }
 
-/// Columns of days whose order nothing seen so far proves.
-fn open_orders(shape: &Shape, head: &Head, chosen: &Columns) -> Vec<String> {
-    let states = head.found.iter().flat_map(|found| &found.columns.states);
-    let open = |(field, state): (&Option<String>, &ColumnState)| {
+/// Columns of days whose order nothing seen so far proves, and whether each order is contradicted.
+fn open_orders(shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(String, bool)> {
+    let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.days));
+    let open = |(field, (state, days)): (&Option<String>, (&ColumnState, &Days))| {
         let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
-        infer::is_order_open(state, &column.type_name).then(|| column.name.clone())
+        infer::is_order_open(state, days, &column.type_name).then(|| (column.name.clone(), days.contradict()))
     };
-    chosen.fields.iter().zip(states).filter_map(open).collect()
+    chosen.fields.iter().zip(seen).filter_map(open).collect()
 }
 
 fn as_if_made(relation: Relation, create: &NewTable) -> Table {
@@ -269,24 +273,27 @@ fn readings(
     columns: &[Columns],
     heads: &[Head],
 ) -> Result<BTreeMap<String, Reading>> {
-    let mut states: BTreeMap<&String, ColumnState> = BTreeMap::new();
+    let mut seen: BTreeMap<&String, (ColumnState, Days)> = BTreeMap::new();
     for (columns, head) in columns.iter().zip(heads) {
         let Some(found) = &head.found else { continue };
         for (no, name) in columns.fields.iter().enumerate() {
             let Some(name) = name else { continue };
-            let state = states.entry(name).or_default();
-            if let Some(seen) = found.columns.states.get(no) {
-                state.join(seen);
+            let (state, days) = seen.entry(name).or_default();
+            if let (Some(of_file), Some(days_of_file)) =
+                (found.columns.states.get(no), found.columns.days.get(no))
+            {
+                state.join(of_file);
+                days.join(days_of_file);
             }
         }
     }
     let mut readings = BTreeMap::new();
-    for (name, state) in states {
+    for (name, (state, days)) in seen {
         let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
         let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
         let told = told.map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
-        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &column.type_name)) {
+        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &days, &column.type_name)) {
             readings.insert(name.clone(), reading);
         }
     }

@@ -5,6 +5,7 @@
 //! thing it reads is refused all the same: it takes 2024011215 for a day of the year 202401.
 
 use super::column::ColumnState;
+use super::days::Days;
 use super::kinds::Kinds;
 use super::number::odd;
 use super::reading::{base_name, reading_for};
@@ -17,7 +18,7 @@ const WORDS: Kinds = Kinds::UUID.or(Kinds::JSON).or(Kinds::INET).or(Kinds::BOOLE
 /// not certain.
 pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
     let possible = state.possible;
-    if state.is_empty() || possible.is_empty() || reading_for(state, type_name).is_some() {
+    if state.is_empty() || possible.is_empty() || reading_for(state, &Days::default(), type_name).is_some() {
         return None;
     }
     let whole = |least: i64, greatest: i64| {

@@ -3,6 +3,7 @@
 //!
 //! - [`ColumnState`] takes in values and says the narrowest type that holds them all ([`Inferred`]);
 //!   [`Watch`] does so while a table that was made from a sample is loaded.
+//! - [`Days`] says in which order days are, also where some values of the column are none.
 //! - [`misfit`] says when the values cannot be of the type that a column has.
 //! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
 //!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
@@ -15,6 +16,7 @@ mod clock;
 mod column;
 mod cursor;
 mod date;
+mod days;
 mod facts;
 mod grouped;
 mod json;
@@ -32,6 +34,7 @@ mod words;
 
 pub use column::ColumnState;
 pub(crate) use date::month;
+pub use days::Days;
 pub use misfit::misfit;
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};

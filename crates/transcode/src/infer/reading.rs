@@ -5,6 +5,7 @@
 
 use super::column::ColumnState;
 use super::date::{Date, Day, Written};
+use super::days::Days;
 use super::grouped::{only_group, take_apart};
 use super::kinds::Kinds;
 use super::{cursor, number, words};
@@ -141,11 +142,15 @@ fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
 /// The reading that makes the values of a column fit the type that it has in the table, where they do not
 /// fit as they stand or mean something else in another DateStyle. `None`: they fit, or nothing is proven.
 ///
-/// `type_name` as PostgreSQL or a person writes it. Money is read as a number; a server whose
+/// `days` are those among the same values: in a column of days, some values that are none do not keep the others from
+/// being read in their order, and are refused when their records come. `type_name` as PostgreSQL or a person writes it. Money is read as a number; a server whose
 /// `lc_monetary` has a decimal comma would misread it, so there its column should be filled by a cast.
-pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
+pub fn reading_for(state: &ColumnState, days: &Days, type_name: &str) -> Option<Reading> {
     let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
     match base_name(type_name).as_str() {
+        "date" | "timestamp" | "timestamptz" if are_among_others(state, days) => {
+            days.proven().map(Reading::Date)
+        }
         "date" | "timestamp" | "timestamptz" => moment(state),
         _ if !can_be(Kinds::GROUPED) || can_be(Kinds::PLAIN_NUMBERS) => None,
         "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
@@ -169,12 +174,21 @@ pub fn reading_for(state: &ColumnState, type_name: &str) -> Option<Reading> {
 
 /// The values are days, in an order that nothing proves: a column of this type would take them as the server's
 /// DateStyle says.
-pub fn is_order_open(state: &ColumnState, type_name: &str) -> bool {
-    let days = matches!(base_name(type_name).as_str(), "date" | "timestamp" | "timestamptz");
-    days && !state.is_empty()
+pub fn is_order_open(state: &ColumnState, days: &Days, type_name: &str) -> bool {
+    let of_days = matches!(base_name(type_name).as_str(), "date" | "timestamp" | "timestamptz");
+    if of_days && are_among_others(state, days) {
+        return days.proven().is_none();
+    }
+    of_days
+        && !state.is_empty()
         && state.possible.meet(Kinds::DATE)
         && state.dates.ordered
         && state.dates.proven().is_none()
+}
+
+/// Some values are days whose order matters, and others are none, or are not in the same order.
+fn are_among_others(state: &ColumnState, days: &Days) -> bool {
+    !days.is_empty() && !state.possible.meet(Kinds::DATE)
 }
 
 /// The name of a type without its schema, length and time zone, in lower case.
@@ -341,22 +355,42 @@ mod tests {
     }
 
     #[test]
+    fn values_that_are_no_days_do_not_hide_the_order_of_the_others() {
+        let of = |values: &[&str], type_name: &str| {
+            let mut days = Days::default();
+            values.iter().for_each(|value| days.observe(value.as_bytes()));
+            let (state, days) = (state(values), days);
+            (reading_for(&state, &days, type_name), is_order_open(&state, &days, type_name))
+        };
+        let dmy = Some(Reading::Date(DateOrder::Dmy));
+        assert_eq!(of(&["n/a", "31/01/2024", "01/02/2024"], "date"), (dmy.clone(), false));
+        assert_eq!(of(&["31.01.2024 10:00", "99.99.2024"], "timestamp(3)"), (dmy.clone(), false));
+        assert_eq!(of(&["01/02/2024", "31 Jan 2024", "31/01/2024"], "date"), (dmy, false));
+        assert_eq!(of(&["01/02/2024", "unknown"], "date"), (None, true));
+        assert_eq!(of(&["13/01/2024", "01/13/2024"], "date"), (None, true));
+        assert_eq!(of(&["2024-01-31", "unknown"], "date"), (None, false));
+        assert_eq!(of(&["31/01/2024", "unknown"], "text"), (None, false));
+        assert_eq!(of(&["unknown", "1.5", "20240131"], "date"), (None, false));
+    }
+
+    #[test]
     fn a_column_of_the_table_decides_what_the_data_leaves_open() {
+        let reading = |state: &ColumnState, type_name: &str| reading_for(state, &Days::default(), type_name);
         let dates = state(&["31/01/2024", "01/02/2024"]);
-        assert_eq!(reading_for(&dates, "timestamp without time zone"), Some(Reading::Date(DateOrder::Dmy)));
-        assert_eq!(reading_for(&dates, "text"), None);
-        assert_eq!(reading_for(&state(&["01/02/2024"]), "date"), None);
-        assert_eq!(reading_for(&state(&["2024-01-31"]), "date"), None);
-        assert_eq!(reading_for(&state(&["1706695445"]), "timestamptz"), Some(Reading::EpochSeconds));
-        assert_eq!(reading_for(&state(&["20240131"]), "date"), None);
-        assert_eq!(reading_for(&state(&["2024013112", "2024013123"]), "timestamp"), None);
+        assert_eq!(reading(&dates, "timestamp without time zone"), Some(Reading::Date(DateOrder::Dmy)));
+        assert_eq!(reading(&dates, "text"), None);
+        assert_eq!(reading(&state(&["01/02/2024"]), "date"), None);
+        assert_eq!(reading(&state(&["2024-01-31"]), "date"), None);
+        assert_eq!(reading(&state(&["1706695445"]), "timestamptz"), Some(Reading::EpochSeconds));
+        assert_eq!(reading(&state(&["20240131"]), "date"), None);
+        assert_eq!(reading(&state(&["2024013112", "2024013123"]), "timestamp"), None);
         assert_eq!(epoch(&state(&["202401311230"]), "Created At"), None);
         let thousand = state(&["1,234"]);
-        assert_eq!(reading_for(&thousand, "integer"), Some(number("1,234")));
-        assert_eq!(reading_for(&thousand, "numeric(12,2)"), None);
-        assert_eq!(reading_for(&state(&["1,234.5"]), "pg_catalog.float8"), Some(number("1,234.56")));
-        assert_eq!(reading_for(&state(&["1234.5"]), "numeric"), None);
-        assert_eq!(reading_for(&ColumnState::default(), "numeric"), None);
+        assert_eq!(reading(&thousand, "integer"), Some(number("1,234")));
+        assert_eq!(reading(&thousand, "numeric(12,2)"), None);
+        assert_eq!(reading(&state(&["1,234.5"]), "pg_catalog.float8"), Some(number("1,234.56")));
+        assert_eq!(reading(&state(&["1234.5"]), "numeric"), None);
+        assert_eq!(reading(&ColumnState::default(), "numeric"), None);
         assert_eq!(epoch(&state(&["1706695445"]), "Created At"), Some(Reading::EpochSeconds));
         assert_eq!(epoch(&state(&["1706695445"]), "phone"), None);
     }
