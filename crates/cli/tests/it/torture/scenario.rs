@@ -30,6 +30,8 @@ pub(super) struct Scenario {
     pub(super) ledger: &'static str,
     /// It retries, instead of ending at the first failure.
     pub(super) patient: bool,
+    /// How sources and table are compared in the end.
+    pub(super) verify: Option<&'static str>,
 }
 
 fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
@@ -58,6 +60,7 @@ impl Scenario {
             partitions: one_of(random, &["auto", "direct", "parent"]),
             ledger: one_of(random, &["howdah", "howdah", "night \"shift\"; --"]),
             patient: random.u8(..3) == 0,
+            verify: one_of(random, &[None, None, Some("count"), Some("checksum")]),
         }
     }
 
@@ -99,6 +102,7 @@ impl Scenario {
             ("--retry-for", if self.patient { "30s" } else { "0s" }),
         ];
         words.extend(pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]));
+        words.extend(self.verify.into_iter().flat_map(|by| ["--verify".to_owned(), by.to_owned()]));
         words.extend(self.mode.arguments());
         words
     }
