@@ -11,7 +11,7 @@ use crate::spot::Spot;
 use bytes::Bytes;
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Result};
 use howdah_transcode::decompress;
-use howdah_transcode::split::{Rules, State, Tail};
+use howdah_transcode::split::Rules;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Files<'_> {
         let (reader, bytes) = reading.await.ok()?.ok()?;
         self.reader = Some((spot.file_no, reader));
         let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
-        let rows = rows(&rules, &bytes);
+        let rows = rules.ranges(&bytes);
         Some(Records { file_no: spot.file_no, chunk_no: receipt.chunk_no, bytes: bytes.into(), rows })
     }
 
@@ -98,20 +98,6 @@ fn stands_as_counted(run: &Run, spot: &Spot) -> bool {
         && table.care != Care::Rewritten
         && mending_shape(&run.plan, spot.file_no).is_none()
         && omitted.left_out + omitted.blank == 0
-}
-
-fn rows(rules: &Rules, bytes: &[u8]) -> Vec<Range<usize>> {
-    let (mut rows, mut start) = (Vec::new(), 0);
-    while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {
-        let end = match rules.tail(State::START, rest) {
-            Tail::Border(end) => start + end,
-            Tail::Unfinished(_) => bytes.len(),
-            Tail::EndMarker(_) => break,
-        };
-        rows.push(start..end);
-        start = end;
-    }
-    rows
 }
 
 /// The plain bytes of a file, forward only. To be read outside the runtime's threads.

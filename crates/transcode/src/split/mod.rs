@@ -42,6 +42,7 @@ pub(crate) mod block;
 mod csv;
 mod embedded_ascii;
 mod lines;
+mod ranges;
 mod state;
 mod text;
 mod transition;

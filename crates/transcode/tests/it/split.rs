@@ -175,6 +175,22 @@ proptest! {
     }
 
     #[test]
+    fn records_stand_where_one_after_the_other_ends((format, version) in dialect(), input in input()) {
+        let rules = rules(&format, version, &input);
+        let (mut expected, mut start) = (Vec::new(), 0);
+        while start < input.len() {
+            let end = match rules.tail(State::START, &input[start..]) {
+                Tail::Border(end) => start + end,
+                Tail::Unfinished(_) => input.len(),
+                Tail::EndMarker(_) => break,
+            };
+            expected.push(start..end);
+            start = end;
+        }
+        prop_assert_eq!(rules.ranges(&input), expected);
+    }
+
+    #[test]
     fn chunks_are_taken_and_refused_as_the_whole_file(
         (format, version) in dialect(), input in input(), chunk_bytes in prop_oneof![1usize..20, 60usize..140],
     ) {
