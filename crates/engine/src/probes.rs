@@ -3,7 +3,7 @@
 use howdah_model::{ErrorKind, Result, TablePlan};
 use howdah_target::salvage::probe::Probe;
 use howdah_target::session::Session;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// If a chunk had so many rows that broke constraints, the rows of the next one are asked about before any is sent.
@@ -14,7 +14,18 @@ const BROKEN_MIN: usize = 64;
 pub(crate) struct Probes {
     /// One session reads what a table demands, the others wait for it.
     read: tokio::sync::Mutex<BTreeMap<u32, Option<Arc<Probe>>>>,
-    broken: Mutex<BTreeSet<u32>>,
+    expected: Mutex<BTreeMap<u32, Expected>>,
+}
+
+/// What the chunks of a table so far make expect of the next one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Expected {
+    /// Many of its rows break constraints.
+    are_broken: bool,
+    /// COPY can leave these out.
+    are_left_out: bool,
+    /// It was tried, and COPY does not.
+    never_left_out: bool,
 }
 
 impl Probes {
@@ -41,22 +52,31 @@ impl Probes {
         Ok(probe)
     }
 
-    /// A chunk had so many rows that broke constraints.
-    pub(crate) fn saw(&self, table_no: u32, broken: usize) {
-        let mut tables = self.broken();
-        if broken >= BROKEN_MIN {
-            tables.insert(table_no);
-        } else {
-            tables.remove(&table_no);
-        }
+    /// A chunk had so many rows that broke constraints; whether COPY could have left them out.
+    pub(crate) fn saw(&self, table_no: u32, broken: usize, are_left_out: bool) {
+        let mut expected = self.expected();
+        let of_table = expected.entry(table_no).or_default();
+        (of_table.are_broken, of_table.are_left_out) = (broken >= BROKEN_MIN, are_left_out);
+    }
+
+    /// COPY cannot leave such rows out.
+    pub(crate) fn leave_none_out(&self, table_no: u32) {
+        self.expected().entry(table_no).or_default().never_left_out = true;
     }
 
     /// The next chunk is likely to have some, too.
     pub(crate) fn are_broken(&self, table_no: u32) -> bool {
-        self.broken().contains(&table_no)
+        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_broken)
     }
 
-    fn broken(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner)
+    /// And COPY can leave them out, so that it need not be taken apart before.
+    pub(crate) fn are_left_out(&self, table_no: u32) -> bool {
+        let expected = self.expected();
+        let of_table = expected.get(&table_no);
+        of_table.is_some_and(|of_table| of_table.are_left_out && !of_table.never_left_out)
+    }
+
+    fn expected(&self) -> MutexGuard<'_, BTreeMap<u32, Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

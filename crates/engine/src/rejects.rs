@@ -10,11 +10,13 @@ use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
+use howdah_model::{Aside, CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint};
+use howdah_target::salvage::{
+    Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_of_one_row,
+};
 use howdah_target::session::Session;
-use howdah_transcode::split::{Rules, State, Tail};
+use howdah_transcode::split::Rules;
 use std::ops::Range;
 
 /// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
@@ -29,9 +31,20 @@ pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
 }
 
-/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain.
-pub(crate) fn expects_broken(run: &Run, chunk: &CopyChunk) -> bool {
-    skips(run) && run.probes.are_broken(run.plan.files[chunk.origin.file_no as usize].table_no)
+/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where COPY cannot leave them
+/// out, its records are set aside.
+pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
+    let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
+    let expected = skips(run) && run.probes.are_broken(table_no);
+    if expected && (chunk.faster.is_none() || !run.probes.are_left_out(table_no)) {
+        sift(run, chunk);
+    }
+    expected
+}
+
+/// COPY does not do it for this table: older servers fail at some conditions behind WHERE.
+pub(crate) fn leave_none_out(run: &Run, chunk: &CopyChunk) {
+    run.probes.leave_none_out(run.plan.files[chunk.origin.file_no as usize].table_no);
 }
 
 /// Sets all records of the chunk aside that are not certain; the others are sent as they are.
@@ -65,8 +78,11 @@ pub(crate) async fn store_rest(
     let rows = || rows(&run.plan, chunk);
     let bear = |stored: u64, refused: u64| bear(run, stored, refused);
     let refused = salvage.copy(&rows, &bear, constraints).await?;
-    let broken = refused.iter().filter(|refused| is_of_constraint(&refused.error)).count();
-    run.probes.saw(table_no, broken);
+    let broken: Vec<&Error> =
+        refused.iter().map(|refused| &refused.error).filter(|error| is_of_constraint(error)).collect();
+    let one_by_one = broken.iter().all(|error| is_of_one_row(error));
+    let are_left_out = one_by_one && probe.is_some_and(|probe| probe.has_filter());
+    run.probes.saw(table_no, broken.len(), are_left_out);
     let rejects = rejects(run, chunk, refused).await;
     Ok((salvage.commit(&rejects).await?, rejects))
 }
@@ -98,19 +114,17 @@ pub(crate) fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
     let table = &plan.tables[file.table_no as usize];
     let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);
     let Ok(rules) = Rules::new(&chunk_format(table), plan.server_version, eol) else { return Vec::new() };
-    let (mut rows, mut start, mut aside) = (Vec::new(), 0, chunk.aside.iter().peekable());
-    while let Some(rest) = chunk.bytes.get(start..).filter(|rest| !rest.is_empty()) {
-        let end = match aside.next_if(|aside| aside.range.start == start) {
-            Some(aside) => aside.range.end,
-            None => match rules.tail(State::START, rest) {
-                Tail::Border(end) => start + end,
-                Tail::Unfinished(_) => chunk.bytes.len(),
-                Tail::EndMarker(_) => break,
-            },
-        };
-        rows.push(start..end);
-        start = end;
+    let between = |start: usize, end: usize| {
+        let records = chunk.bytes.get(start..end).map(|bytes| rules.ranges(bytes)).unwrap_or_default();
+        records.into_iter().map(move |record| start + record.start..start + record.end)
+    };
+    let (mut rows, mut start) = (Vec::new(), 0);
+    for Aside { range, .. } in &chunk.aside {
+        rows.extend(between(start, range.start));
+        rows.push(range.clone());
+        start = range.end;
     }
+    rows.extend(between(start, chunk.bytes.len()));
     rows
 }
 

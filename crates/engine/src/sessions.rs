@@ -144,10 +144,7 @@ impl<'a> Worker<'a> {
 
     /// Stores one chunk, exactly once, however often it has to be tried.
     async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
-        self.sifted = rejects::expects_broken(self.run, &chunk);
-        if self.sifted {
-            rejects::sift(self.run, &mut chunk);
-        }
+        self.sifted = rejects::expects_broken(self.run, &mut chunk);
         loop {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
                 Ok((outcome, rejects)) => {
@@ -165,6 +162,9 @@ impl<'a> Worker<'a> {
             }
             // What is wrong with the file is said in words and lines of its format: the server is asked once more.
             if is_refusal(&error) && chunk.faster.take().is_some() {
+                if self.sifted {
+                    rejects::leave_none_out(self.run, &chunk);
+                }
                 continue;
             }
             if error.kind() == ErrorKind::CommitUnknown && self.run.ledger.is_none() {

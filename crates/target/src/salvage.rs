@@ -6,10 +6,14 @@
 //! COPY refuses is cut at the line that the server names, or in the middle if it names none, and both parts are tried
 //! again: a record is refused only when COPY has refused it alone, with all rows before it in the table. So each row is sent
 //! at most twice for the first bad record behind it, whatever their number. Where many rows break constraints, the
-//! server is asked about all that are left at once ([`probe`]), and only the others are shown.
+//! server is asked about all that are left at once ([`probe`]), and only the others are shown; of the chunks behind, COPY
+//! leaves such rows out itself where it can ([`filter`]).
 
+mod filter;
 pub mod probe;
+mod rows;
 
+use crate::check::rules::Rule;
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
 use crate::copy::placed::Placed;
@@ -19,11 +23,14 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use bytes::Bytes;
+use filter::Filter;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 use probe::{Broken, Probe};
+use rows::{Row, pieces, row_of_line, rows_of};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Instant;
+use tokio_postgres::Statement;
 
 /// So few rows cost a COPY no more than its statement.
 const AT_ONCE_MIN: usize = 64;
@@ -33,8 +40,8 @@ const BROKEN_MAX: usize = 8;
 /// About fewer rows it is not asked.
 const ASKED_MIN: usize = 1000;
 
-/// Rows as they stand in the chunk: their numbers and where.
-type Row = (u64, Range<usize>);
+/// What the server says about a row, and the line of what was sent that it names.
+type Refusal = (Error, Option<u64>);
 
 /// A record that the table does not take.
 #[derive(Debug, Clone)]
@@ -64,6 +71,11 @@ pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
 }
 
+/// That constraint looks at one row alone: NOT NULL, CHECK, bounds of a partition.
+pub fn is_of_one_row(error: &Error) -> bool {
+    matches!(error.sqlstate(), Some("23502" | "23514"))
+}
+
 /// What is known of the table's constraints.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Constraints<'a> {
@@ -71,6 +83,12 @@ pub struct Constraints<'a> {
     pub probe: Option<&'a Probe>,
     /// Rows of other chunks have broken many, so it is asked before any row is shown to COPY.
     pub are_broken: bool,
+}
+
+impl<'a> Constraints<'a> {
+    fn filter(&self) -> Option<&'a Filter> {
+        self.probe.filter(|_| self.are_broken)?.filter()
+    }
 }
 
 /// How rows are shown to COPY.
@@ -170,8 +188,11 @@ impl<'a> Salvage<'a> {
         let mut refused = self.refused_for_sure().await?;
         let placed = Placed::new(self.target.table, self.target.first_place);
         // Those that are certain were not numbered with the gaps that the others leave.
-        let is_certain = placed.is_none() && !constraints.are_broken;
-        let done = is_certain && self.copy_certain().await?;
+        let done = match constraints.filter() {
+            _ if placed.is_some() => false,
+            Some(filter) => self.copy_filtered(filter, rows, &mut refused).await?,
+            None => !constraints.are_broken && self.copy_certain().await?,
+        };
         let unsure: Vec<Row> = if done {
             self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
         } else {
@@ -369,9 +390,28 @@ impl<'a> Salvage<'a> {
         sql: &str,
         pieces: &[Bytes],
         rows: u64,
-    ) -> Result<Option<(Error, Option<u64>)>, ChunkError> {
+    ) -> Result<Option<Refusal>, ChunkError> {
         let statement = self.session.prepare_copy(sql).await?;
-        let sink = match self.session.client().copy_in(&statement).await {
+        match self.send_copy(&statement, pieces).await? {
+            Ok(taken) if taken == rows => {
+                self.keep(rows);
+                Ok(None)
+            }
+            Ok(taken) => {
+                commit::roll_back(self.session).await;
+                Err(commit::wrong_count(taken, rows).into())
+            }
+            Err(refusal) => Ok(Some(refusal)),
+        }
+    }
+
+    /// One COPY: how many rows the server took, or what it says about one.
+    async fn send_copy(
+        &mut self,
+        statement: &Statement,
+        pieces: &[Bytes],
+    ) -> Result<Result<u64, Refusal>, ChunkError> {
+        let sink = match self.session.client().copy_in(statement).await {
             Ok(sink) => sink,
             Err(error) => {
                 // See `begin_claim_and_start`.
@@ -391,25 +431,28 @@ impl<'a> Salvage<'a> {
             refused => refused,
         };
         match taken {
-            Ok(taken) if taken == rows => {
-                self.savepoint = Savepoint::Kept;
-                self.unmarked = rows > 0;
-                self.stored += rows;
-                Ok(None)
-            }
-            Ok(taken) => {
-                commit::roll_back(self.session).await;
-                Err(commit::wrong_count(taken, rows).into())
-            }
+            Ok(taken) => Ok(Ok(taken)),
             Err(error) => {
                 let failure = commit::copy_failure(&error, self.target);
                 if is_about_a_row(&failure.error) {
-                    self.savepoint = Savepoint::Failed;
-                    return Ok(Some((failure.error, failure.line)));
+                    self.spoil();
+                    return Ok(Err((failure.error, failure.line)));
                 }
                 Err(self.fail(&error).await)
             }
         }
+    }
+
+    /// So many rows more are stored under the savepoint.
+    fn keep(&mut self, rows: u64) {
+        self.savepoint = Savepoint::Kept;
+        self.unmarked = rows > 0;
+        self.stored += rows;
+    }
+
+    /// Nothing under the savepoint is to stay.
+    fn spoil(&mut self) {
+        self.savepoint = Savepoint::Failed;
     }
 
     /// As [`commit::bring_in`]; the temporary table is empty then for the next rows.
@@ -538,38 +581,11 @@ impl<'a> Salvage<'a> {
     }
 }
 
+fn of_rule(rule: &Rule) -> Error {
+    let place = Place { column: rule.column.clone(), ..Place::default() };
+    Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate.clone()).at(place)
+}
+
 fn of(aside: &Aside, error: Error) -> Refused {
     Refused { row: aside.row, range: aside.range.clone(), error }
-}
-
-/// Their numbers, in order.
-fn rows_of(refused: &[Refused]) -> Vec<u64> {
-    let mut rows: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
-    rows.sort_unstable();
-    rows
-}
-
-/// The rows' bytes, neighbours in one piece.
-fn pieces(bytes: &Bytes, rows: &[Row]) -> Vec<Bytes> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for (_, range) in rows {
-        match ranges.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => ranges.push(range.clone()),
-        }
-    }
-    ranges.into_iter().map(|range| bytes.slice(range)).collect()
-}
-
-/// Which of the rows stands at the line that the server names. It counts lines, not records, and not in every
-/// version alike: this is a hint for where to cut.
-fn row_of_line(bytes: &[u8], rows: &[Row], line: u64) -> Option<usize> {
-    let mut line_now = 1;
-    rows.iter().position(|(_, range)| {
-        let record = &bytes[range.clone()];
-        let ends = |byte| record.iter().filter(|other| **other == byte).count() as u64;
-        let lines = ends(b'\n').max(ends(b'\r')).max(1);
-        line_now += lines;
-        line < line_now
-    })
 }

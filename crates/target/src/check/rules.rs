@@ -31,6 +31,18 @@ pub struct Rule {
     pub(super) condition: Option<Condition>,
 }
 
+impl Rule {
+    /// What each row must meet by itself: false for those that do not.
+    pub(crate) fn condition(&self) -> Option<&str> {
+        self.condition.as_ref().map(|condition| condition.expression.as_str())
+    }
+
+    /// Some columns are computed from others.
+    pub(crate) fn needs_computed(&self) -> bool {
+        self.condition.as_ref().is_some_and(|condition| !condition.computed.is_empty())
+    }
+}
+
 /// Something that is not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unchecked {

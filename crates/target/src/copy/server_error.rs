@@ -142,6 +142,11 @@ fn cut_hex(message: &str) -> String {
     kept.join(" ")
 }
 
+/// The line of what is sent to COPY that a context names.
+pub(crate) fn line_of(context: &str, relation: &Relation) -> Option<u64> {
+    find_spot(context, relation, &[]).map(|spot| spot.line)
+}
+
 /// What a context says.
 #[derive(Debug, PartialEq, Eq)]
 struct Spot {

@@ -5,6 +5,8 @@
 //! which of them a constraint does not take. What no query can tell (triggers, exclusion constraints), and what comes in
 //! between, COPY finds: after this, all others are still shown to it.
 
+use super::filter::Filter;
+use super::of_rule;
 use crate::check::facts::Facts;
 use crate::check::found;
 use crate::check::rows::Rows;
@@ -14,9 +16,7 @@ use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::StreamExt;
 use howdah_model::arrival::PlaceColumn;
-use howdah_model::{
-    Arrival, Error, ErrorKind, Place, Relation, RelationKind, Result, StagingPlan, TablePlan,
-};
+use howdah_model::{Arrival, Error, Relation, RelationKind, Result, StagingPlan, TablePlan};
 use std::collections::HashSet;
 
 /// Where temporary tables are.
@@ -27,6 +27,8 @@ const SCHEMA: &str = "pg_temp";
 pub struct Probe {
     make_sql: String,
     rules: Vec<Rule>,
+    /// What COPY itself can tell of them.
+    filter: Option<Filter>,
     /// Nothing but these rules refuses rows, so that of several with one key the first is stored.
     tells_all: bool,
     /// The table as if its rows were to come through the temporary one.
@@ -82,7 +84,7 @@ impl Probe {
         // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
         let rules = rules_for(&[rows], &Arrival::default(), true).rules;
         let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
-        Some(Probe { make_sql, rules, tells_all, plan })
+        Some(Probe { make_sql, filter: Filter::new(&rules), rules, tells_all, plan })
     }
 
     /// Leaves rules out that this role may not ask.
@@ -101,7 +103,25 @@ impl Probe {
         let _ = run("ROLLBACK").await;
         let Some((rules, _)) = feasible? else { return Ok(None) };
         self.rules = rules;
+        if let Some(filter) = &self.filter {
+            let tried = async {
+                run("BEGIN READ WRITE").await.is_ok()
+                    && filter.is_feasible(session, &self.plan.table.relation).await
+            };
+            let is_feasible = tried.await;
+            let _ = run("ROLLBACK").await;
+            self.filter.take_if(|_| !is_feasible);
+        }
         Ok((!self.rules.is_empty()).then_some(self))
+    }
+
+    /// COPY tells some rows that the table does not take, and leaves them out.
+    pub fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        self.filter.as_ref()
     }
 
     /// Makes the temporary table of this session, to be run in a transaction.
@@ -140,10 +160,6 @@ impl Probe {
     }
 
     fn broken(&self, found: &found::Found) -> Broken {
-        let rule = &self.rules[found.rule_no];
-        let place = Place { column: rule.column.clone(), ..Place::default() };
-        let error =
-            Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate.clone()).at(place);
-        Broken { row: found.place.cast_unsigned(), error }
+        Broken { row: found.place.cast_unsigned(), error: of_rule(&self.rules[found.rule_no]) }
     }
 }

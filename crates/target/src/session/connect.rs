@@ -5,6 +5,7 @@
 
 use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
+use super::infos::{Infos, drive};
 use super::pooler::{self, Dialled};
 use super::{Backend, Session, settings, tls};
 use crate::error::{io_source, server_error, session_error};
@@ -12,6 +13,7 @@ use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::time::timeout;
@@ -137,7 +139,8 @@ async fn connect_address(
     }
 }
 
-type Opened = (tokio_postgres::Client, Driver, u32);
+/// A client, what runs its connection and hears its messages, and the server's major version.
+type Opened = (tokio_postgres::Client, Driver, Arc<Infos>, u32);
 type Driver = std::pin::Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
 /// How a connection is made.
@@ -184,16 +187,17 @@ async fn open(way: &Way<'_>) -> Result<Opened, tokio_postgres::Error> {
         }
         (_, None) => {}
     }
+    let infos = Arc::new(Infos::default());
     match connector.filter(|_| ssl_mode != SslMode::Disable) {
         Some(connector) => {
             let (client, connection) = config.connect(connector.clone()).await?;
             let major = connection.parameter("server_version").map_or(0, leading_number);
-            Ok((client, Box::pin(connection), major))
+            Ok((client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major))
         }
         None => {
             let (client, connection) = config.connect(NoTls).await?;
             let major = connection.parameter("server_version").map_or(0, leading_number);
-            Ok((client, Box::pin(connection), major))
+            Ok((client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major))
         }
     }
 }
@@ -205,8 +209,8 @@ fn leading_number(text: &str) -> u32 {
 
 /// Applies the start settings and learns what the session is.
 async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Session, Failure> {
-    let (client, driver, major) = opened;
-    let mut session = Session::new(client, driver);
+    let (client, driver, infos, major) = opened;
+    let mut session = Session::new(client, driver, infos);
     let host = way.host;
     refuse_pool_of_transactions(&session, way).await?;
     let sql = settings::start_sql(major)
@@ -242,7 +246,7 @@ async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result
     // It lives as long as the look at it.
     let mut driver = None;
     let second = async || {
-        let (client, connection, _) = open(way).await.ok()?;
+        let (client, connection, ..) = open(way).await.ok()?;
         driver = Some(tokio::spawn(connection));
         Some(client)
     };

@@ -9,6 +9,7 @@ mod connect;
 mod conninfo;
 pub mod encoding;
 mod hosts;
+mod infos;
 mod keyword;
 #[doc(hidden)]
 pub mod outside;
@@ -28,9 +29,12 @@ use crate::error::session_error;
 pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
 use howdah_model::Result;
+pub(crate) use infos::Info;
+use infos::Infos;
 pub use settings::show;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Statement};
 
@@ -47,6 +51,7 @@ pub struct Backend {
 pub struct Session {
     client: Client,
     driver: JoinHandle<()>,
+    infos: Arc<Infos>,
     server_version: u32,
     backend: Backend,
     /// Prepared COPY statements by text.
@@ -68,13 +73,14 @@ impl Session {
     fn new(
         client: Client,
         connection: impl Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+        infos: Arc<Infos>,
     ) -> Session {
         let driver = tokio::spawn(async move {
             // Whatever ends the connection reaches the client as well, as a closed channel.
             let _ = connection.await;
         });
         let (server_version, backend) = (0, Backend::default());
-        Session { client, driver, server_version, backend, copies: HashMap::new(), busy: false }
+        Session { client, driver, infos, server_version, backend, copies: HashMap::new(), busy: false }
     }
 
     /// `server_version_num`: 150018 for 15.18.
@@ -94,6 +100,11 @@ impl Session {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What the server tells besides its answers.
+    pub(crate) fn infos(&self) -> &Infos {
+        &self.infos
     }
 
     /// Marks the session spent and ends its connection; the server rolls back.
