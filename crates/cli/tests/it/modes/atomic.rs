@@ -91,3 +91,41 @@ fn an_interrupted_load_goes_on_where_it_stopped() {
     assert_eq!(database.value("SELECT count(*) || ' ' || count(DISTINCT id) FROM t"), "20000 20000");
     assert_nothing_left(&database, "resumed");
 }
+
+/// Found by the night shift: the column would have been left empty.
+#[test]
+fn a_column_that_is_renamed_while_rows_wait_ends_the_load_and_loses_nothing() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(34, 1, ROWS));
+    for options in [&["--atomic"][..], &["--mode", "merge", "--key", "id"]] {
+        let database = Server::shared(15).database();
+        database.sql(
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NEW; END'",
+        );
+        // Makes the ledger, whose chunks then take their time.
+        let first = files.put("first.csv", b"id,part,amount,note\n");
+        load(&database, &[&first]).run(PATIENCE).expect_code(0);
+        database.sql("CREATE TRIGGER nap BEFORE INSERT ON howdah.chunk FOR EACH ROW EXECUTE FUNCTION nap()");
+        let command = load(&database, &[&source]).args(["--chunk-size", "64kB", "--jobs", "1"]).args(options);
+        let running = command.spawn();
+        let waiting = "SELECT count(*) FROM howdah.chunk WHERE rows > 0";
+        while database.value(waiting) == "0" {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        database.sql("ALTER TABLE t RENAME COLUMN note TO remark");
+        let failed = running.wait(PATIENCE).expect_code(1);
+        assert!(
+            failed.stderr.contains("column note of public.t is not there any more"),
+            "{options:?}: {}",
+            failed.stderr
+        );
+        assert_eq!(database.value("SELECT count(*) FROM t"), "0", "{options:?}");
+        database.sql("ALTER TABLE t RENAME COLUMN remark TO note");
+        command.run(PATIENCE).expect_code(0);
+        // Every twentieth note is NULL.
+        let rows = "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || count(note) FROM t";
+        assert_eq!(database.value(rows), "20000 20000 19000", "{options:?}");
+        assert_nothing_left(&database, "renamed");
+    }
+}
