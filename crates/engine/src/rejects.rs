@@ -18,6 +18,7 @@ use howdah_target::salvage::{
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
 /// not asked for before, either.
@@ -25,6 +26,8 @@ const ALL_BAD: u64 = 1000;
 /// Rejected records of a chunk whose places in the file are looked up by reading it again, where they cannot be told
 /// from what was sent.
 const LOOKED_UP_MAX: usize = 20;
+/// No further one is looked up after so long: the chunk's transaction is open meanwhile.
+const LOOKING_UP: Duration = Duration::from_secs(5);
 
 /// The load goes on without bad records.
 pub(crate) fn skips(run: &Run) -> bool {
@@ -205,6 +208,8 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
         && table.recode.is_none()
         && locate::is_untouched(chunk);
     let mut rejects = Vec::with_capacity(refused.len());
+    let began = Instant::now();
+    let looks_up = |no: usize| no < LOOKED_UP_MAX && began.elapsed() < LOOKING_UP;
     for (no, Refused { row, range, error }) in refused.into_iter().enumerate() {
         let aside = chunk.aside.binary_search_by_key(&row, |aside| aside.row).ok().map(|no| &chunk.aside[no]);
         let aside = aside.filter(|aside| aside.range == range);
@@ -213,7 +218,7 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
         let (record, byte) = match (known.record, known.byte) {
             (Some(record), Some(byte)) => (record, Some(byte)),
             _ if untouched => (origin.first_record + row, Some(origin.start_byte + range.start as u64)),
-            _ if no < LOOKED_UP_MAX => match locate::record_of_row(run, origin, row).await {
+            _ if looks_up(no) => match locate::record_of_row(run, origin, row).await {
                 Some((record, byte)) => (record, Some(byte)),
                 None => (origin.first_record + row, None),
             },
