@@ -52,6 +52,11 @@ impl Probes {
         Ok(probe)
     }
 
+    /// What the table demands has changed since it was read.
+    pub(crate) async fn forget(&self, table_no: u32) {
+        self.read.lock().await.remove(&table_no);
+    }
+
     /// A chunk had so many rows that broke constraints; whether COPY could have left them out.
     pub(crate) fn saw(&self, table_no: u32, broken: usize, are_left_out: bool) {
         let mut expected = self.expected();

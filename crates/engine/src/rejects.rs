@@ -81,6 +81,9 @@ pub(crate) async fn store_rest(
     let rows = || rows(&run.plan, chunk);
     let bear = |stored: u64, refused: u64| bear(run, stored, refused);
     let refused = salvage.copy(&rows, &bear, constraints).await?;
+    if salvage.is_outdated() {
+        run.probes.forget(table_no).await;
+    }
     let broken: Vec<&Error> =
         refused.iter().map(|refused| &refused.error).filter(|error| is_of_constraint(error)).collect();
     let one_by_one = broken.iter().all(|error| is_of_one_row(error));

@@ -23,8 +23,8 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use bytes::Bytes;
-use filter::Filter;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
+pub use probe::Constraints;
 use probe::{Broken, Probe};
 use rows::{Row, pieces, row_of_line, rows_of};
 use std::collections::HashMap;
@@ -76,21 +76,6 @@ pub fn is_of_one_row(error: &Error) -> bool {
     matches!(error.sqlstate(), Some("23502" | "23514"))
 }
 
-/// What is known of the table's constraints.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Constraints<'a> {
-    /// The way to ask about many rows at once, if there is one.
-    pub probe: Option<&'a Probe>,
-    /// Rows of other chunks have broken many, so it is asked before any row is shown to COPY.
-    pub are_broken: bool,
-}
-
-impl<'a> Constraints<'a> {
-    fn filter(&self) -> Option<&'a Filter> {
-        self.probe.filter(|_| self.are_broken)?.filter()
-    }
-}
-
 /// How rows are shown to COPY.
 struct Showing<'a> {
     placed: Option<&'a Placed>,
@@ -110,6 +95,8 @@ pub struct Salvage<'a> {
     /// Rows were stored under the savepoint that is open.
     unmarked: bool,
     stored: u64,
+    /// The table demands something else than when it was asked for.
+    outdated: bool,
 }
 
 /// The one that is open.
@@ -155,6 +142,7 @@ impl<'a> Salvage<'a> {
             savepoint: Savepoint::None,
             unmarked: false,
             stored: 0,
+            outdated: false,
         };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
         let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk, false));
@@ -188,9 +176,11 @@ impl<'a> Salvage<'a> {
         let mut refused = self.refused_for_sure().await?;
         let placed = Placed::new(self.target.table, self.target.first_place);
         // Those that are certain were not numbered with the gaps that the others leave.
-        let done = match constraints.filter() {
+        let done = match constraints.filtered() {
             _ if placed.is_some() => false,
-            Some(filter) => self.copy_filtered(filter, rows, &mut refused).await?,
+            Some((probe, filter)) => {
+                self.is_current(probe).await? && self.copy_filtered(filter, rows, &mut refused).await?
+            }
             None => !constraints.are_broken && self.copy_certain().await?,
         };
         let unsure: Vec<Row> = if done {
@@ -228,6 +218,9 @@ impl<'a> Salvage<'a> {
         refused: &mut Vec<Refused>,
     ) -> Result<Vec<Row>, ChunkError> {
         self.save().await?;
+        if !self.is_current(probe).await? {
+            return Ok(rows);
+        }
         let Some(broken) = self.broken(probe, &rows).await? else {
             self.savepoint = Savepoint::Failed;
             return Ok(rows);
@@ -242,6 +235,19 @@ impl<'a> Salvage<'a> {
             }
         }
         Ok(left)
+    }
+
+    /// What is known of the table's constraints may be asked about.
+    async fn is_current(&mut self, probe: &Probe) -> Result<bool, ChunkError> {
+        let current = probe.is_current(self.session).await;
+        let current = self.or_fail(current).await?;
+        self.outdated |= !current;
+        Ok(current)
+    }
+
+    /// The table's constraints were not asked about, because they are others than those that were read.
+    pub fn is_outdated(&self) -> bool {
+        self.outdated
     }
 
     /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is

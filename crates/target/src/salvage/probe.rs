@@ -12,19 +12,32 @@ use crate::check::found;
 use crate::check::rows::Rows;
 use crate::check::rules::{Rule, rules_for};
 use crate::copy::placed::Placed;
+use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::StreamExt;
 use howdah_model::arrival::PlaceColumn;
 use howdah_model::{Arrival, Error, Relation, RelationKind, Result, StagingPlan, TablePlan};
 use std::collections::HashSet;
+use tokio_postgres::types::Type;
 
 /// Where temporary tables are.
 const SCHEMA: &str = "pg_temp";
 
+/// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
+const STAMP_SQL: &str = "\
+    SELECT pg_catalog.md5(pg_catalog.string_agg(part, ' ' ORDER BY part)) FROM ( \
+        SELECT 'r' || xmin FROM pg_catalog.pg_class WHERE oid = $1 \
+        UNION ALL SELECT 'a' || attnum || ':' || xmin FROM pg_catalog.pg_attribute WHERE attrelid = $1 AND attnum > 0 \
+        UNION ALL SELECT 'c' || oid || ':' || xmin FROM pg_catalog.pg_constraint WHERE conrelid = $1 \
+        UNION ALL SELECT 'i' || indexrelid || ':' || xmin FROM pg_catalog.pg_index WHERE indrelid = $1 \
+        UNION ALL SELECT 't' || oid || ':' || xmin FROM pg_catalog.pg_trigger WHERE tgrelid = $1) AS parts (part)";
+
 /// What is needed to ask about the rows of one table.
 #[derive(Debug, Clone)]
 pub struct Probe {
+    /// Of the table when it was read.
+    stamp: Option<String>,
     make_sql: String,
     rules: Vec<Rule>,
     /// What COPY itself can tell of them.
@@ -33,6 +46,22 @@ pub struct Probe {
     tells_all: bool,
     /// The table as if its rows were to come through the temporary one.
     plan: TablePlan,
+}
+
+/// What is known of the table's constraints.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Constraints<'a> {
+    /// The way to ask about many rows at once, if there is one.
+    pub probe: Option<&'a Probe>,
+    /// Rows of other chunks have broken many, so it is asked before any row is shown to COPY.
+    pub are_broken: bool,
+}
+
+impl<'a> Constraints<'a> {
+    pub(super) fn filtered(&self) -> Option<(&'a Probe, &'a Filter)> {
+        let probe = self.probe.filter(|_| self.are_broken)?;
+        Some((probe, probe.filter()?))
+    }
 }
 
 /// A row that a constraint does not take.
@@ -54,12 +83,14 @@ impl Probe {
         {
             return Ok(None);
         }
+        // Before the rest: what changes in between is noticed, too.
+        let stamp = stamp(session, plan).await.map_err(|error| session_error(&error, crate::check::DOING))?;
         let facts = Facts::read(session, plan).await?;
         if facts.may_change_rows() {
             return Ok(None);
         }
         let Some(probe) = Probe::new(facts, plan) else { return Ok(None) };
-        probe.with_what_is_feasible(session).await
+        Probe { stamp, ..probe }.with_what_is_feasible(session).await
     }
 
     fn new(facts: Facts, plan: &TablePlan) -> Option<Probe> {
@@ -84,7 +115,7 @@ impl Probe {
         // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
         let rules = rules_for(&[rows], &Arrival::default(), true).rules;
         let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
-        Some(Probe { make_sql, filter: Filter::new(&rules), rules, tells_all, plan })
+        Some(Probe { stamp: None, make_sql, filter: Filter::new(&rules), rules, tells_all, plan })
     }
 
     /// Leaves rules out that this role may not ask.
@@ -97,7 +128,7 @@ impl Probe {
         let feasible = match made.await {
             Ok(()) => found::feasible(session, std::mem::take(&mut self.rules)).await.map(Some),
             Err(error) if error.as_db_error().is_some() => Ok(None),
-            Err(error) => Err(crate::error::session_error(&error, crate::check::DOING)),
+            Err(error) => Err(session_error(&error, crate::check::DOING)),
         };
         // Best effort: a session that is gone has rolled back.
         let _ = run("ROLLBACK").await;
@@ -122,6 +153,14 @@ impl Probe {
 
     pub(super) fn filter(&self) -> Option<&Filter> {
         self.filter.as_ref()
+    }
+
+    /// The table demands what it did, until the transaction ends.
+    pub(super) async fn is_current(&self, session: &Session) -> Result<bool, tokio_postgres::Error> {
+        let lock =
+            format!("LOCK TABLE ONLY {} IN ROW EXCLUSIVE MODE", quote_relation(&self.plan.table.relation));
+        session.client().batch_execute(&lock).await?;
+        Ok(stamp(session, &self.plan).await? == self.stamp)
     }
 
     /// Makes the temporary table of this session, to be run in a transaction.
@@ -162,4 +201,9 @@ impl Probe {
     fn broken(&self, found: &found::Found) -> Broken {
         Broken { row: found.place.cast_unsigned(), error: of_rule(&self.rules[found.rule_no]) }
     }
+}
+
+async fn stamp(session: &Session, plan: &TablePlan) -> Result<Option<String>, tokio_postgres::Error> {
+    let rows = session.client().query_typed(STAMP_SQL, &[(&plan.table.oid, Type::OID)]).await?;
+    Ok(rows.first().and_then(|row| row.get(0)))
 }

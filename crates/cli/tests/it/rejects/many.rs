@@ -3,6 +3,7 @@
 use super::{ROWS, told};
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::Server;
+use std::path::PathBuf;
 
 /// Some keys are there, some repeat others, some of which are refused themselves; some lead nowhere.
 fn contrary_records() -> String {
@@ -158,6 +159,44 @@ fn copy_leaves_records_out_that_break_conditions_of_their_own() {
         let filtered = "SELECT count(*) > 1 FROM queries WHERE query LIKE '%WHERE CASE WHEN%'";
         let sent_whole = options.contains(&"csv");
         assert_eq!(database.value(filtered), if sent_whole { "f" } else { "t" }, "{case}");
+    }
+}
+
+/// What is known of the constraints is known of those that there were.
+#[test]
+fn a_constraint_that_is_dropped_meanwhile_refuses_nothing_more() {
+    let files = Files::new();
+    let text: String =
+        (1..=ROWS).map(|id| format!("{id},{},note {id}\n", if id % 20 == 0 { 0 } else { id })).collect();
+    let (source, nothing) = (files.put("t.csv", text.as_bytes()), files.put("none.csv", b""));
+    for (constraint, kept) in
+        [("c", "CHECK (amount > 0)"), ("f", "FOREIGN KEY (amount) REFERENCES amounts (amount)")]
+    {
+        let database = Server::shared(15).database();
+        database.sql(&format!(
+            "CREATE TABLE amounts (amount int PRIMARY KEY); INSERT INTO amounts SELECT generate_series(1, {ROWS}); \
+             CREATE TABLE t (id int, amount int, note text); ALTER TABLE t ADD CONSTRAINT {constraint} {kept}; \
+             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END'"
+        ));
+        let load = |source: &PathBuf| {
+            let to = database.conninfo();
+            let run = howdah("load").args(["--to", &to, "--on-error", "skip", "--chunk-size", "64kB"]);
+            run.args(["--jobs", "1", "--format", "csv", "--table", "t"]).arg(source)
+        };
+        load(&nothing).run(PATIENCE).expect_code(0);
+        database.sql("CREATE TRIGGER nap BEFORE INSERT ON howdah.chunk FOR EACH ROW EXECUTE FUNCTION nap()");
+        let running = load(&source).spawn();
+        while database.value("SELECT count(*) > 2 FROM howdah.chunk WHERE rejected > 0") == "f" {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        database.sql(&format!("ALTER TABLE t DROP CONSTRAINT {constraint}"));
+        running.wait(PATIENCE).expect_code(3);
+        let told = "SELECT (SELECT count(*) FROM t WHERE amount = 0) + (SELECT count(*) FROM howdah.reject)";
+        assert_eq!(database.value(told), (ROWS / 20).to_string(), "{kept}");
+        let last = "SELECT max(id) > min(record) AND count(*) > 100 FROM t, howdah.reject WHERE amount = 0";
+        assert_eq!(database.value(last), "t", "{kept}");
+        let both = "SELECT count(*) FROM t, howdah.reject r WHERE t.id = r.record";
+        assert_eq!(database.value(both), "0", "{kept}");
     }
 }
 
