@@ -26,7 +26,7 @@ const SCHEMA: &str = "pg_temp";
 
 /// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
 const STAMP_SQL: &str = "\
-    SELECT pg_catalog.md5(pg_catalog.string_agg(part, ' ' ORDER BY part)) FROM ( \
+    SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(part, ' ' ORDER BY part), 0) FROM ( \
         SELECT 'r' || xmin FROM pg_catalog.pg_class WHERE oid = $1 \
         UNION ALL SELECT 'a' || attnum || ':' || xmin FROM pg_catalog.pg_attribute WHERE attrelid = $1 AND attnum > 0 \
         UNION ALL SELECT 'c' || oid || ':' || xmin FROM pg_catalog.pg_constraint WHERE conrelid = $1 \
@@ -37,7 +37,7 @@ const STAMP_SQL: &str = "\
 #[derive(Debug, Clone)]
 pub struct Probe {
     /// Of the table when it was read.
-    stamp: Option<String>,
+    stamp: Option<i64>,
     make_sql: String,
     rules: Vec<Rule>,
     /// What COPY itself can tell of them.
@@ -203,7 +203,7 @@ impl Probe {
     }
 }
 
-async fn stamp(session: &Session, plan: &TablePlan) -> Result<Option<String>, tokio_postgres::Error> {
+async fn stamp(session: &Session, plan: &TablePlan) -> Result<Option<i64>, tokio_postgres::Error> {
     let rows = session.client().query_typed(STAMP_SQL, &[(&plan.table.oid, Type::OID)]).await?;
     Ok(rows.first().and_then(|row| row.get(0)))
 }
