@@ -2,7 +2,9 @@
 //! was inferred reads every value. The same lines as names: all different, and short enough for PostgreSQL.
 #![no_main]
 
-use howdah_transcode::infer::{ColumnState, epoch, fold, parse_type, read, reading_for, snake, spelling};
+use howdah_transcode::infer::{
+    ColumnState, Days, epoch, fold, parse_type, read, reading_for, snake, spelling,
+};
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
 
@@ -15,6 +17,10 @@ fuzz_target!(|data: &[u8]| {
     let mut joined = state(back);
     joined.join(&state(front));
     assert_eq!(joined, whole);
+    let days = days(&values);
+    let mut joined = self::days(back);
+    joined.join(&self::days(front));
+    assert_eq!(joined, days);
     let inferred = whole.finish(true);
     let mut out = Vec::new();
     if let Some(reading) = &inferred.reading {
@@ -25,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     if whole.finish(false).settled {
         assert_eq!(whole.finish(false).type_name, "text");
     }
-    let readings = TYPES.iter().filter_map(|type_name| reading_for(&whole, type_name));
+    let readings = TYPES.iter().filter_map(|type_name| reading_for(&whole, &days, type_name));
     for reading in readings.chain(epoch(&whole, "time")) {
         for value in &values {
             let before = out.len();
@@ -39,6 +45,12 @@ fn state(values: &[&[u8]]) -> ColumnState {
     let mut state = ColumnState::default();
     values.iter().for_each(|value| state.observe(value));
     state
+}
+
+fn days(values: &[&[u8]]) -> Days {
+    let mut days = Days::default();
+    values.iter().for_each(|value| days.observe(value));
+    days
 }
 
 fn names(data: &[u8]) {
