@@ -12,9 +12,7 @@ use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{Aside, CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{
-    Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_of_one_row,
-};
+use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint};
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -86,8 +84,7 @@ pub(crate) async fn store_rest(
     }
     let broken: Vec<&Error> =
         refused.iter().map(|refused| &refused.error).filter(|error| is_of_constraint(error)).collect();
-    let one_by_one = broken.iter().all(|error| is_of_one_row(error));
-    let are_left_out = one_by_one && probe.is_some_and(|probe| probe.has_filter());
+    let are_left_out = probe.is_some_and(|probe| probe.leaves_out(&broken));
     run.probes.saw(table_no, broken.len(), are_left_out);
     let rejects = rejects(run, chunk, refused).await;
     Ok((salvage.commit(&rejects).await?, rejects))

@@ -71,11 +71,6 @@ pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
 }
 
-/// That constraint looks at one row alone: NOT NULL, CHECK, bounds of a partition.
-pub fn is_of_one_row(error: &Error) -> bool {
-    matches!(error.sqlstate(), Some("23502" | "23514"))
-}
-
 /// How rows are shown to COPY.
 struct Showing<'a> {
     placed: Option<&'a Placed>,

@@ -123,12 +123,13 @@ impl Salvage<'_> {
             return;
         }
         let mut aside = self.chunk.aside.iter().map(|aside| aside.row).peekable();
-        let certain: Vec<(u64, Range<usize>)> =
-            (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none()).collect();
-        for (line, rule_no) in left_out {
-            let row = usize::try_from(line.saturating_sub(1)).ok().and_then(|no| certain.get(no));
-            if let (Some((row, range)), Some(rule)) = (row, filter.rules.get(*rule_no)) {
-                refused.push(Refused { row: *row, range: range.clone(), error: of_rule(rule) });
+        let sent = (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none());
+        // Rows are told in the order in which they were sent.
+        let mut left_out = left_out.iter().peekable();
+        for (line, (row, range)) in (1..).zip(sent) {
+            let told = left_out.next_if(|(told, _)| *told == line);
+            if let Some(rule) = told.and_then(|(_, rule_no)| filter.rules.get(*rule_no)) {
+                refused.push(Refused { row, range, error: of_rule(rule) });
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::check::rows::Rows;
 use crate::check::rules::{Rule, rules_for};
 use crate::copy::placed::Placed;
 use crate::error::session_error;
-use crate::session::Session;
+use crate::session::{INFOS_MAX, Session};
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::StreamExt;
 use howdah_model::arrival::PlaceColumn;
@@ -146,9 +146,10 @@ impl Probe {
         Ok((!self.rules.is_empty()).then_some(self))
     }
 
-    /// COPY tells some rows that the table does not take, and leaves them out.
-    pub fn has_filter(&self) -> bool {
-        self.filter.is_some()
+    /// COPY itself could have told and left out the rows that were refused for these reasons.
+    pub fn leaves_out(&self, reasons: &[&Error]) -> bool {
+        let is_of_one_row = |error: &&Error| matches!(error.sqlstate(), Some("23502" | "23514"));
+        self.filter.is_some() && reasons.len() < INFOS_MAX && reasons.iter().all(is_of_one_row)
     }
 
     pub(super) fn filter(&self) -> Option<&Filter> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::{AsyncMessage, Connection};
 
-/// Of some 200 bytes each: 4 MB at the most.
-const INFOS_MAX: usize = 20_000;
+/// So many are not kept any more. Of some 200 bytes each: 4 MB at the most.
+pub(crate) const INFOS_MAX: usize = 20_000;
 
 /// One message of the server.
 #[derive(Debug)]
