@@ -1,6 +1,7 @@
 //! Others see all rows of a load at once, or none.
 
 use super::{assert_nothing_left, load};
+use crate::indexes::{CHUNKS, wait_for};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
 use howdah_testkit::{MAJORS, Server};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -71,12 +72,10 @@ fn an_interrupted_load_goes_on_where_it_stopped() {
          CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
     );
     let command = load(&database, &[&source]).args(["--atomic", "--chunk-size", "64kB"]);
-    let running = command.spawn();
+    let mut running = command.spawn();
     let naps =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-    while database.value(naps) == "0" {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    assert!(wait_for(&database, &mut running, naps, 1), "{}", running.stderr_so_far());
     running.interrupt();
     running.wait(PATIENCE).expect_code(130);
     assert_eq!(database.value("SELECT count(*) FROM t"), "0");
@@ -108,11 +107,8 @@ fn a_column_that_is_renamed_while_rows_wait_ends_the_load_and_loses_nothing() {
         load(&database, &[&first]).run(PATIENCE).expect_code(0);
         database.sql("CREATE TRIGGER nap BEFORE INSERT ON howdah.chunk FOR EACH ROW EXECUTE FUNCTION nap()");
         let command = load(&database, &[&source]).args(["--chunk-size", "64kB", "--jobs", "1"]).args(options);
-        let running = command.spawn();
-        let waiting = "SELECT count(*) FROM howdah.chunk WHERE rows > 0";
-        while database.value(waiting) == "0" {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        let mut running = command.spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{options:?}: {}", running.stderr_so_far());
         database.sql("ALTER TABLE t RENAME COLUMN note TO remark");
         let failed = running.wait(PATIENCE).expect_code(1);
         assert!(
