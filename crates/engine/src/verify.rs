@@ -60,7 +60,7 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     let receipts = async |session: &Session| ledger.receipts(session, job_id).await;
     let receipts = by_file(on_session(run, receipts).await?);
     let mut found = look(run, ledger, by).await?;
-    check_counts(run, &receipts, &mut found)?;
+    check_counts(run, ledger, &receipts, &mut found).await?;
     let (sums, rows_of_others) = (found.sum(run), found.others.values().sum());
     if by == Verify::Checksum {
         read_again(run, ledger, receipts, found).await?;
@@ -109,6 +109,9 @@ fn of_older(chunks: u64) -> Error {
 
 const HINT: &str = "a trigger of the table, or another session, has changed or deleted rows; the same command compares again and \
                     stores nothing twice";
+
+const ANEW_HINT: &str = "one transaction has written as many rows of this table: where ALTER TABLE has written all rows anew, none tells \
+                         any more what stored it; run the same command without --verify";
 
 /// By file and chunk number.
 type Sums = HashMap<(u32, u64), Sum>;
@@ -167,7 +170,30 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
 }
 
 /// Each chunk has left as many rows in its table as its receipt says; or, where these were written anew, all chunks have.
-fn check_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found) -> Result<()> {
+async fn check_counts(
+    run: &Run,
+    ledger: &Ledger,
+    receipts: &HashMap<u32, Receipts>,
+    found: &mut Found,
+) -> Result<()> {
+    let differences = differing_counts(run, receipts, found);
+    let Some(first) = differences.first() else { return Ok(()) };
+    let table_of = |file_no: u32| run.plan.files[file_no as usize].table_no;
+    let table_no = table_of(first.file_no);
+    let of_table = || differences.iter().filter(|difference| table_of(difference.file_no) == table_no);
+    let missing: u64 = of_table().map(|difference| difference.expected_rows).sum();
+    let are_gone =
+        of_table().all(|difference| !found.chunks.contains_key(&(difference.file_no, difference.chunk_no)));
+    let stored_in = run.plan.tables[table_no as usize].stored_in();
+    let most = async |session: &Session| {
+        verify::most_of_one_other(session, (ledger, &run.plan.job_id), stored_in).await
+    };
+    let is_anew = are_gone && on_session(run, most).await? >= missing;
+    result(run, receipts, differences)
+        .map_err(|error| if is_anew { error.with_hint(ANEW_HINT) } else { error })
+}
+
+fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found) -> Vec<Difference> {
     let mut differences = Vec::new();
     for receipt in receipts.values().flat_map(BTreeMap::values) {
         let rows = found.chunks.get(&(receipt.file_no, receipt.chunk_no)).map_or(0, |sum| sum.rows);
@@ -191,7 +217,7 @@ fn check_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found)
         }
     }
     differences.retain(|difference| !found.rewritten.contains(&table_of(difference.file_no)));
-    result(run, receipts, differences)
+    differences
 }
 
 /// A chunk of which other is stored than was read.
@@ -200,6 +226,8 @@ struct Difference {
     file_no: u32,
     chunk_no: u64,
     start_byte: u64,
+    /// Those its receipt tells.
+    expected_rows: u64,
     /// Behind "of records 1 to 7 ".
     what: String,
     column: Option<String>,
@@ -212,6 +240,7 @@ impl Difference {
             file_no: receipt.file_no,
             chunk_no: receipt.chunk_no,
             start_byte: receipt.start_byte,
+            expected_rows: receipt.rows,
             what: format!("{found} {rows} in the table as this load has stored them, expected {expected}"),
             column: None,
         }
@@ -229,6 +258,7 @@ impl Difference {
             file_no: receipt.file_no,
             chunk_no: receipt.chunk_no,
             start_byte: receipt.start_byte,
+            expected_rows: receipt.rows,
             what,
             column: columns.first().filter(|_| columns.len() == 1).cloned(),
         }

@@ -107,6 +107,27 @@ pub async fn stored(
     Ok(stored)
 }
 
+/// How many rows of a table one transaction has stored that the job knows nothing of: of these, the one with the most.
+/// ALTER TABLE that writes a table anew has stored all of its rows.
+///
+/// # Errors
+/// Those of the session.
+pub async fn most_of_one_other(
+    session: &Session,
+    (ledger, job_id): (&Ledger, &str),
+    relation: &Relation,
+) -> Result<u64> {
+    let sql = format!(
+        "SELECT pg_catalog.count(*) FROM {} AS t LEFT JOIN ({}) AS o ON t.xmin = o.xid \
+         WHERE o.xid IS NULL GROUP BY t.xmin ORDER BY 1 DESC LIMIT 1",
+        quote_relation(relation),
+        ledger.transactions_sql()
+    );
+    let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+}
+
 /// A count and a sum as text.
 fn sum_of(row: &Row, first: usize) -> Sum {
     Sum {

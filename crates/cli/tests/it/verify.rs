@@ -140,6 +140,29 @@ fn rows_deleted_changed_or_doubled_meanwhile_are_found() {
     }
 }
 
+/// No row tells any more what stored it: that is no loss, and is not told as one.
+#[test]
+fn of_a_table_that_another_has_written_anew_is_said_why_nothing_can_be_compared() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(6, 0, ROWS));
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("INSERT INTO t VALUES (-1, 1, 1, 'of another')");
+        let source = files.put("a.csv", &plain);
+        load(&scene, "count").arg(&source).run(PATIENCE).expect_code(0);
+        scene.database.sql("UPDATE howdah.job SET status = 'failed', verified = NULL");
+        scene.database.sql("ALTER TABLE t ALTER amount TYPE real");
+        let failed = load(&scene, "count").arg(&source).run(PATIENCE);
+        assert_differs(failed, &["written all rows anew", "without --verify"]);
+        let whole = scene.load().args(CHUNK).arg(&source).run(PATIENCE).expect_code(0);
+        assert!(whole.stderr.contains("stored by another run"), "{}", whole.stderr);
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), (ROWS + 1).to_string());
+        // Rows that somebody has deleted are not mistaken for it.
+        scene.database.sql("UPDATE howdah.job SET status = 'failed'; DELETE FROM t WHERE id > 0");
+        let failed = load(&scene, "count").arg(&source).run(PATIENCE);
+        assert_differs(failed, &["has changed or deleted rows"]);
+    }
+}
+
 #[test]
 fn others_who_write_beside_the_load_do_not_matter() {
     for major in MAJORS {
