@@ -2,8 +2,8 @@
 //!
 //! Files that can be read at any offset are cut in ranges and their ranges split side by side
 //! ([`range`]); compressed files and pipes are split in order as they are decompressed, one thread a file
-//! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: chunk `k` holds the records that start in
-//! `[k * chunk_bytes, (k + 1) * chunk_bytes)` of the plain bytes.
+//! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: a chunk holds
+//! the records that start between two [`howdah_model::Borders`] of the plain bytes.
 
 mod bounded;
 mod emit;

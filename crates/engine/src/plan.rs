@@ -37,7 +37,7 @@ pub(crate) use indexes::decide as decide_indexes;
 pub(crate) use triggers::way as way_of_triggers;
 
 use crate::Context;
-use crate::budget::Layout;
+use crate::budget::{Extent, Layout};
 use crate::feed::Opened;
 use crate::retry::{self, Patience, patiently};
 use crate::widen::Open;
@@ -47,7 +47,7 @@ use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
-use identity::{Identity, Version};
+use identity::{Identity, Settled, Version};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -167,13 +167,13 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let dated =
         Box::pin(around_rows(context, &session, &mut plan, (&rows_to_come, settled.history.has_rows())))
             .await?;
-    let shared_bytes = connection.server_cpus().and_then(|_| plain_bytes(&plan.files));
-    let scratch = faster::scratch(&plan.tables);
-    let has_parts = placed.iter().any(|(_, head)| head.opened.may_have_parts);
-    let layout =
-        Layout::new(job.memory_bytes, job.jobs, settled.chunk_bytes, shared_bytes, scratch, has_parts)?;
-    faster::settle(&mut plan.tables, &layout);
-    (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
+    let extent = Extent {
+        near_cpus: connection.server_cpus(),
+        plain_bytes: plain_bytes(&plan.files),
+        has_ranges: plan.files.iter().any(|file| file.ranged),
+        has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
+    };
+    let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
     Ok(Planned {
         dated,
@@ -186,6 +186,17 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     })
 }
 
+/// Cuts up the memory, and with it the files, as an earlier run of the job has done.
+fn lay_out(plan: &mut Plan, settled: &Settled, extent: Extent) -> Result<Layout> {
+    let scratch = faster::scratch(&plan.tables);
+    let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, extent, scratch)?;
+    faster::settle(&mut plan.tables, &layout);
+    plan.record_bytes_max = layout.record_bytes_max;
+    plan.chunk_bytes = layout.chunk_bytes;
+    plan.taper = if settled.chunk_bytes.is_some() { settled.taper } else { layout.taper };
+    Ok(layout)
+}
+
 /// The plan of a job of which nothing is decided yet.
 fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32) -> Plan {
     Plan {
@@ -194,6 +205,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         identity: identity.identity,
         server_version,
         chunk_bytes: 0,
+        taper: None,
         record_bytes_max: 0,
         tables: Vec::new(),
         files: Vec::new(),

@@ -31,7 +31,7 @@ impl Omitted {
 pub struct Origin {
     /// Index into [`crate::Plan::files`].
     pub file_no: u32,
-    /// `k` in: this chunk holds the records that start in `[k * chunk_bytes, (k + 1) * chunk_bytes)`.
+    /// Which of the file's [`Borders`](crate::Borders) it lies between.
     pub chunk_no: u64,
     /// The first byte of the first record.
     pub start_byte: u64,

@@ -6,6 +6,7 @@
 
 pub mod arrival;
 pub mod binary;
+pub mod borders;
 pub mod check;
 pub mod chunk;
 pub mod dialect;
@@ -23,6 +24,7 @@ pub mod verify;
 
 pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
+pub use borders::{Borders, Taper};
 pub use check::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
 pub use chunk::{Aside, Chunk, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};

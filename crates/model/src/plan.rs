@@ -4,6 +4,7 @@
 
 use crate::arrival::StagingPlan;
 use crate::binary::BinaryType;
+use crate::borders::{Borders, Taper};
 use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
@@ -322,8 +323,11 @@ pub struct Plan {
     pub job: Job,
     /// The server's `server_version_num`.
     pub server_version: u32,
-    /// Bytes of plain data between chunk borders.
+    /// Bytes of plain data between chunk borders, or the most of it where they taper.
     pub chunk_bytes: u64,
+    /// Borders that are closer together. Plans in older ledgers lack it, and have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taper: Option<Taper>,
     /// No single record may be longer.
     pub record_bytes_max: u64,
     /// Targets.
@@ -339,4 +343,20 @@ pub struct Plan {
     /// What is tuned and put back. Plans in older ledgers lack it.
     #[serde(default)]
     pub tuning: TuningPlan,
+}
+
+impl Plan {
+    /// Where the chunks of a file begin and end.
+    #[must_use]
+    pub fn borders(&self, file_no: u32) -> Borders {
+        let file = &self.files[file_no as usize];
+        match (self.taper, file.ranged) {
+            (None, _) => Borders::even(self.chunk_bytes),
+            (Some(taper), false) => Borders::even(taper.in_order_bytes),
+            (Some(taper), true) => {
+                let end_byte = file.stored_bytes.unwrap_or(0).min(file.data_end_byte.unwrap_or(u64::MAX));
+                Borders::tapering(self.chunk_bytes, taper, end_byte)
+            }
+        }
+    }
 }

@@ -98,11 +98,11 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
             let _ = writeln!(text, "  {column} is read as {}", spelling(reading));
         }
     }
-    let files: Vec<(usize, &FilePlan)> =
-        plan.files.iter().enumerate().filter(|(_, file)| file.table_no as usize == no).collect();
+    let files: Vec<(u32, &FilePlan)> =
+        (0..).zip(&plan.files).filter(|(_, file)| file.table_no as usize == no).collect();
     for (file_no, file) in files.iter().take(FILES_LISTED) {
-        show_file(text, plan, file);
-        show_rows(text, planned.previews.get(*file_no).map_or(&[], Vec::as_slice));
+        show_file(text, plan, *file_no, file);
+        show_rows(text, planned.previews.get(*file_no as usize).map_or(&[], Vec::as_slice));
     }
     if files.len() > FILES_LISTED {
         let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
@@ -129,7 +129,7 @@ fn show_indexes(text: &mut String, indexes: &IndexesPlan) {
     }
 }
 
-fn show_file(text: &mut String, plan: &Plan, file: &FilePlan) {
+fn show_file(text: &mut String, plan: &Plan, file_no: u32, file: &FilePlan) {
     let size = file.stored_bytes.map_or("size unknown".to_owned(), show_bytes);
     let codec = match file.codec {
         Codec::None => "not compressed",
@@ -147,7 +147,7 @@ fn show_file(text: &mut String, plan: &Plan, file: &FilePlan) {
     };
     let how = match (file.ranged, file.stored_bytes) {
         (true, Some(bytes)) => {
-            format!("{} ranges read side by side", show_count(bytes.div_ceil(plan.chunk_bytes)))
+            format!("{} ranges read side by side", show_count(plan.borders(file_no).chunks(bytes)))
         }
         _ => "read in order, in one thread".to_owned(),
     };
@@ -243,8 +243,11 @@ fn memory(planned: &Planned) -> String {
         0 => String::new(),
         bytes => format!(", {} for parts of compressed files", show_bytes(bytes)),
     };
+    let taper = planned.plan.taper.map_or(String::new(), |taper| {
+        format!(" (down to {} towards the end of a file)", show_bytes(taper.least_bytes))
+    });
     format!(
-        "{sessions}; memory {}: {} chunk buffers for chunks of {}, records up to {}{ahead}",
+        "{sessions}; memory {}: {} chunk buffers for chunks of {}{taper}, records up to {}{ahead}",
         show_bytes(planned.plan.job.memory_bytes),
         layout.buffers,
         show_bytes(layout.chunk_bytes),

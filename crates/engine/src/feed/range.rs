@@ -15,7 +15,7 @@ use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
-use howdah_model::{Omitted, Origin, Place, Receipt, Result, Stage};
+use howdah_model::{Borders, Omitted, Origin, Place, Receipt, Result, Stage};
 use howdah_source::Object;
 use howdah_transcode::split::{State, Tail};
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,14 +34,14 @@ enum Before {
     Ended,
 }
 
-/// A file cut in ranges of `chunk_bytes`.
+/// A file cut in ranges, each of which becomes a chunk.
 pub(super) struct RangedFile {
     object: Object,
     emitter: Emitter,
     mender: Option<Mender>,
     receipts: Receipts,
     bytes: u64,
-    chunk_bytes: u64,
+    borders: Borders,
     first_range: u64,
     before: Turnstile<Before>,
     records: Turnstile<u64>,
@@ -78,14 +78,15 @@ struct End {
 impl RangedFile {
     pub(super) fn new(run: &Run, file_no: u32, object: Object) -> Result<RangedFile> {
         let plan = &run.plan.files[file_no as usize];
-        let first = plan.data_start_byte / run.plan.chunk_bytes;
+        let borders = run.plan.borders(file_no);
+        let first = borders.chunk_no(plan.data_start_byte);
         Ok(RangedFile {
             bytes: object.stored_bytes().unwrap_or(0).min(plan.data_end_byte.unwrap_or(u64::MAX)),
             object,
             emitter: Emitter::new(run, file_no)?,
             mender: Mender::new(run, file_no)?,
             receipts: run.receipts(file_no),
-            chunk_bytes: run.plan.chunk_bytes,
+            borders,
             first_range: first,
             before: Turnstile::new(first, Before::Record(plan.data_start_byte)),
             records: Turnstile::new(first, 0),
@@ -103,7 +104,7 @@ impl RangedFile {
 
     /// One past the last range. An empty file has one, so that its end is noticed.
     pub(super) fn ranges(&self) -> u64 {
-        self.bytes.div_ceil(self.chunk_bytes).max(self.first_range + 1)
+        self.borders.chunks(self.bytes).max(self.first_range + 1)
     }
 
     /// Makes range `no` into a chunk, unless it is in the table already.
@@ -133,11 +134,11 @@ impl RangedFile {
         let fail = |error| Failure { chunk_no: no, error };
         self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         // A chunk ends before its border only where the data does, at an end-of-data marker.
-        let border_byte = (no + 1) * self.chunk_bytes;
+        let border_byte = self.borders.end_byte(no);
         let after = if end_byte < border_byte { Before::Ended } else { Before::Record(end_byte) };
         self.before.pass(no + 1, after);
         run.tally.known_chunk(self.file_no(), rows, omitted);
-        run.stored(self.file_no(), rows, end_byte.saturating_sub(no * self.chunk_bytes), true);
+        run.stored(self.file_no(), rows, end_byte.saturating_sub(self.borders.start_byte(no)), true);
         self.count(feeder, no, rows + omitted.records()).map(|_| ())
     }
 
@@ -185,8 +186,8 @@ impl RangedFile {
     }
 
     fn read(&self, feeder: &Feeder, no: u64, mut buffers: Buffers) -> Result<Slice> {
-        let start = no * self.chunk_bytes;
-        let end = (start + self.chunk_bytes).min(self.bytes);
+        let start = self.borders.start_byte(no);
+        let end = self.borders.end_byte(no).min(self.bytes);
         // The buffer holds a whole chunk by the layout of the budget.
         let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
         if length > 0 {

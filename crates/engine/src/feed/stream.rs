@@ -8,8 +8,8 @@ use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
-    Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, OnError, Origin, Place, Plan, Reading, Receipt,
-    Result, Stage, TablePlan,
+    Borders, Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, OnError, Origin, Place, Plan, Reading,
+    Receipt, Result, Stage, TablePlan,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::inspect::{Oddity, OddityKind};
@@ -33,13 +33,13 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
         Splitter::new(feeder, file_no, opened).map_err(|error| in_file(Failure { chunk_no: 0, error }))?;
     let mut buffers = Some(buffers);
     while !splitter.ended {
-        let chunk_no = splitter.offset / feeder.run.plan.chunk_bytes;
+        let chunk_no = splitter.borders.chunk_no(splitter.offset);
         let taken = buffers.take().map_or_else(|| feeder.take_buffers(), Ok);
         let taken = taken.map_err(|error| in_file(Failure { chunk_no, error }))?;
         splitter.next_chunk(taken).map_err(in_file)?;
     }
     if let Some((record, byte)) = splitter.other_table() {
-        let chunk_no = splitter.offset / feeder.run.plan.chunk_bytes + 1;
+        let chunk_no = splitter.borders.chunk_no(splitter.offset) + 1;
         let told = tell_other_table(
             &feeder.run,
             &location,
@@ -71,6 +71,7 @@ fn tell_other_table(run: &Run, location: &str, place: Place) -> Result<()> {
 
 struct Splitter<'a> {
     feeder: &'a Feeder,
+    borders: Borders,
     emitter: Emitter,
     mender: Option<Mender>,
     /// Where records that go untouched may end.
@@ -109,6 +110,7 @@ impl<'a> Splitter<'a> {
         let decoder = plain_of(feeder, file_no, stored)?;
         let mut splitter = Splitter {
             feeder,
+            borders: run.plan.borders(file_no),
             emitter: Emitter::new(run, file_no)?,
             mender: Mender::new(run, file_no)?,
             end: table_end(&run.plan, file_no),
@@ -143,12 +145,12 @@ impl<'a> Splitter<'a> {
     fn next_chunk(&mut self, mut buffers: Buffers) -> Result<(), Failure> {
         let run = &self.feeder.run;
         let start_byte = self.offset;
-        let chunk_no = start_byte / run.plan.chunk_bytes;
+        let chunk_no = self.borders.chunk_no(start_byte);
         let fail = |error| Failure { chunk_no, error };
         if !run.halt.wants(self.emitter.file_no, chunk_no) {
             return Err(fail(unwanted()));
         }
-        let border_byte = (chunk_no + 1) * run.plan.chunk_bytes;
+        let border_byte = self.borders.end_byte(chunk_no);
         let filled = self.fill(&mut buffers.data, border_byte);
         if self.mends(&filled, &buffers.data) {
             return self.next_mended(buffers, start_byte, border_byte);
@@ -183,7 +185,7 @@ impl<'a> Splitter<'a> {
     /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table, the data
     /// ends before it. A chunk that is stored already and ends elsewhere may have ended so, too.
     fn look(&mut self, data: &Buffer, cut: Cut, start_byte: u64) -> Result<(Cut, Option<Oddity>)> {
-        let chunk_no = start_byte / self.feeder.run.plan.chunk_bytes;
+        let chunk_no = self.borders.chunk_no(start_byte);
         let end_byte = start_byte + cut.end as u64;
         if self.receipts.get(&chunk_no).is_some_and(|receipt| receipt.end_byte == end_byte) {
             return Ok((cut, None));
@@ -256,7 +258,7 @@ impl<'a> Splitter<'a> {
         start_byte: u64,
         border_byte: u64,
     ) -> Result<(), Failure> {
-        let chunk_no = start_byte / self.feeder.run.plan.chunk_bytes;
+        let chunk_no = self.borders.chunk_no(start_byte);
         let fail = |error| Failure { chunk_no, error };
         self.plain.put_back(buffers.data.filled());
         let span = Span { start_byte, border_byte, records_before: self.records };

@@ -46,7 +46,7 @@ pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
 fn span(run: &Run, origin: &Origin) -> Span {
     Span {
         start_byte: origin.start_byte,
-        border_byte: (origin.chunk_no + 1).saturating_mul(run.plan.chunk_bytes),
+        border_byte: run.plan.borders(origin.file_no).end_byte(origin.chunk_no),
         records_before: origin.first_record.saturating_sub(1),
     }
 }

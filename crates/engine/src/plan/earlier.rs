@@ -8,8 +8,8 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
-use super::{History, Planned, around_rows, faster, indexes, new_table};
-use crate::budget::Layout;
+use super::{History, Planned, around_rows, indexes, lay_out, new_table};
+use crate::budget::Extent;
 use crate::feed::Opened;
 use crate::widen::{Open, holds};
 use howdah_model::{
@@ -52,7 +52,7 @@ pub(super) async fn go_on(
         Some(at) if done => History::Done { at },
         _ => History::Begun(ledger.receipts(session, &row.job_id).await?),
     };
-    let chunk_bytes = row.plan.chunk_bytes;
+    let (chunk_bytes, taper) = (row.plan.chunk_bytes, row.plan.taper);
     if !done && job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
         return Err(Error::new(
             ErrorKind::Usage,
@@ -63,7 +63,7 @@ pub(super) async fn go_on(
     // A run that came to nothing binds nobody: its user may have put right what was wrong with the table.
     let bound = done || row.chunks > 0 || row.plan.tables.iter().any(makes_something);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
-    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), history, earlier }))
+    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier }))
 }
 
 /// The staging tables that chunks were copied into, if they were.
@@ -117,12 +117,12 @@ pub(super) async fn planned(
     let dated =
         around_rows(heads.context, heads.session, &mut plan, (&rows_to_come, settled.history.has_rows()))
             .await?;
-    let scratch = faster::scratch(&plan.tables);
-    let has_parts = plan.files.iter().any(|file| may_have_parts(file.codec));
-    let layout =
-        Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, None, scratch, has_parts)?;
-    faster::settle(&mut plan.tables, &layout);
-    (plan.chunk_bytes, plan.record_bytes_max) = (layout.chunk_bytes, layout.record_bytes_max);
+    let extent = Extent {
+        near_cpus: heads.context.connection.server_cpus(),
+        has_parts: plan.files.iter().any(|file| may_have_parts(file.codec)),
+        ..Extent::default()
+    };
+    let layout = lay_out(&mut plan, &settled, extent)?;
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
         Some(_)

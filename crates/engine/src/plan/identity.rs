@@ -6,7 +6,9 @@
 //! to what a pattern matches or taken away.
 
 use super::{History, earlier, ledger_of};
-use howdah_model::{Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table};
+use howdah_model::{
+    Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
+};
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
@@ -23,6 +25,8 @@ pub(super) struct Settled {
     pub(super) name: String,
     /// The chunk size, by an earlier run or by the user.
     pub(super) chunk_bytes: Option<u64>,
+    /// What goes with that.
+    pub(super) taper: Option<Taper>,
     /// What is there already.
     pub(super) history: History,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
@@ -179,7 +183,7 @@ impl Identity {
 }
 
 fn fresh(name: String, job: &Job) -> Settled {
-    Settled { name, chunk_bytes: job.chunk_bytes, history: History::Fresh, earlier: None }
+    Settled { name, chunk_bytes: job.chunk_bytes, taper: None, history: History::Fresh, earlier: None }
 }
 
 fn digest(value: &impl Serialize) -> String {

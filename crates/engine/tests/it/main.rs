@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, clippy::print_stdout)]
 
 mod binary;
+mod borders;
 mod codecs;
 mod compress;
 mod files;

@@ -49,12 +49,12 @@ impl Loader {
     }
 
     /// The same, with something happening between plan and load.
-    pub(crate) fn load_after(&self, job: Job, between: impl FnOnce(&Plan)) -> Loaded {
+    pub(crate) fn load_after(&self, job: Job, between: impl FnOnce(&mut Plan)) -> Loaded {
         let context = &self.context;
         let work = async {
-            let planned = howdah_engine::plan(context, job).await?;
+            let mut planned = howdah_engine::plan(context, job).await?;
+            between(&mut planned.plan);
             let plan = planned.plan.clone();
-            between(&plan);
             Ok((plan, howdah_engine::load(context, planned).await?))
         };
         let done = self.runtime.block_on(async { tokio::time::timeout(WATCHDOG, work).await });

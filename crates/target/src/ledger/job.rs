@@ -103,6 +103,7 @@ const BEGIN_SQL: &str = "\
         SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
             finished_at = NULL, runs = j.runs + 1 \
         WHERE j.plan -> 'chunk_bytes' = excluded.plan -> 'chunk_bytes' \
+          AND j.plan -> 'taper' IS NOT DISTINCT FROM excluded.plan -> 'taper' \
         RETURNING j.job_id), \
     files AS ( \
         INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target) \
@@ -187,7 +188,7 @@ impl Ledger {
     /// Writes the job and its files, or opens the job again with this plan.
     ///
     /// # Errors
-    /// Ledger, if the job is there with another chunk size; those of the session.
+    /// Ledger, if the job is there with other chunk borders; those of the session.
     pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<()> {
         let text = serde_json::to_string(plan).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
@@ -214,7 +215,7 @@ impl Ledger {
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
         if rows.is_empty() {
-            let message = format!("job {} is in the ledger with another chunk size", plan.job_id);
+            let message = format!("job {} is in the ledger with other chunk borders", plan.job_id);
             return Err(Error::new(ErrorKind::Ledger, message)
                 .with_hint("give the chunk size of its first run, or another --job-id"));
         }

@@ -97,6 +97,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         job,
         server_version: 150_000,
         chunk_bytes: 1 << 24,
+        taper: None,
         record_bytes_max: 1 << 26,
         tables: vec![table],
         files: vec![file],

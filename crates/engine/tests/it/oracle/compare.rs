@@ -4,7 +4,7 @@ use super::server::{Fate, Oracle, Target};
 use super::variant::Variant;
 use super::{LEDGER, has_header, is_in_order};
 use crate::rig::Loaded;
-use howdah_engine::model::{Error, FormatKind};
+use howdah_engine::model::{Borders, Error, FormatKind};
 use howdah_testkit::NastyFile;
 
 /// Both stored everything: the same rows, and howdah's account says so.
@@ -57,12 +57,11 @@ pub(super) fn check_refused(
         Fate::Stored { rows } if rows == found - 1 => {}
         fate => return Err(format!("the record does not begin there: {error}; before it: {fate:?}")),
     }
-    let chunk = byte / variant.chunk_bytes;
     if is_in_order(variant) {
         check_only_earlier(oracle, target)?;
     }
     match (&loaded.plan, variant.ledger) {
-        (Some(plan), true) => check_receipts(oracle, target, &plan.job_id, chunk, variant.chunk_bytes),
+        (Some(plan), true) => check_receipts(oracle, target, &plan.job_id, &plan.borders(0), byte),
         _ => Ok(()),
     }
 }
@@ -95,9 +94,10 @@ fn check_receipts(
     oracle: &Oracle,
     target: Target,
     job_id: &str,
-    chunk: u64,
-    chunk_bytes: u64,
+    borders: &Borders,
+    byte: u64,
 ) -> Result<(), String> {
+    let chunk = borders.chunk_no(byte);
     let counts = oracle.numbers(&format!(
         "SELECT coalesce(sum(rows) FILTER (WHERE chunk_no < {chunk}), 0), \
                 count(*) FILTER (WHERE chunk_no = {chunk}), \
@@ -116,7 +116,7 @@ fn check_receipts(
         ));
     }
     // The last record before may end long after the border it crossed, never before it.
-    if end < chunk * chunk_bytes {
+    if end < borders.start_byte(chunk) {
         return Err(format!("the chunks before {chunk} end at byte {end}"));
     }
     Ok(())

@@ -136,7 +136,8 @@ impl Bench {
         // Another name each time: the same file with another time would be a changed source to the ledger.
         let path = self.folder.path().join(format!("{}-{no}{}", file.seed, variant.source.ending()));
         let written = variant.source.write(&path, &file.bytes);
-        let loaded = self.loader.load(self.job(file, &location(&path), target, variant));
+        let job = self.job(file, &location(&path), target, variant);
+        let loaded = self.loader.load_after(job, |plan| plan.taper = variant.taper());
         written.finish(&path);
         let error = loaded.error.as_ref();
         if error.is_some_and(|error| is_refused_on_purpose(file, self.options.major, error)) {

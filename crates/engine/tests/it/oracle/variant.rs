@@ -2,7 +2,7 @@
 
 use crate::compress;
 use fastrand::Rng;
-use howdah_engine::model::{EncodeChoice, Header};
+use howdah_engine::model::{EncodeChoice, Header, Taper};
 use howdah_testkit::NastyFile;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::OpenOptions;
@@ -34,6 +34,8 @@ const ENCODES: [EncodeChoice; 4] =
 pub(super) struct Variant {
     pub(super) source: Source,
     pub(super) chunk_bytes: u64,
+    /// Ranges become smaller towards the end of the file.
+    pub(super) tapers: bool,
     pub(super) jobs: u32,
     pub(super) encode: EncodeChoice,
     pub(super) ledger: bool,
@@ -65,6 +67,7 @@ impl Variant {
                 ledger: rng.u32(..100) < 25,
                 by_name: without_last || by_name && rng.bool(),
                 without_last,
+                tapers: rng.bool(),
             }
         };
         [
@@ -72,6 +75,14 @@ impl Variant {
             way(&streams, &[16, 64, 300, 4096], &[1]),
             way(&all, &[1, 16, 65, 100, 300, 4096, 1 << 20], &[1, 3]),
         ]
+    }
+}
+
+impl Variant {
+    /// As a plan says it, small enough for these files.
+    pub(super) fn taper(&self) -> Option<Taper> {
+        let least_bytes = self.chunk_bytes.div_ceil(8);
+        self.tapers.then_some(Taper { in_order_bytes: self.chunk_bytes, least_bytes, share: 4 })
     }
 }
 
