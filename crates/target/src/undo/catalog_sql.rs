@@ -39,7 +39,8 @@ pub(super) const TABLES_SQL: &str = "\
            c.reltuples::pg_catalog.float8, c.relpages::pg_catalog.int8, \
            pg_catalog.current_setting('block_size')::pg_catalog.int8, c.relkind = 'p', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid \
-                   AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending')::pg_catalog.bool) \
+                   AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending')::pg_catalog.bool), \
+           c.relhasindex OR c.relhastriggers \
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY tree.level, n.nspname, c.relname";
 
