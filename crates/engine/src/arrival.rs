@@ -124,13 +124,15 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     Ok(())
 }
 
-/// Does something on a session of its own, as often as it takes.
+/// Does something on a session of its own, as often as it takes. The work leaves the session as it found it.
 pub(crate) async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
         let session = connection.open().await?;
-        connection.attend(&session, work(&session)).await
+        let done = connection.attend(&session, work(&session)).await?;
+        connection.keep(session);
+        Ok(done)
     };
     patiently(&run.context, retry_for, once).await
 }

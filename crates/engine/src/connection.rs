@@ -7,6 +7,7 @@ use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
@@ -17,6 +18,9 @@ const SPARE_FOR: Duration = Duration::from_secs(1);
 
 /// Of our own server processes so many are remembered: more than are ever at work at once.
 const OPENED_MAX: usize = 1024;
+
+/// A session that nobody uses, and since when.
+type Waiting = (Session, Instant);
 
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
@@ -30,7 +34,9 @@ pub struct Connection {
     opened: Arc<Mutex<Vec<Backend>>>,
     /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
     /// process takes some milliseconds to start, and a distant server several round trips.
-    spare: Arc<Mutex<Option<(Session, Instant)>>>,
+    spare: Arc<Mutex<Option<Waiting>>>,
+    /// A session that is being opened for the next step.
+    ahead: Arc<Mutex<Option<JoinHandle<Result<Waiting>>>>>,
 }
 
 impl Connection {
@@ -62,19 +68,47 @@ impl Connection {
     }
 
     fn new(conninfo: Conninfo, embedded: bool) -> Connection {
-        Connection { conninfo, embedded, lost: Arc::default(), opened: Arc::default(), spare: Arc::default() }
+        Connection {
+            conninfo,
+            embedded,
+            lost: Arc::default(),
+            opened: Arc::default(),
+            spare: Arc::default(),
+            ahead: Arc::default(),
+        }
     }
 
-    /// A session, one that was just kept if there is one, and ends what is left of those that were lost.
+    /// A session, one that was just kept or is being opened if there is one, and ends what is left of those that were lost.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
-        match self.take_spare() {
+        let waiting = match self.take_spare() {
+            None => self.take_ahead().await,
+            spare => spare,
+        };
+        match waiting {
             // Ending the lost ones takes the time of a new session, whose limit holds for it.
             Some(session) if self.last_lost().is_none() => Ok(session),
             _ => self.open_new().await,
         }
+    }
+
+    /// Begins to open a session that the next step will want, while this one still waits for the server's answers. Of a
+    /// failure nothing is told: whoever wants the session tries again.
+    pub(crate) fn open_ahead(&self) {
+        let connection = self.clone();
+        let open = async move { Ok((connection.open_new().await?, Instant::now())) };
+        *self.ahead() = Some(tokio::spawn(open));
+    }
+
+    async fn take_ahead(&self) -> Option<Session> {
+        let opening = self.ahead().take()?;
+        fresh(opening.await.ok()?.ok()?)
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Option<JoinHandle<Result<Waiting>>>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session that nobody has used before.
@@ -93,11 +127,10 @@ impl Connection {
     }
 
     fn take_spare(&self) -> Option<Session> {
-        let (session, since) = self.spare().take()?;
-        (since.elapsed() < SPARE_FOR && !session.is_closed()).then_some(session)
+        fresh(self.spare().take()?)
     }
 
-    fn spare(&self) -> MutexGuard<'_, Option<(Session, Instant)>> {
+    fn spare(&self) -> MutexGuard<'_, Option<Waiting>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -197,6 +230,11 @@ impl Connection {
     }
 }
 
+/// The session, if it has not waited for too long.
+fn fresh((session, since): Waiting) -> Option<Session> {
+    (since.elapsed() < SPARE_FOR && !session.is_closed()).then_some(session)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +307,27 @@ mod tests {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert_ne!(connection.open().await.unwrap().backend(), backend, "the server has ended it");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_opened_ahead_is_used_once_and_missed_by_nobody_if_it_fails() {
+        let database = Server::shared(15).database();
+        let role = database.name();
+        database.sql(&format!("CREATE ROLE \"{role}\" LOGIN"));
+        let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let connection = Connection::resolve(Some(&to)).unwrap();
+        connection.open_ahead();
+        let session = connection.open().await.unwrap();
+        assert_eq!(connection.opened(), [session.backend()]);
+        assert_ne!(connection.open().await.unwrap().backend(), session.backend());
+
+        database.sql(&format!("ALTER ROLE \"{role}\" NOLOGIN"));
+        connection.open_ahead();
+        while !connection.ahead().as_ref().unwrap().is_finished() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        database.sql(&format!("ALTER ROLE \"{role}\" LOGIN"));
+        connection.open().await.unwrap();
     }
 
     #[tokio::test]

@@ -101,6 +101,7 @@ struct Begun {
 /// `noted` is set as soon as the ledger says that the job is running.
 async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan, noted: &AtomicBool) -> Result<Begun> {
     let session = context.connection.open().await?;
+    context.connection.open_ahead();
     let opening = open_ledger(&session, ledger, plan, noted);
     let (receipts, before, dropped, tuned) = context.connection.attend(&session, opening).await?;
     Ok(Begun { session, receipts, before, dropped, tuned })
