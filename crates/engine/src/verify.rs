@@ -188,7 +188,8 @@ async fn check_counts(
     let most = async |session: &Session| {
         verify::most_of_one_other(session, (ledger, &run.plan.job_id), stored_in).await
     };
-    let is_anew = are_gone && on_session(run, most).await? >= missing;
+    // What cannot be asked leaves the other hint.
+    let is_anew = are_gone && on_session(run, most).await.is_ok_and(|most| most >= missing);
     result(run, receipts, differences)
         .map_err(|error| if is_anew { error.with_hint(ANEW_HINT) } else { error })
 }

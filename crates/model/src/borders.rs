@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Taper {
     /// Between borders of a file that is read in order, whose end nobody knows beforehand.
     pub in_order_bytes: u64,
-    /// The least between borders of a file that is read in ranges: towards its end they become smaller, so that no
-    /// session waits for long for the last one of another.
+    /// The least between borders of files that are read in ranges: towards the end of the last one chunks become smaller, so
+    /// that no session waits for long for the last one of another.
     pub least_bytes: u64,
     /// Those become half as large as soon as less than so many of a size are left.
     pub share: u32,

@@ -355,7 +355,16 @@ impl Plan {
             (Some(taper), false) => Borders::even(taper.in_order_bytes),
             (Some(taper), true) => {
                 let end_byte = file.stored_bytes.unwrap_or(0).min(file.data_end_byte.unwrap_or(u64::MAX));
-                Borders::tapering(self.chunk_bytes, taper, end_byte)
+                // While sessions find work in the files behind, none waits for the last chunk of this one.
+                let enough_bytes = self.chunk_bytes.saturating_mul(taper.share.into());
+                let mut behind_bytes = 0_u64;
+                for other in &self.files[file_no as usize + 1..] {
+                    if behind_bytes >= enough_bytes {
+                        break;
+                    }
+                    behind_bytes = behind_bytes.saturating_add(other.stored_bytes.unwrap_or(0));
+                }
+                Borders::tapering(self.chunk_bytes, taper, end_byte.saturating_add(behind_bytes))
             }
         }
     }

@@ -244,7 +244,7 @@ fn memory(planned: &Planned) -> String {
         bytes => format!(", {} for parts of compressed files", show_bytes(bytes)),
     };
     let taper = planned.plan.taper.map_or(String::new(), |taper| {
-        format!(" (down to {} towards the end of a file)", show_bytes(taper.least_bytes))
+        format!(" (down to {} towards the end)", show_bytes(taper.least_bytes))
     });
     format!(
         "{sessions}; memory {}: {} chunk buffers for chunks of {}{taper}, records up to {}{ahead}",

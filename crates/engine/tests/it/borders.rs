@@ -54,6 +54,19 @@ fn a_run_that_goes_on_cuts_a_file_where_the_one_before_has_cut_it() {
 }
 
 #[test]
+fn a_file_with_others_behind_it_is_not_cut_small() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, b text)");
+    let files: Vec<String> = (0..6).map(|no| place.file(&format!("{no}.csv"), text())).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let loaded = place.loader.load(job(&files, "t", Format::csv()));
+    assert_eq!(loaded.rows(), 6 * ROWS);
+    let plan = loaded.plan.unwrap();
+    let chunks = |no: usize| plan.borders(no as u32).chunks(plan.files[no].stored_bytes.unwrap());
+    assert!(chunks(0) <= 2 && chunks(5) > 4, "{} and {}", chunks(0), chunks(5));
+}
+
+#[test]
 fn what_an_older_howdah_has_begun_is_cut_evenly_to_its_end() {
     let (place, job) = place(15);
     let evenly = |plan: &mut howdah_engine::model::Plan| (plan.chunk_bytes, plan.taper) = (2 * MIB, None);
