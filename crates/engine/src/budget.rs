@@ -114,6 +114,7 @@ impl Layout {
         }
         let sessions_wanted = match jobs {
             Jobs::Fixed(sessions) => u64::from(sessions),
+            // Beside two CPUs more than two seldom help, and larger chunks do.
             Jobs::Auto => u64::from(extent.near_cpus.unwrap_or(u32::MAX).clamp(2, 4)),
         };
         let left = memory_bytes.saturating_sub(PROCESS_BYTES + sessions_wanted * SESSION_BYTES).max(16 * MIB);
