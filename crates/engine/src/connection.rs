@@ -84,7 +84,7 @@ impl Connection {
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
     pub async fn open(&self) -> Result<Session> {
         let waiting = match self.take_spare() {
-            None => self.take_ahead().await,
+            None => self.take_ahead().await?,
             spare => spare,
         };
         match waiting {
@@ -94,17 +94,24 @@ impl Connection {
         }
     }
 
-    /// Begins to open a session that the next step will want, while this one still waits for the server's answers. Of a
-    /// failure nothing is told: whoever wants the session tries again.
+    /// Begins to open a session that the next step will want, while this one still waits for the server's answers. A
+    /// failure that came before anybody wanted the session is told to nobody.
     pub(crate) fn open_ahead(&self) {
         let connection = self.clone();
         let open = async move { Ok((connection.open_new().await?, Instant::now())) };
         *self.ahead() = Some(tokio::spawn(open));
     }
 
-    async fn take_ahead(&self) -> Option<Session> {
-        let opening = self.ahead().take()?;
-        fresh(opening.await.ok()?.ok()?)
+    /// # Errors
+    /// Those of [`Connection::open_new`], if it is waited for here: it has had its time then.
+    async fn take_ahead(&self) -> Result<Option<Session>> {
+        let Some(opening) = self.ahead().take() else { return Ok(None) };
+        let waits = !opening.is_finished();
+        match opening.await {
+            Ok(Ok(opened)) => Ok(fresh(opened)),
+            Ok(Err(error)) if waits => Err(error),
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
     }
 
     fn ahead(&self) -> MutexGuard<'_, Option<JoinHandle<Result<Waiting>>>> {
@@ -328,6 +335,19 @@ mod tests {
         }
         database.sql(&format!("ALTER ROLE \"{role}\" LOGIN"));
         connection.open().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_waited_for_in_vain_is_not_waited_for_twice() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let to = format!("host=127.0.0.1 port={port} user=x dbname=x sslmode=disable connect_timeout=2");
+        let connection = Connection::resolve(Some(&to)).unwrap();
+        connection.open_ahead();
+        connection.open().await.unwrap_err();
+        silent.set_nonblocking(true).unwrap();
+        assert!(silent.accept().is_ok());
+        assert!(silent.accept().is_err(), "a second connection was opened");
     }
 
     #[tokio::test]

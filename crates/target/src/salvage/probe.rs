@@ -164,7 +164,7 @@ impl Probe {
         Ok(stamp(session, &self.plan).await? == self.stamp)
     }
 
-    /// Makes the temporary table of this session, to be run in a transaction.
+    /// Makes the temporary table, which lasts as long as the connection; to be run in a transaction.
     pub(super) fn make_sql(&self) -> &str {
         &self.make_sql
     }

@@ -136,7 +136,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
         client.query_typed(&tables, &names),
     );
     let (path, (), tables) = asked.await.map_err(fail)?;
-    // Alone the planning of the other two takes the server some 6 ms, and most staging tables have neither.
+    // Alone the planning of the other two takes the server some 5 ms, and most staging tables have neither.
     let (indexes, foreign_keys) = if tables.iter().any(|row| row.get(16)) {
         let (indexes, foreign_keys) = (of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
         let asked =
