@@ -6,9 +6,9 @@ use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Jobs};
 use howdah_testkit::MAJORS;
 
 /// Notes how each row came.
-const WATCH: &str = "CREATE TABLE t (a int, b text); CREATE TABLE came (by text);
+const WATCH: &str = "CREATE TABLE t (a int, b text); CREATE TABLE came (a int, by text);
     CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO came VALUES (substring(current_query() from 'FORMAT \\w+')); RETURN new; END $$;
+        $$ BEGIN INSERT INTO came VALUES (new.a, substring(current_query() from 'FORMAT \\w+')); RETURN new; END $$;
     CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();";
 
 fn backslash_n() -> Format {
@@ -52,7 +52,10 @@ fn chunks_that_text_has_no_words_for_go_as_csv() {
     (job.chunk_bytes, job.jobs, job.encode) = (Some(6), Jobs::Fixed(1), EncodeChoice::Text);
     assert_eq!(place.loader.load(job).rows(), 3);
     assert_eq!(place.select("SELECT a, b FROM t ORDER BY a"), ["1|b", "3|", "2222|-"]);
-    assert_eq!(place.select("SELECT by FROM came"), ["FORMAT text", "FORMAT text", "FORMAT csv"]);
+    assert_eq!(
+        place.select("SELECT a, by FROM came ORDER BY a"),
+        ["1|FORMAT text", "3|FORMAT csv", "2222|FORMAT text"]
+    );
 }
 
 #[test]
