@@ -10,8 +10,7 @@ use howdah_target::session::{Session, column_types};
 /// The beginning of the note; an earlier run's plan has it already.
 const SKIPS: &str = "records that the table does not take";
 
-/// Settles it for each table. Rows that may be refused go through the table itself, with the numbers that the server
-/// gives them.
+/// Settles it for each table.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
@@ -25,7 +24,6 @@ pub(super) async fn choose(
             continue;
         }
         table.notes.push(format!("{SKIPS} are kept in the ledger, and the load goes on"));
-        table.route = None;
         // What is checked has numbers of its own: the records' places.
         table.number.take_if(|_| !job.arrival.check);
         if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {

@@ -11,7 +11,7 @@ use crate::Context;
 use crate::budget::Layout;
 use howdah_model::plan::{Encode, IndexesPlan, TablePlan};
 use howdah_model::route::{Destination, PartitionedTable, RoutePlan, Strategy};
-use howdah_model::{ErrorKind, Job, PartitionsChoice, RelationKind, Result};
+use howdah_model::{ErrorKind, Job, OnError, PartitionsChoice, RelationKind, Result};
 use howdah_target::session::{Session, column_types, partitions};
 use howdah_transcode::route::Router;
 
@@ -32,6 +32,8 @@ pub(super) async fn choose(
         let auto = job.partitions == PartitionsChoice::Auto;
         let route = if job.partitions == PartitionsChoice::Parent {
             Err("--partitions parent".to_owned())
+        } else if job.bad_records.on_error == OnError::Skip {
+            Err("it also says which rows it does not take, by their order in the file".to_owned())
         } else if auto && context.connection.server_cpus().is_none() {
             Err("each COPY would cost round trips to a distant server".to_owned())
         } else if auto && !keeps_indexes(context, session, indexes, table).await? {
