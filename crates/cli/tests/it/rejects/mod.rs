@@ -2,6 +2,7 @@
 
 mod foreign;
 mod many;
+mod random;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
