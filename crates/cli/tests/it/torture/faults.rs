@@ -7,7 +7,7 @@ use super::stage::Stage;
 use super::world::World;
 use crate::scene::{END_SESSIONS, PATIENCE};
 use fastrand::Rng;
-use howdah_testkit::{Fault as Broken, Finished, HttpFailure, Running};
+use howdah_testkit::{Fault as Broken, Finished, HowdahCommand, HttpFailure, Running};
 use std::time::{Duration, Instant};
 
 /// What strikes.
@@ -162,13 +162,19 @@ pub(super) struct Struck {
     pub(super) revert_sql: Option<&'static str>,
 }
 
-/// Starts the load, strikes, heals, and waits for its end.
-pub(super) fn strike(fault: Fault, world: &World<'_>, stage: &Stage, random: &mut Rng) -> Struck {
+/// Starts the command, strikes, heals, and waits for its end.
+pub(super) fn strike(
+    command: &HowdahCommand,
+    fault: Fault,
+    world: &World<'_>,
+    stage: &Stage,
+    random: &mut Rng,
+) -> Struck {
     let fired = (world.to_server.fired(), world.to_s3.fired());
     let no_space = || world.server.log().matches("No space left on device").count();
     let no_space_before = no_space();
     arm(fault, world, random);
-    let mut running = stage.load(world).spawn();
+    let mut running = command.spawn();
     let moment = match fault {
         // Small files are read at once; what has changed before the plan is made is what is loaded.
         Fault::Changed => Moment::Planned,

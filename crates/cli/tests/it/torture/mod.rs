@@ -18,8 +18,8 @@ mod world;
 use crate::scene::PATIENCE;
 use check::{Before, Findings};
 use fastrand::Rng;
-use faults::{Fault, strike};
-use howdah_testkit::{Finished, MAJORS, S3};
+use faults::Fault;
+use howdah_testkit::{Finished, HowdahCommand, MAJORS, S3};
 use scenario::Scenario;
 use stage::Stage;
 use std::collections::BTreeMap;
@@ -156,7 +156,7 @@ fn dealt(seed: u64, server_no: usize, round: u64) -> Vec<Fault> {
 fn usual_ledger(world: &World<'_>) -> Vec<String> {
     let mut random = Rng::with_seed(0);
     let mode = mode::Mode::Append { atomic: false };
-    let scenario = Scenario { in_bucket: false, mode, ..Scenario::draw(&mut random) };
+    let scenario = Scenario { in_bucket: false, mode, checked: false, ..Scenario::draw(&mut random) };
     let stage = Stage::set(world, scenario, 0, &mut random);
     stage.load(world).run(PATIENCE).expect_code(0);
     check::relations_of_ledger(&stage)
@@ -176,7 +176,7 @@ fn replay(load: &str) {
     say(&format!("torture: {account:?}"));
 }
 
-/// One load: struck once or twice, run again until done, compared; then refused.
+/// One load: its files checked, sometimes; struck once or twice, run again until done, compared; then refused.
 fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &mut Account) {
     let began = Instant::now();
     let mut random = Rng::with_seed(seed);
@@ -187,6 +187,9 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
     let before = Before::look(world, &stage);
     account.loads += 1;
     let night = Night { world, stage: &stage, before: &before, fault, name: &name };
+    if stage.scenario.checked {
+        night.check(account, &mut random);
+    }
     let runs = night.run_to_end(account, &mut random);
     let findings = before.compare(world, &stage, usual);
     assert!(findings.is_clean(), "{name}: {findings:#?}\n{runs:#?}");
@@ -209,6 +212,31 @@ struct Night<'a> {
 }
 
 impl Night<'_> {
+    /// `howdah check` of the same files: struck once, then left alone. It must find what the load will, and keep nothing.
+    fn check(&self, account: &mut Account, random: &mut Rng) {
+        let check = self.stage.check(self.world);
+        let struck = self.strike(&check, account, random);
+        assert_civil(&struck, self.fault, self.name);
+        self.world.to_server.end_forgotten();
+        let left_alone = check.run(PATIENCE);
+        let done = Some(self.stage.scenario.mode.done_code());
+        assert_eq!(
+            left_alone.code, done,
+            "{}: check\n{}\n{}",
+            self.name, left_alone.stderr, left_alone.stdout
+        );
+        let kept = ["job", "chunk", "reject", "undo"].map(|table| self.stage.ledger_count(table));
+        assert_eq!(kept, [0; 4], "{}: check kept jobs, chunks, rejects, journal", self.name);
+    }
+
+    /// One run that is struck.
+    fn strike(&self, command: &HowdahCommand, account: &mut Account, random: &mut Rng) -> Finished {
+        let struck = faults::strike(command, self.fault, self.world, self.stage, random);
+        self.heal(struck.revert_sql);
+        *(if struck.hit { account.hits.entry(self.fault).or_default() } else { &mut account.misses }) += 1;
+        struck.finished
+    }
+
     /// Struck once or twice, then run until nothing is left to do. How each run ended.
     fn run_to_end(&self, account: &mut Account, random: &mut Rng) -> Vec<String> {
         let (fault, name) = (self.fault, self.name);
@@ -216,10 +244,7 @@ impl Night<'_> {
         let (mut runs, mut written_anew) = (Vec::new(), false);
         for no in 0..RUNS_MAX {
             let finished = if no < strikes {
-                let struck = strike(fault, self.world, self.stage, random);
-                self.heal(struck.revert_sql);
-                *(if struck.hit { account.hits.entry(fault).or_default() } else { &mut account.misses }) += 1;
-                struck.finished
+                self.strike(&self.stage.load(self.world), account, random)
             } else if written_anew {
                 self.stage.load_unverified(self.world).run(PATIENCE)
             } else {

@@ -32,6 +32,8 @@ pub(super) struct Scenario {
     pub(super) patient: bool,
     /// How sources and table are compared in the end.
     pub(super) verify: Option<&'static str>,
+    /// The files are checked before they are loaded, and that is struck, too.
+    pub(super) checked: bool,
 }
 
 fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
@@ -61,6 +63,7 @@ impl Scenario {
             ledger: one_of(random, &["howdah", "howdah", "night \"shift\"; --"]),
             patient: random.u8(..3) == 0,
             verify: one_of(random, &[None, None, Some("count"), Some("checksum")]),
+            checked: random.u8(..4) == 0,
         }
     }
 

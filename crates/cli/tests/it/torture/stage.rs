@@ -90,23 +90,30 @@ impl Stage {
 
     /// `howdah load` of all files.
     pub(super) fn load(&self, world: &World<'_>) -> HowdahCommand {
-        self.load_as(&self.scenario, world)
+        self.command("load", &self.scenario, world)
     }
 
     /// The same without `--verify`.
     pub(super) fn load_unverified(&self, world: &World<'_>) -> HowdahCommand {
-        self.load_as(&Scenario { verify: None, ..self.scenario.clone() }, world)
+        self.command("load", &Scenario { verify: None, ..self.scenario.clone() }, world)
     }
 
-    fn load_as(&self, scenario: &Scenario, world: &World<'_>) -> HowdahCommand {
-        let load = howdah("load").args(["--table", "t", "--to", &self.to(world)]);
-        let load =
-            load.args(scenario.arguments()).envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
-        (0..self.contents.len()).fold(load, |load, no| {
+    /// `howdah check` of all files, with the options of the load.
+    pub(super) fn check(&self, world: &World<'_>) -> HowdahCommand {
+        self.command("check", &self.scenario, world)
+    }
+
+    fn command(&self, name: &str, scenario: &Scenario, world: &World<'_>) -> HowdahCommand {
+        let command = howdah(name).args(["--table", "t", "--to", &self.to(world)]);
+        let command = command
+            .args(scenario.arguments())
+            .envs(world.s3.env_through(&world.to_s3))
+            .envs(world.clock_env());
+        (0..self.contents.len()).fold(command, |command, no| {
             if self.scenario.in_bucket {
-                load.arg(format!("s3://{}/{}", self.bucket, self.scenario.file_name(no)))
+                command.arg(format!("s3://{}/{}", self.bucket, self.scenario.file_name(no)))
             } else {
-                load.arg(self.path(no))
+                command.arg(self.path(no))
             }
         })
     }
