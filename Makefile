@@ -2,13 +2,14 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle values kills torture mess late demo bench fuzz
+.PHONY: help build check test test-rust test-python oracle values routes kills torture mess late demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules, licences"
 	@echo "make test    servers, then all tests (Rust, then Python)"
 	@echo "make oracle  ORACLE_FILES (100000) random files, howdah against COPY; from ORACLE_SEED (0) on"
 	@echo "make values  HOWDAH_BINARY_VALUES (1000000) random values of each type, written by howdah, read by the server"
+	@echo "make routes  HOWDAH_ROUTED_ROWS (1000000) random keys of each type, routed to leaf partitions by howdah and by the server"
 	@echo "make kills   at least HOWDAH_KILLS (300) loads ended by faults and run again; HOWDAH_KILLS_SEED repeats a run"
 	@echo "make torture the night shift: HOWDAH_TORTURE_SECONDS (1200), at least HOWDAH_TORTURE_FAULTS (300); HOWDAH_TORTURE_SEED repeats"
 	@echo "make mess    HOWDAH_MESS_FILES (20000) clean tables made messy, from HOWDAH_MESS_SEED (0) on; 98 % must come back"
@@ -53,6 +54,11 @@ oracle:
 values:
 	$(CARGO) xtask servers
 	HOWDAH_BINARY_VALUES=$${HOWDAH_BINARY_VALUES:-1000000} $(CARGO) test -p howdah-transcode --test it binary
+
+# Nightly. Random keys, in which leaf partition the client puts them and in which the server, on every server.
+routes:
+	$(CARGO) xtask servers
+	HOWDAH_ROUTED_ROWS=$${HOWDAH_ROUTED_ROWS:-1000000} $(CARGO) test -p howdah-engine --test it the_leaf_that_the_server
 
 # At least so many loads ended by faults, each run again until done.
 kills:
