@@ -128,11 +128,11 @@ fn insert_one_by_one(database: &Database, records: &[Record]) {
             "" => "\\N".to_owned(),
             field => field.replace('\\', "\\\\").replace('\n', "\\n"),
         };
+        let is_whole = if fields.is_some() { "t" } else { "f" };
         let fields: Vec<String> = match fields {
             Some(fields) => fields.iter().map(escaped).collect(),
-            None => vec!["\\N".to_owned(); 8],
+            None => COLUMNS.split(',').map(|_| "\\N".to_owned()).collect(),
         };
-        let is_whole = if records[no - 1].fields.is_some() { "t" } else { "f" };
         let _ = writeln!(raw, "{no}\t\\\\x{hex}\t{is_whole}\t{}", fields.join("\t"));
     }
     database.copy_in("COPY raw FROM STDIN", raw.into_bytes()).unwrap();
