@@ -73,7 +73,8 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
     let lock_within_ms = lock_within_ms(run);
     let work = || async {
         let session = connection.open().await?;
-        let choose = |captured: &_| decide_indexes(captured, job, plan.rows_to_come, true).chosen();
+        let cpus = connection.server_cpus();
+        let choose = |captured: &_| decide_indexes(captured, (job, cpus), plan.rows_to_come, true).chosen();
         let dropping =
             drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);
         connection.attend(&session, dropping).await
@@ -248,20 +249,19 @@ pub async fn put_back_entries(
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
     let cpus = context.connection.server_cpus();
     let builders = builders(indexes.len(), sessions, cpus);
-    // As many beside each build as there are CPUs for it: the last and longest then has what the others leave. On two
-    // CPUs, a long and two short builds took 5.3 s so and 6.3 s without workers (medians of three).
-    let workers_max = cpus.filter(|_| tuned).map(|cpus| (cpus / builders).max(1));
-    let work =
-        &Work { ledger, workers_max, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
+    let cpus_each = cpus.filter(|_| tuned).map(|cpus| cpus / builders);
+    let work = &Work { ledger, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
     for entry in &triggers {
-        let done = put_back_one(context, work, entry).await;
+        let done = put_back_one(context, work, (entry, None)).await;
         failed.note(context, entry, done);
     }
-    let building =
-        stream::iter(&indexes).map(|entry| async move { (entry, put_back_one(context, work, entry).await) });
+    let building = stream::iter(indexes.iter().enumerate()).map(|(no, entry)| {
+        let workers_max = cpus_each.map(|cpus| workers((no, indexes.len(), builders as usize), cpus));
+        async move { (entry, put_back_one(context, work, (entry, workers_max)).await) }
+    });
     let mut building = building.buffer_unordered(builders as usize);
     while let Some((entry, done)) = building.next().await {
         failed.note(context, entry, done);
@@ -278,7 +278,7 @@ pub async fn put_back_entries(
         if failed.lacks(entry) {
             continue;
         }
-        let done = put_back_one(context, work, entry).await;
+        let done = put_back_one(context, work, (entry, cpus_each)).await;
         failed.note(context, entry, done);
     }
     failed.first.map_or(Ok(()), Err)
@@ -290,10 +290,16 @@ fn builders(indexes: usize, sessions: u32, server_cpus: Option<u32>) -> u32 {
     indexes.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX)
 }
 
+/// Workers beside the process of a build: as many as CPUs are left. The longest, which is the first, outlasts others, and
+/// behind the last there is nobody else: these have one at least. It costs CPU time of its own, so not every build has.
+fn workers((no, builds, builders): (usize, usize, usize), cpus_each: u32) -> u32 {
+    let is_last = no >= builders && builds - no < builders;
+    cpus_each.saturating_sub(1).max(u32::from(no == 0 || is_last))
+}
+
 /// What all entries are put back with.
 struct Work<'a> {
     ledger: &'a Ledger,
-    workers_max: Option<u32>,
     retry_for: Duration,
     /// There are too many to tell of each that it is back.
     brief: bool,
@@ -306,13 +312,17 @@ impl Work<'_> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn put_back(&self, context: &Context, entry: &Undo) -> Result<PutBack> {
+    async fn put_back(
+        &self,
+        context: &Context,
+        (entry, workers_max): (&Undo, Option<u32>),
+    ) -> Result<PutBack> {
         let spare = self.spare().pop();
         let session = match spare.filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => context.connection.open().await?,
         };
-        let working = put_back(&session, self.ledger, entry, self.workers_max);
+        let working = put_back(&session, self.ledger, entry, workers_max);
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.
         if done.is_ok() {
@@ -322,9 +332,14 @@ impl Work<'_> {
     }
 }
 
-async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Result<()> {
+async fn put_back_one(
+    context: &Context,
+    work: &Work<'_>,
+    (entry, workers_max): (&Undo, Option<u32>),
+) -> Result<()> {
     let start = Instant::now();
-    let done = patiently(context, work.retry_for, || work.put_back(context, entry)).await?;
+    let put_back = || work.put_back(context, (entry, workers_max));
+    let done = patiently(context, work.retry_for, put_back).await?;
     let seconds = start.elapsed().as_secs_f64();
     let title = entry.to_string();
     match (done, entry.change.kind) {
@@ -341,7 +356,7 @@ async fn put_back_one(context: &Context, work: &Work<'_>, entry: &Undo) -> Resul
             PutBack::Done,
             UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
         ) => tell(context, format!("{title} is back")),
-        (PutBack::Done, UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
+        (PutBack::Done, UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
         | (PutBack::ByAnother, _) => {}
         (PutBack::NoPartition, _) => tell(
             context,

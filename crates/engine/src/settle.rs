@@ -90,6 +90,7 @@ fn is_due(kind: UndoKind, when: When) -> bool {
         UndoKind::Trigger => true,
         UndoKind::Staging => false,
         UndoKind::Index
+        | UndoKind::Workers
         | UndoKind::Constraint
         | UndoKind::PartitionedIndex
         | UndoKind::PartitionedConstraint

@@ -225,6 +225,9 @@ pub struct IndexesPlan {
     pub rows_to_come: u64,
     /// Dropped before the first row and built again behind the last one.
     pub rebuilt: Vec<IndexFate>,
+    /// What the table's `parallel_workers` are until then, so that they sort in little memory.
+    #[serde(default)]
+    pub workers: Option<u32>,
     /// Kept as they are.
     pub kept: Vec<IndexFate>,
     /// What is said of the table as a whole.

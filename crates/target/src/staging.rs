@@ -236,6 +236,7 @@ async fn note(
             true => vec![format!("DROP TABLE {name}"), ledger.forget_check_sql(job_id)],
             false => vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
         },
+        compared_by_libc: false,
     };
     ledger.note_change(session, job_id, &change).await
 }

@@ -124,6 +124,12 @@ fn show_indexes(text: &mut String, indexes: &IndexesPlan) {
             fate.what, fate.name, fate.reason
         );
     }
+    if let Some(workers) = indexes.workers {
+        let _ = writeln!(
+            text,
+            "  its parallel_workers are {workers} until then, so that strings are sorted in little memory by several processes"
+        );
+    }
     for fate in &indexes.kept {
         let _ = writeln!(text, "  {} {} is kept: {}", fate.what, fate.name, fate.reason);
     }

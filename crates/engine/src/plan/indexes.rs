@@ -9,9 +9,9 @@ use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
-    Eol, IndexesChoice, Job, Mode, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
+    Eol, IndexesChoice, Job, Mode, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice, Tune,
 };
-use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
 use howdah_target::undo::drop::Chosen;
@@ -85,6 +85,7 @@ pub(super) async fn choose(
             new: has_new_key(job, table, rows) && ledger.is_some(),
             rows_to_come: rows,
             rebuilt: Vec::new(),
+            workers: None,
             kept: Vec::new(),
             notes: Vec::new(),
         };
@@ -98,7 +99,10 @@ pub(super) async fn choose(
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
             plan.notes = notes(&open, job_id, relation, oids);
             if let Some(captured) = captured.filter(|_| looks) {
-                fates(&captured, job, rows, ledger.as_ref(), &mut plan);
+                let decided =
+                    decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());
+                plan.workers = decided.workers;
+                fates(&captured, &decided, &mut plan);
             }
         }
         if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
@@ -126,8 +130,10 @@ fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<
     let mut verb = "dropped";
     let of_table = |undo: &&Undo| undo.change.relation == *relation || oids.contains(&undo.change.table_oid);
     for undo in open.iter().filter(of_table) {
-        if undo.change.kind == UndoKind::Trigger {
-            verb = "dropped or disabled";
+        match undo.change.kind {
+            UndoKind::Trigger => verb = "dropped or disabled",
+            UndoKind::Workers if verb == "dropped" => verb = "dropped or set",
+            _ => {}
         }
         by_job.entry(&undo.job_id).or_default().insert(&undo.change.name);
     }
@@ -145,8 +151,7 @@ fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<
     by_job.into_iter().map(note).collect()
 }
 
-fn fates(captured: &Captured, job: &Job, rows: u64, ledger: Option<&Ledger>, plan: &mut IndexesPlan) {
-    let decided = decide(captured, job, rows, ledger.is_some());
+fn fates(captured: &Captured, decided: &Decided, plan: &mut IndexesPlan) {
     for (index, (goes, reason)) in captured.indexes.iter().zip(&decided.indexes) {
         let what = match index.of_partition {
             true => format!("{} of {}", index.what, index.relation),
@@ -172,6 +177,7 @@ fn fates(captured: &Captured, job: &Job, rows: u64, ledger: Option<&Ledger>, pla
 pub(crate) struct Decided {
     indexes: Vec<(bool, String)>,
     foreign_keys: Vec<(bool, String)>,
+    workers: Option<u32>,
 }
 
 impl Decided {
@@ -180,12 +186,17 @@ impl Decided {
         let goes = |fates: &[(bool, String)]| {
             fates.iter().enumerate().filter(|(_, (goes, _))| *goes).map(|(no, _)| no).collect()
         };
-        Chosen { indexes: goes(&self.indexes), foreign_keys: goes(&self.foreign_keys) }
+        Chosen { indexes: goes(&self.indexes), foreign_keys: goes(&self.foreign_keys), workers: self.workers }
     }
 }
 
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
-pub(crate) fn decide(captured: &Captured, job: &Job, rows_to_come: u64, has_ledger: bool) -> Decided {
+pub(crate) fn decide(
+    captured: &Captured,
+    (job, server_cpus): (&Job, Option<u32>),
+    rows_to_come: u64,
+    has_ledger: bool,
+) -> Decided {
     let choice = job.indexes;
     let cannot = match &captured.keep {
         _ if rows_to_come == 0 => Some("no rows are to come".to_owned()),
@@ -226,8 +237,25 @@ pub(crate) fn decide(captured: &Captured, job: &Job, rows_to_come: u64, has_ledg
             }
         })
         .collect();
-    Decided { indexes, foreign_keys }
+    let built = captured.indexes.iter().zip(&indexes).filter(|(_, fate)| fate.0).map(|(index, _)| index);
+    Decided { workers: workers(captured, built, job, server_cpus), indexes, foreign_keys }
 }
+
+/// Each process of a build sorts strings soonest in a CPU's own cache, and the server lets it have so little only where
+/// the table says how many workers there are. Partitions are built many at a time, by one process each.
+fn workers<'a>(
+    captured: &Captured,
+    mut built: impl Iterator<Item = &'a Index>,
+    job: &Job,
+    server_cpus: Option<u32>,
+) -> Option<u32> {
+    let may = job.tune.unwrap_or_default() >= Tune::Table && !captured.workers_set && !captured.partitioned;
+    let helps = may && built.any(|index| index.compared_by_libc);
+    server_cpus.filter(|cpus| helps && *cpus > 1).map(|cpus| cpus.min(WORKERS_MAX))
+}
+
+/// The largest value that the server takes (`parallel_workers` in `reloptions.c`).
+const WORKERS_MAX: u32 = 1024;
 
 /// A table that holds rows must grow by this factor: queries of other sessions need its indexes while the load runs.
 const GROWTH_MIN: f64 = 10.0;

@@ -23,6 +23,8 @@ pub enum UndoKind {
     Trigger,
     /// An index.
     Index,
+    /// The table's `parallel_workers`, which were set for the builds of its indexes, are reset.
+    Workers,
     /// A primary key, unique or exclusion constraint.
     Constraint,
     /// An index of a partitioned table, without those of its partitions.
@@ -43,9 +45,10 @@ pub enum UndoKind {
 
 impl UndoKind {
     /// All of them, in the order in which they are put back.
-    pub const ALL: [UndoKind; 10] = [
+    pub const ALL: [UndoKind; 11] = [
         UndoKind::Trigger,
         UndoKind::Index,
+        UndoKind::Workers,
         UndoKind::Constraint,
         UndoKind::PartitionedIndex,
         UndoKind::PartitionedConstraint,
@@ -61,6 +64,7 @@ impl UndoKind {
         match self {
             UndoKind::Trigger => "trigger",
             UndoKind::Index => "index",
+            UndoKind::Workers => "workers",
             UndoKind::Constraint => "constraint",
             UndoKind::PartitionedIndex => "partitioned index",
             UndoKind::PartitionedConstraint => "partitioned constraint",
@@ -82,13 +86,15 @@ pub struct NewUndo {
     pub relation: Relation,
     /// The table's OID.
     pub table_oid: u32,
-    /// Name of the index, constraint or trigger, unquoted.
+    /// Name of the index, constraint, trigger or storage parameter, unquoted.
     pub name: String,
     /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to,
-    /// quoted; of a staging table, the table that its rows wait for.
+    /// quoted; of a staging table, the table that its rows wait for; of a storage parameter, what it was set to.
     pub definition: String,
     /// Put it back when run in order in one transaction.
     pub statements: Vec<String>,
+    /// Of an index: its first column are strings that the server compares by functions of the C library.
+    pub compared_by_libc: bool,
 }
 
 /// A change that is not undone yet.
@@ -120,6 +126,7 @@ impl fmt::Display for NewUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             UndoKind::Trigger => "the trigger",
+            UndoKind::Workers => "the storage parameter",
             UndoKind::Index | UndoKind::PartitionedIndex => "the index",
             UndoKind::Constraint | UndoKind::PartitionedConstraint => "the constraint",
             UndoKind::Attach => "the attachment of the index",
@@ -139,7 +146,8 @@ impl Ledger {
     /// Those of the session.
     pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
         let sql = format!(
-            "SELECT number, job_id, kind, schema_name, table_name, table_oid, name, definition, statements \
+            "SELECT number, job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
+                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false) \
              FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
             self.quoted
         );
@@ -169,6 +177,7 @@ impl Ledger {
             name: row.get(6),
             definition: row.get(7),
             statements: row.get(8),
+            compared_by_libc: row.get(9),
         };
         Ok(Undo { number: row.get(0), job_id: row.get(1), change })
     }
@@ -176,12 +185,13 @@ impl Ledger {
     /// Writes an entry into the open transaction, which must make the change.
     pub(crate) async fn note_change(&self, session: &Session, job_id: &str, change: &NewUndo) -> Result<()> {
         let sql = format!(
-            "INSERT INTO {}.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "INSERT INTO {}.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
+                                  compared_by_libc) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             self.quoted
         );
         let kind = change.kind.as_str();
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&job_id, Type::TEXT),
             (&kind, Type::TEXT),
             (&change.relation.schema, Type::TEXT),
@@ -190,6 +200,7 @@ impl Ledger {
             (&change.name, Type::TEXT),
             (&change.definition, Type::TEXT),
             (&change.statements, Type::TEXT_ARRAY),
+            (&change.compared_by_libc, Type::BOOL),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))

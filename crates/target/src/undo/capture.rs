@@ -30,6 +30,8 @@ pub struct Captured {
     pub empty: bool,
     /// About how many rows it has.
     pub rows: f64,
+    /// Its owner has said how many workers its scans and builds take.
+    pub workers_set: bool,
     /// Its indexes, the largest first.
     pub indexes: Vec<Index>,
     /// Its foreign keys, and those of other tables that refer to it.
@@ -80,6 +82,8 @@ pub struct Index {
     pub refuses: bool,
     /// Keys of any length (text, arrays ...).
     pub long_keys: bool,
+    /// Its first column are strings that the server compares by functions of the C library.
+    pub compared_by_libc: bool,
     /// It has expressions or a predicate, which may fail on some rows.
     pub computed: bool,
     /// Why it must not be dropped.
@@ -161,6 +165,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
         keep: keep_table(table).or_else(|| tables[1..].iter().find_map(keep_partition)),
         empty: pages == 0,
         rows,
+        workers_set: table.get(17),
         indexes: together(&members, oids[0]),
         foreign_keys,
         oids,
@@ -241,6 +246,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         replica_identity: row.get(7),
         partitioned: row.get(28),
         options: text(30),
+        compared_by_libc: row.get(31),
     };
     let oid = row.get(0);
     let relation = Relation { schema: row.get(26), name: row.get(27) };

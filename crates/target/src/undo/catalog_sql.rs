@@ -40,7 +40,8 @@ pub(super) const TABLES_SQL: &str = "\
            pg_catalog.current_setting('block_size')::pg_catalog.int8, c.relkind = 'p', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid \
                    AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending')::pg_catalog.bool), \
-           c.relhasindex OR c.relhastriggers \
+           c.relhasindex OR c.relhastriggers, \
+           EXISTS (SELECT FROM pg_catalog.unnest(c.reloptions) o WHERE o LIKE 'parallel_workers=%') \
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY tree.level, n.nspname, c.relname";
 
@@ -82,7 +83,15 @@ pub(super) const INDEXES_SQL: &str = "\
            i.indrelid, n.nspname, c.relname, ic.relkind = 'I', \
            (SELECT h.inhparent FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid), \
            (SELECT pg_catalog.string_agg(pg_catalog.format('%I=%L', o.option_name, o.option_value), ', ') \
-            FROM pg_catalog.pg_options_to_table(ic.reloptions) o) \
+            FROM pg_catalog.pg_options_to_table(ic.reloptions) o), \
+           am.amname = 'btree' AND EXISTS ( \
+               SELECT FROM pg_catalog.pg_collation co \
+               JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+               WHERE co.oid = i.indcollation[0] AND CASE co.collprovider \
+                   WHEN 'c' THEN co.collcollate NOT IN ('C', 'POSIX') \
+                   WHEN 'd' THEN coalesce(pg_catalog.to_jsonb(d) ->> 'datlocprovider', 'c') = 'c' \
+                                 AND d.datcollate NOT IN ('C', 'POSIX') \
+                   ELSE false END) \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

@@ -3,6 +3,7 @@
 
 use super::SPELLING_SQL;
 use super::capture::{Captured, capture};
+use super::entries::{Place, with_workers};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -18,6 +19,8 @@ pub struct Chosen {
     pub indexes: Vec<usize>,
     /// By number in [`Captured::foreign_keys`].
     pub foreign_keys: Vec<usize>,
+    /// What the table's `parallel_workers` are to be until the indexes are back: of a table that has none of its own.
+    pub workers: Option<u32>,
 }
 
 impl Chosen {
@@ -62,8 +65,15 @@ pub async fn drop_chosen(
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
-        let (statements, names) = statements(&captured, &chosen);
-        for change in changes(&captured, &chosen) {
+        let (mut statements, names) = statements(&captured, &chosen);
+        let mut changes: Vec<_> = changes(&captured, &chosen).cloned().collect();
+        if let Some(workers) = chosen.workers {
+            let place = Place::of(relation, captured.oids[0]);
+            let (set, undo) = with_workers(&place, workers);
+            statements.push(set);
+            changes.push(undo);
+        }
+        for change in &changes {
             ledger.note_change(session, job_id, change).await?;
         }
         run(session, relation, &format!("{}; COMMIT", statements.join("; "))).await?;

@@ -21,6 +21,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Of what needs no `search_path`.
+    pub(super) fn of(relation: &Relation, table_oid: u32) -> Place {
+        Place { relation: relation.clone(), table_oid, search_path: "''".to_owned() }
+    }
+
     fn entry(&self, kind: UndoKind, name: &str, definition: &str, statements: Vec<String>) -> NewUndo {
         NewUndo {
             kind,
@@ -29,6 +34,7 @@ impl Place {
             name: name.to_owned(),
             definition: definition.to_owned(),
             statements,
+            compared_by_libc: false,
         }
     }
 
@@ -73,6 +79,8 @@ pub(super) struct FoundIndex {
     pub(super) partitioned: bool,
     /// Its storage parameters, ready for WITH.
     pub(super) options: Option<String>,
+    /// A btree whose first column are strings that the server compares by functions of the C library.
+    pub(super) compared_by_libc: bool,
 }
 
 impl FoundIndex {
@@ -142,7 +150,8 @@ impl FoundIndex {
             let mut statements = place.settings(&self.tablespace);
             statements.push(self.definition.clone());
             statements.extend(self.said_of_index(place));
-            entries.push(place.entry(UndoKind::Index, &self.name, &self.definition, statements));
+            let index = place.entry(UndoKind::Index, &self.name, &self.definition, statements);
+            entries.push(NewUndo { compared_by_libc: self.compared_by_libc, ..index });
         }
         if matches!(self.what, What::PrimaryKey | What::Unique) {
             let mut statements = vec![self.add_constraint(place, &self.using_index())];
@@ -229,6 +238,17 @@ impl FoundForeignKey {
     }
 }
 
+/// The storage parameter, which was not set.
+pub(super) const WORKERS: &str = "parallel_workers";
+
+/// Builds of the table's indexes take so many workers: the statement that says so, and how it is undone.
+pub(super) fn with_workers(place: &Place, workers: u32) -> (String, NewUndo) {
+    let table = place.table();
+    let reset = vec![format!("ALTER TABLE {table} RESET ({WORKERS})")];
+    let undo = place.entry(UndoKind::Workers, WORKERS, &format!("{WORKERS}={workers}"), reset);
+    (format!("ALTER TABLE {table} SET ({WORKERS} = {workers})"), undo)
+}
+
 fn comment_on_constraint(place: &Place, name: &str, comment: &str) -> String {
     format!("COMMENT ON CONSTRAINT {} ON {} IS {}", quote_ident(name), place.table(), quote_literal(comment))
 }
@@ -260,10 +280,12 @@ mod tests {
             replica_identity: false,
             partitioned: false,
             options: Some("fillfactor='70'".to_owned()),
+            compared_by_libc: true,
         };
         let entries = found.entries(&place());
         let kinds: Vec<UndoKind> = entries.iter().map(|entry| entry.kind).collect();
         assert_eq!(kinds, [UndoKind::Index, UndoKind::Constraint, UndoKind::Marks]);
+        assert!(entries[0].compared_by_libc && !entries[1].compared_by_libc);
         assert_eq!(entries[0].statements[5], "ALTER INDEX \"S\".\"Key\" ALTER COLUMN 1 SET STATISTICS 500");
         assert_eq!(entries[0].statements[6], "COMMENT ON INDEX \"S\".\"Key\" IS 'it''s'");
         assert_eq!(
@@ -293,6 +315,7 @@ mod tests {
             replica_identity: false,
             partitioned: true,
             options: options.map(str::to_owned),
+            compared_by_libc: false,
         };
         let add = |options| found(options).entries(&place())[0].statements[4].clone();
         let start = "ALTER TABLE ONLY \"S\".\"a\"\"b\" ADD CONSTRAINT \"k\" UNIQUE (a) INCLUDE (b)";

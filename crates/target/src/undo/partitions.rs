@@ -72,6 +72,7 @@ fn index<'a>(
         method: root.method.clone(),
         refuses: root.refuses,
         long_keys: root.long_keys,
+        compared_by_libc: root.found.compared_by_libc,
         computed: root.computed,
         keep: root.keep.clone().or_else(|| parts.iter().find_map(keep)),
         drop_sql: root.found.drop_sql(&root.place),

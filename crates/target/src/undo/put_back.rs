@@ -4,6 +4,7 @@
 //! recognised by its definition.
 
 use super::SPELLING_SQL;
+use super::entries::WORKERS;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -16,8 +17,17 @@ use tokio_postgres::types::{ToSql, Type};
 /// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
 const LOCK_WITHIN_MS: u32 = 5000;
 
-/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`).
+/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
+/// says how many it takes.
 const SORT_KILOBYTES: u64 = 32 * 1024;
+
+/// The same of a sort that compares strings by functions of the C library: what stays in a CPU's own cache is sorted
+/// sooner, and merging takes fewer comparisons than sorting. 4 million strings took 3.8 s so and 5.6 s in 64 MB, 1,000
+/// different ones among them 2.7 and 5.1 s, 20 million 20.8 and 28.6 s (docs/decisions/2026-11-22-indexes.md).
+const LIBC_SORT_KILOBYTES: u64 = 4 * 1024;
+
+/// A tape of a merge takes so much (`MERGE_BUFFER_SIZE` and `TAPE_BUFFER_OVERHEAD` in `tuplesort.c`).
+const TAPE_KILOBYTES: f64 = 264.0;
 
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +47,7 @@ pub enum PutBack {
 }
 
 /// Puts one entry back. A build takes no more parallel workers than `workers_max`, where that is given, and no more
-/// than the server's own setting. Its memory is what the server's `maintenance_work_mem` says, or what so many workers
-/// need: more than that made no build quicker (docs/decisions/2026-11-22-indexes.md).
+/// than the server's own setting. Its memory is then what suits its sort.
 ///
 /// # Errors
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
@@ -72,11 +81,15 @@ async fn in_transaction(
         return Ok(PutBack::ByAnother);
     }
     let undone = ledger.undone_sql(entry.number);
-    let found = match find_table(session, change).await? {
+    let table = find_table(session, change).await?;
+    let found = match &table {
         None => Some(PutBack::TableGone),
-        Some(()) if change.kind == UndoKind::Attach => is_attached(session, change).await?,
-        Some(()) if change.kind == UndoKind::Trigger => is_enabled(session, change).await?,
-        Some(()) => is_there(session, change).await?.then_some(PutBack::WasThere),
+        Some(_) if change.kind == UndoKind::Attach => is_attached(session, change).await?,
+        Some(_) if change.kind == UndoKind::Trigger => is_enabled(session, change).await?,
+        Some(table) if change.kind == UndoKind::Workers => {
+            (!table.options.contains(&change.definition)).then_some(PutBack::WasThere)
+        }
+        Some(_) => is_there(session, change).await?.then_some(PutBack::WasThere),
     };
     if let Some(found) = found {
         run(&format!("{undone}; COMMIT")).await?;
@@ -96,22 +109,38 @@ async fn in_transaction(
         }
     }
     let mut statements = vec![lock_within];
-    if let Some(workers) = workers_max {
-        statements.push(format!(
-            "SELECT pg_catalog.set_config(name, least(setting::pg_catalog.int4, {workers})::text, true) \
-             FROM pg_catalog.pg_settings WHERE name = 'max_parallel_maintenance_workers'"
-        ));
-        let kilobytes = SORT_KILOBYTES * (u64::from(workers) + 1);
-        statements.push(format!(
-            "SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int8, {kilobytes})::text, true) \
-             FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'"
-        ));
+    if let (Some(workers), Some(table)) = (workers_max, table) {
+        statements.extend(build_settings(change, &table, workers));
     }
     statements.extend(put_back);
     statements.extend([undone, "COMMIT".to_owned()]);
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(&statements.join(";\n")).await?;
     Ok(PutBack::Done)
+}
+
+/// So many workers as are offered, and the memory that they need. More made no build quicker, and strings are sorted
+/// sooner in less: the server then takes workers only if the table says how many, and one worker that sorts half of
+/// the strings in the usual memory gains less than that.
+fn build_settings(change: &NewUndo, table: &Table, workers: u32) -> [String; 2] {
+    let of_table = table.workers();
+    let (workers, bound, kilobytes) = if change.compared_by_libc && (of_table.is_some() || workers <= 1) {
+        let workers = workers.min(of_table.unwrap_or(0));
+        (workers, "least", table.libc_sort_kilobytes())
+    } else {
+        (workers, "greatest", SORT_KILOBYTES)
+    };
+    let kilobytes = kilobytes * (u64::from(workers) + 1);
+    let set = |name: &str, bound: &str, value: u64| {
+        format!(
+            "SELECT pg_catalog.set_config(name, {bound}(setting::pg_catalog.int8, {value})::text, true) \
+             FROM pg_catalog.pg_settings WHERE name = '{name}'"
+        )
+    };
+    [
+        set("max_parallel_maintenance_workers", "least", u64::from(workers)),
+        set("maintenance_work_mem", bound, kilobytes),
+    ]
 }
 
 fn is_partitioned(kind: UndoKind) -> bool {
@@ -169,16 +198,39 @@ async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBa
     }))
 }
 
+/// The table as it is now.
+struct Table {
+    bytes: i64,
+    /// Its storage parameters: `name=value`.
+    options: Vec<String>,
+}
+
+impl Table {
+    fn workers(&self) -> Option<u32> {
+        let value = |option: &String| option.strip_prefix(WORKERS)?.strip_prefix('=')?.parse().ok();
+        self.options.iter().find_map(value)
+    }
+
+    /// The larger the table, the more, so that two merges are enough: what is sorted takes about as much as the rows.
+    fn libc_sort_kilobytes(&self) -> u64 {
+        let table_kilobytes = self.bytes as f64 / 1024.0;
+        let two_merges = (table_kilobytes * TAPE_KILOBYTES * TAPE_KILOBYTES).cbrt();
+        LIBC_SORT_KILOBYTES.max(two_merges as u64)
+    }
+}
+
 /// The very table that was changed; `None` if it is gone, and another one of its name is another one.
-async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<()>> {
-    let sql = "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c \
+async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<Table>> {
+    let sql = "SELECT n.nspname, c.relname, coalesce(c.reloptions, '{}'), \
+                      CASE WHEN c.relkind = 'r' THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END \
+               FROM pg_catalog.pg_class c \
                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
     let rows = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await;
     let rows = rows.map_err(|error| session_error(&error, "looking for the table"))?;
     let Some(row) = rows.first() else { return Ok(None) };
     let now = Relation { schema: row.get(0), name: row.get(1) };
     if now == change.relation {
-        return Ok(Some(()));
+        return Ok(Some(Table { options: row.get(2), bytes: row.get(3) }));
     }
     let message = format!("{} cannot be put back: the table {} is now {now}", change, change.relation);
     Err(Error::new(ErrorKind::Table, message).with_hint("give the table its name back, then howdah restore"))
@@ -201,7 +253,9 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
              WHERE conrelid = $2 AND conname = $1",
             false,
         ),
-        UndoKind::Trigger | UndoKind::Attach | UndoKind::Marks | UndoKind::Staging => return Ok(false),
+        UndoKind::Trigger | UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::Staging => {
+            return Ok(false);
+        }
     };
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
     session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;

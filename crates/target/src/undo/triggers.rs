@@ -88,6 +88,7 @@ impl Trigger {
                 self.table(),
                 quote_ident(&self.name)
             )],
+            compared_by_libc: false,
         }
     }
 }

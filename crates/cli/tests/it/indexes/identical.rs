@@ -1,6 +1,6 @@
 //! Everything that can be said of an index, a key or a foreign key comes back.
 
-use super::{PLAIN_SCHEMA, load, open_entries, schema};
+use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, schema};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server};
 
@@ -32,6 +32,59 @@ fn plain_indexes_and_a_primary_key_are_rebuilt() {
             "{told}"
         );
         assert_eq!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NOT NULL"), "4");
+    }
+}
+
+/// Writes down what the settings are while an index is built.
+const BUILDS: &str = "\
+    CREATE TABLE build (name text, memory text, workers text, options text); \
+    CREATE FUNCTION note_build() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+        INSERT INTO public.build SELECT c.relname, current_setting('maintenance_work_mem'), \
+            current_setting('max_parallel_maintenance_workers'), t.reloptions::text \
+        FROM pg_event_trigger_ddl_commands() d JOIN pg_class c ON c.oid = d.objid \
+        JOIN pg_index i ON i.indexrelid = c.oid JOIN pg_class t ON t.oid = i.indrelid; END $$; \
+    CREATE EVENT TRIGGER note_build ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION note_build()";
+
+#[test]
+fn strings_that_the_c_library_compares_are_sorted_in_little_memory() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(7, 1, ROWS));
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    for major in MAJORS {
+        for (options, tune, during, set) in [
+            ("fillfactor = 90, toast_tuple_target = 1000", "table", format!("parallel_workers={cpus}"), true),
+            (
+                "parallel_workers = 1, fillfactor = 90",
+                "table",
+                "parallel_workers=1,fillfactor=90".to_owned(),
+                false,
+            ),
+            ("fillfactor = 90", "session", "fillfactor=90".to_owned(), false),
+            ("fillfactor = 90", "none", "fillfactor=90".to_owned(), false),
+        ] {
+            let what = format!("PostgreSQL {major}, {options}, --tune {tune}");
+            let database = Server::shared(major).database();
+            database
+                .sql(&format!("{PLAIN_SCHEMA}; {COMPARED_BY_LIBC}; ALTER TABLE t SET ({options}); {BUILDS}"));
+            let before = schema(&database);
+            let load = load(&database, &source).args(["--indexes", "rebuild", "--tune", tune]);
+            let told = load.run(PATIENCE).expect_code(0).stderr;
+            assert_eq!(schema(&database), before, "{what}: {told}");
+            assert_eq!(open_entries(&database), 0, "{what}: {told}");
+            let built = |column: &str, name: &str| {
+                database.value(&format!("SELECT {column} FROM build WHERE name = '{name}'"))
+            };
+            let of_table = built("options", "t_note");
+            assert!(of_table.contains(&during), "{what}: {of_table}");
+            let entries = database.value("SELECT count(*) FROM howdah.undo WHERE kind = 'workers'");
+            assert_eq!(entries, u8::from(set && cpus > 1).to_string(), "{what}");
+            // Two builds side by side leave each half of the CPUs; of more than one worker nothing is known.
+            let offers_one = cpus / 2 <= 2;
+            let memory_mb = |name: &str| built("memory", name).trim_end_matches("MB").parse::<u64>().unwrap();
+            let little = memory_mb("t_note") < 32;
+            assert_eq!(little, tune != "none" && offers_one, "{what}: {} MB", memory_mb("t_note"));
+            assert!(memory_mb("t_pkey") >= 64, "{what}: numbers are sorted as ever");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A load that is killed at any step leaves a journal from which its indexes come back.
 
-use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
+use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn prepared(major: u32) -> (Database, Files, PathBuf) {
     let source = files.put("a.csv", &csv(16, 1, ROWS));
     let database = Server::shared(major).database();
     database.sql(&format!(
-        "{PLAIN_SCHEMA}; CREATE TABLE parent (part integer PRIMARY KEY); \
+        "{PLAIN_SCHEMA}; {COMPARED_BY_LIBC}; CREATE TABLE parent (part integer PRIMARY KEY); \
          INSERT INTO parent SELECT generate_series(0, 255); {SCHEMA}"
     ));
     (database, files, source)
@@ -80,8 +80,9 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
                     for again in [false, true] {
                         hits += u32::from(kill_at(prepared(major), ENTRIES, 1, again));
                         hits += u32::from(kill_at(prepared(major), CHUNKS, 6, again));
-                        // One after the other comes back: three indexes, a constraint, a foreign key, its validation.
-                        for undone in 1..=6 {
+                        // One after the other comes back: three indexes, the table's workers, a constraint, a foreign
+                        // key, its validation.
+                        for undone in 1..=7 {
                             hits += u32::from(kill_at(prepared(major), UNDONE, undone, again));
                         }
                     }
@@ -91,7 +92,7 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
             .collect();
         hits = campaigns.into_iter().map(|campaign| campaign.join().unwrap()).sum();
     });
-    assert!(hits >= 24, "{hits} of 48 kills hit a load that was still at work");
+    assert!(hits >= 27, "{hits} of 54 kills hit a load that was still at work");
 }
 
 /// Partitions instead: six indexes, three constraints of partitions, one and two indexes of parents, and nine
@@ -158,7 +159,7 @@ fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
     assert!(wait_for(&database, &mut running, CHUNKS, 6));
     assert!(open_entries(&database) > 0, "it did not put them back before it went on");
     let told = running.wait(PATIENCE).expect_code(0).stderr;
-    assert!(told.contains("an earlier run of this job has dropped f, t_note, t_part, t_pkey"), "{told}");
+    assert!(told.contains("t_note, t_part, t_pkey: put back when this one ends"), "{told}");
     assert_eq!(schema(&database), before);
 }
 
@@ -172,10 +173,7 @@ fn ctrl_c_puts_indexes_back_and_says_so() {
     assert!(wait_for(&database, &mut running, CHUNKS, 2));
     running.interrupt();
     let told = running.wait(PATIENCE).expect_code(130).stderr;
-    assert!(
-        told.contains("putting back f, t_note, t_part, t_pkey; Ctrl-C again leaves that to howdah restore"),
-        "{told}"
-    );
+    assert!(told.contains("t_note, t_part, t_pkey; Ctrl-C again leaves that to howdah restore"), "{told}");
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
     assert_eq!(database.value("SELECT status FROM howdah.job"), "interrupted");
@@ -247,10 +245,7 @@ fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
     let mut first = job(&source).spawn();
     assert!(wait_for(&database, &mut first, CHUNKS, 1));
     let told = job(&other).run(PATIENCE).expect_code(0).stderr;
-    assert!(
-        told.contains("has dropped f, t_note, t_part, t_pkey of public.t and not put that back yet"),
-        "{told}"
-    );
+    assert!(told.contains("t_note, t_part, t_pkey of public.t and not put that back yet"), "{told}");
     first.wait(PATIENCE).expect_code(0);
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);

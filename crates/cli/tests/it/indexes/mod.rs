@@ -19,6 +19,11 @@ pub(super) const PLAIN_SCHEMA: &str = "\
     CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
     CREATE INDEX t_part ON t (part); CREATE INDEX t_note ON t (note)";
 
+/// The same, its strings compared by the C library, as most databases do.
+pub(super) const COMPARED_BY_LIBC: &str = "\
+    CREATE COLLATION by_libc (provider = libc, locale = 'C.UTF-8'); \
+    ALTER TABLE t ALTER COLUMN note TYPE text COLLATE by_libc";
+
 /// `howdah load SOURCE` into `t`.
 pub(super) fn load(database: &Database, source: &Path) -> HowdahCommand {
     let to = database.conninfo();

@@ -56,7 +56,8 @@ impl Shape {
              CREATE TABLE t ({COLUMNS}, PRIMARY KEY (id), CHECK (part >= 0), \
                  CONSTRAINT t_part_fkey FOREIGN KEY (part) REFERENCES parent); \
              CREATE INDEX t_day ON t (day, part); CREATE UNIQUE INDEX t_both ON t (part, id) WHERE part > 3; \
-             COMMENT ON INDEX t_day IS 'kept'"
+             COMMENT ON INDEX t_day IS 'kept'; CREATE COLLATION by_libc (provider = libc, locale = 'C.UTF-8'); \
+             CREATE INDEX t_note ON t (left(note, 100) COLLATE by_libc)"
         );
         let table = match self {
             Shape::Plain => format!("CREATE TABLE t ({COLUMNS})"),
