@@ -1,7 +1,8 @@
 //! Behind the last chunk: rows that waited in staging tables come into their tables, side by side or all at once.
 //!
-//! Which parts are in, the ledger knows: a run that goes on does the others. A part is a range of keys: no two parts
-//! touch the same row, and none waits for another.
+//! Which parts are in, the ledger knows: a run that goes on does the others.
+
+mod parts;
 
 use crate::Context;
 use crate::indexes::tell;
@@ -9,30 +10,21 @@ use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use crate::spot::Spots;
-use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
 use howdah_model::{
-    Changes, Error, ErrorKind, Jobs, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan, Verify,
+    Changes, Error, ErrorKind, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan, TuneScope, Verify,
 };
 use howdah_target::arrival::duplicates::{self, Twins};
-use howdah_target::arrival::part::{self, Surroundings, Way};
-use howdah_target::arrival::statements::Span;
+use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
-use howdah_target::ledger::{Ledger, Step};
+use howdah_target::ledger::Ledger;
 use howdah_target::replace::{self, Replacement};
 use howdah_target::session::Session;
 use howdah_target::staging;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-
-/// Parts side by side where nothing else says how many sessions the server bears.
-const PARTS_DEFAULT: u32 = 2;
-/// Each part may read the whole table: more of them read more than they save.
-const PARTS_MAX: u32 = 8;
-/// Staging tables of fewer pages (of 8 kB) are one part: opening a session takes longer than they do.
-const PAGES_MIN: u64 = 128;
 
 /// The tables of a plan whose rows wait, each once, with the first plan that goes there.
 pub(crate) fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
@@ -107,8 +99,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     } else if arrival.atomic {
         at_once(run, ledger, &all).await?;
     } else {
-        for into in &all {
-            by_parts(run, ledger, into).await?;
+        for (into, rows) in all.iter().zip(&waiting) {
+            parts::by_parts(run, ledger, into, *rows).await?;
             let by = run.plan.job.verify;
             let check = async |session: &Session| {
                 verify::check_alone(session, surroundings(run, ledger), way(run, into), by).await
@@ -140,14 +132,16 @@ pub(crate) async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Res
 /// Of several records of one key one is left, or the load fails.
 async fn settle_duplicates(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
     let keep = run.plan.job.arrival.keep;
-    if into.key.is_empty() || !on_session(run, async |session| duplicates::exist(session, into).await).await?
-    {
+    let unique = async |session: &Session| duplicates::index_key(session, into).await;
+    if into.key.is_empty() || on_session(run, unique).await? {
         return Ok(());
     }
     if keep != Keep::Error {
-        let thin_out =
-            async |session: &Session| duplicates::thin_out(session, into, keep == Keep::Last).await;
-        return on_session(run, thin_out).await;
+        let thin_out = async |session: &Session| {
+            duplicates::thin_out(session, into, keep == Keep::Last).await?;
+            duplicates::index_key(session, into).await
+        };
+        return on_session(run, thin_out).await.map(|_| ());
     }
     let twins = on_session(run, async |session| duplicates::earliest(session, into).await).await?;
     let Some(twins) = twins else { return Ok(()) };
@@ -183,12 +177,16 @@ fn nothing_to_keep(into: &Into) -> Error {
 
 fn way<'a>(run: &Run, into: &'a Into) -> Way<'a> {
     let arrival = &run.plan.job.arrival;
-    Way { into, mode: arrival.mode, delete_missing: arrival.delete_missing }
+    Way { into, mode: arrival.mode, delete_missing: arrival.delete_missing, all_change: false }
 }
 
 fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
-    Surroundings { ledger, job_id: &run.plan.job_id, lock_timeout_ms }
+    // Rows that are changed where they are fill the WAL with images of the pages they are on.
+    let settings = &run.plan.tuning.settings;
+    let compress_wal =
+        settings.iter().any(|setting| setting.scope == TuneScope::Session && setting.name == WAL_COMPRESSION);
+    Surroundings { ledger, job_id: &run.plan.job_id, lock_timeout_ms, compress_wal }
 }
 
 /// One transaction for all tables, which is also the end of the job.
@@ -232,48 +230,6 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
 
 fn names(tables: &[Into]) -> String {
     tables.iter().map(|into| into.relation.to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// Parts side by side, then what no record has is deleted.
-async fn by_parts(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
-    let pages = on_session(run, async |session| into.staged_pages(session).await).await?;
-    let wanted = parts_wanted(run, pages);
-    let job_id = &run.plan.job_id;
-    let cut = async |session: &Session| ledger.cut_into_parts(session, job_id, &into.relation, wanted).await;
-    let parts = on_session(run, cut).await?;
-    let borders = &on_session(run, async |session| into.borders(session, parts).await).await?;
-    // A sample without a row cuts nothing.
-    let parts = u32::try_from(borders.len()).unwrap_or(0) + 1;
-    let (around, way) = (surroundings(run, ledger), way(run, into));
-    let verb = if way.mode == Mode::Merge { "are merged into" } else { "come into" };
-    tell(
-        &run.context,
-        format!("rows {verb} {} in {parts} {}", into.relation, if parts == 1 { "part" } else { "parts" }),
-    );
-    let work = stream::iter(0..parts).map(|no| async move {
-        let (step, span) = (Step::Part(no), Span::of_part(no, parts, borders));
-        on_session(run, async |session| part::commit_step(session, around, way, (step, &span)).await).await
-    });
-    let done: Vec<Result<()>> = work.buffer_unordered(parts.min(PARTS_MAX) as usize).collect().await;
-    done.into_iter().collect::<Result<()>>()?;
-    if way.delete_missing {
-        on_session(run, async |session| {
-            part::commit_step(session, around, way, (Step::Delete, &Span::default())).await
-        })
-        .await?;
-    }
-    Ok(())
-}
-
-fn parts_wanted(run: &Run, pages: u64) -> u32 {
-    let sessions = match run.plan.job.jobs {
-        Jobs::Fixed(sessions) => sessions,
-        Jobs::Auto => {
-            run.context.connection.server_cpus().unwrap_or_else(|| run.tally.sessions().max(PARTS_DEFAULT))
-        }
-    };
-    let most = u32::try_from(pages / PAGES_MIN).unwrap_or(PARTS_MAX);
-    sessions.min(most).clamp(1, PARTS_MAX)
 }
 
 /// What the table's steps have changed, by whichever run. `waiting` rows were left in the staging table of all that

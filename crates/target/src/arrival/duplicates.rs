@@ -1,11 +1,12 @@
 //! Records of a staging table that have the same key: found, told by their places, or all but one deleted.
 
 use super::DOING;
-use super::table::Into;
+use super::table::{Into, KeyColumn};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::Result;
+use tokio_postgres::error::SqlState;
 
 /// Places of two records of one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,19 +19,25 @@ pub struct Twins {
     pub repeated: u64,
 }
 
-/// Some records have the same key.
+/// Indexes the records by their key, as the table has it; false if some have the same key. Whoever brings them into the
+/// table finds those of a part by it, in the order of the key.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn exist(session: &Session, into: &Into) -> Result<bool> {
+pub async fn index_key(session: &Session, into: &Into) -> Result<bool> {
+    let column = |column: &KeyColumn| format!("{} {}", quote_ident(&column.name), column.operator_class);
+    let columns: Vec<String> = into.key.iter().map(column).collect();
     let sql = format!(
-        "SELECT EXISTS (SELECT FROM {} GROUP BY {} HAVING pg_catalog.count(*) > 1)",
+        "CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})",
+        quote_ident(&format!("{}_key", into.staging.relation.name)),
         quote_relation(&into.staging.relation),
-        quote_columns(&into.key_names())
+        columns.join(", ")
     );
-    let rows = session.client().query_typed(&sql, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, DOING))?;
-    Ok(rows.first().is_some_and(|row| row.get(0)))
+    match session.client().batch_execute(&sql).await {
+        Ok(()) => Ok(true),
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
+        Err(error) => Err(session_error(&error, DOING)),
+    }
 }
 
 /// The earliest record that repeats a key; `None` if there is none.

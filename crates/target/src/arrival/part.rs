@@ -25,6 +25,8 @@ pub struct Way<'a> {
     pub mode: Mode,
     /// Rows that no record has are deleted.
     pub delete_missing: bool,
+    /// All rows so far were there and were changed, so that the next are likely to be, too.
+    pub all_change: bool,
 }
 
 /// One transaction's surroundings.
@@ -36,21 +38,47 @@ pub struct Surroundings<'a> {
     pub job_id: &'a str,
     /// How long a lock is waited for.
     pub lock_timeout_ms: u64,
+    /// Images of pages in the WAL are compressed, where [`may_compress_wal`].
+    pub compress_wal: bool,
+}
+
+/// The setting that compresses images of pages.
+pub const WAL_COMPRESSION: &str = "wal_compression";
+
+/// A session that may (`wal_compression` is for superusers), of a server that can (PostgreSQL 15, built with lz4) and does
+/// not yet.
+const MAY_COMPRESS_WAL: &str = "\
+    FROM pg_catalog.pg_settings WHERE name = 'wal_compression' AND setting = 'off' AND 'lz4' = ANY (enumvals) \
+      AND pg_catalog.current_setting('is_superuser') = 'on'";
+
+/// The session may, and could with gain, have its `wal_compression` set to lz4.
+///
+/// # Errors
+/// Those of the session.
+pub async fn may_compress_wal(session: &Session) -> Result<bool> {
+    let sql = format!("SELECT EXISTS (SELECT {MAY_COMPRESS_WAL})");
+    let rows = session.client().query_typed(&sql, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading settings"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
 impl Surroundings<'_> {
     fn begin_sql(&self) -> String {
+        let compress = match self.compress_wal {
+            true => format!("; SELECT pg_catalog.set_config(name, 'lz4', true) {MAY_COMPRESS_WAL}"),
+            false => String::new(),
+        };
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {}; \
              SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
-             FROM pg_catalog.pg_settings WHERE name = 'work_mem'",
+             FROM pg_catalog.pg_settings WHERE name = 'work_mem'{compress}",
             self.lock_timeout_ms
         )
     }
 }
 
 /// Does one step in a transaction of its own: a part of the rows of the staging table, or the deletion of what no
-/// record has. Nothing happens if the step is done already.
+/// record has. Returns of how many rows it was and what became of them; `None` if the step was done already.
 ///
 /// # Errors
 /// Server, with what the table has against the rows; Record, when rows came to nothing; those of the session.
@@ -59,11 +87,12 @@ pub async fn commit_step(
     around: Surroundings<'_>,
     way: Way<'_>,
     (step, span): (Step, &Span),
-) -> Result<()> {
+) -> Result<Option<(u64, Changes)>> {
     let work = async {
         run(session, way, &around.begin_sql()).await?;
         if !around.ledger.claim_step(session, around.job_id, &way.into.relation, step).await? {
-            return run(session, way, "ROLLBACK").await;
+            run(session, way, "ROLLBACK").await?;
+            return Ok(None);
         }
         let (rows, changes) = match step {
             Step::Delete => (0, delete_missing(session, way).await?),
@@ -71,7 +100,8 @@ pub async fn commit_step(
         };
         let settled = (step, rows, changes);
         around.ledger.settle_step(session, around.job_id, &way.into.relation, settled).await?;
-        commit(session, way).await
+        commit(session, way).await?;
+        Ok(Some((rows, changes)))
     };
     rolled_back(session, work.await).await
 }
@@ -107,7 +137,7 @@ pub async fn commit_all(
     rolled_back(session, work.await).await
 }
 
-async fn rolled_back(session: &Session, done: Result<()>) -> Result<()> {
+async fn rolled_back<T>(session: &Session, done: Result<T>) -> Result<T> {
     if done.is_err() {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
@@ -139,14 +169,25 @@ async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, C
 /// First rows are inserted whose key is not there, then those that are there are changed. In this order nothing escapes
 /// that another session inserts meanwhile: INSERT waits for it and leaves it alone, and UPDATE sees it. The other way round
 /// a row that is committed between the two statements would be met by neither.
+///
+/// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert either.
 async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
-    let inserted = insert_missing(session, way, span).await?;
-    let updated = match way.into.update_sql(span) {
-        Some(update) if inserted < rows => execute(session, way, (&update, span)).await?,
-        _ => 0,
+    let update = way.into.update_sql(span);
+    let update_all = async || match &update {
+        Some(update) => execute(session, way, (update, span)).await,
+        None => Ok(0),
     };
-    let unchanged = rows.saturating_sub(inserted + updated);
-    Ok(Changes { inserted, updated, unchanged, ..Changes::default() })
+    // What was changed once is changed once more, and counted twice, if it still differs.
+    let likely = way.all_change && !way.into.may_rewrite;
+    let mut changes = Changes { updated: if likely { update_all().await? } else { 0 }, ..Changes::default() };
+    if changes.updated < rows {
+        changes.inserted = insert_missing(session, way, span).await?;
+    }
+    if changes.updated + changes.inserted < rows {
+        changes.updated += update_all().await?;
+    }
+    changes.unchanged = rows.saturating_sub(changes.inserted + changes.updated);
+    Ok(changes)
 }
 
 async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<u64> {

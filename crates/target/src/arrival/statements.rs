@@ -3,22 +3,26 @@
 use super::table::{Column, Into};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 
-/// Rows whose first key column is at or behind one value and before another, both as text.
+/// In so many turns the rows of a range are brought in where that pays: records that stand side by side in a file have
+/// different ones. See `docs/decisions/2026-11-22-merge.md` for what it gains and why it is three.
+pub const TURNS: u32 = 3;
+
+/// Rows whose first key column is at or behind one value and before another, both as text; all of them or those of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first value; `None` for all from the beginning.
     pub from: Option<String>,
     /// The first value that is not part of it any more; `None` for all to the end.
     pub to: Option<String>,
+    /// Below [`TURNS`]; `None` for all.
+    pub turn: Option<u32>,
 }
 
 impl Span {
-    /// The part of this number of those that the borders cut.
-    pub fn of_part(no: u32, parts: u32, borders: &[String]) -> Span {
+    /// The range of this number of those that the borders cut.
+    pub fn of_range(no: u32, borders: &[String]) -> Span {
         let border = |no: u32| borders.get(no as usize).cloned();
-        let last = no + 1 >= parts || borders.is_empty();
-        let from = no.checked_sub(1).and_then(border);
-        Span { from, to: if last { None } else { border(no) } }
+        Span { from: no.checked_sub(1).and_then(border), to: border(no), turn: None }
     }
 
     /// What the statements of this span take as `$1` and `$2`.
@@ -91,7 +95,7 @@ impl Into {
             self.target(),
             set.join(", "),
             self.staging(),
-            self.within("s", span),
+            self.waiting(span),
             self.within("t", span),
             self.same_key(),
             self.differs()
@@ -120,7 +124,7 @@ impl Into {
         format!(
             "{} AS s WHERE {} AND NOT EXISTS (SELECT FROM {} AS t WHERE {} AND {})",
             self.staging(),
-            self.within("s", span),
+            self.waiting(span),
             self.target(),
             self.within("t", span),
             self.same_key()
@@ -150,7 +154,7 @@ impl Into {
     }
 
     pub(super) fn count_sql(&self, span: &Span) -> String {
-        format!("SELECT pg_catalog.count(*) FROM {} AS s WHERE {}", self.staging(), self.within("s", span))
+        format!("SELECT pg_catalog.count(*) FROM {} AS s WHERE {}", self.staging(), self.waiting(span))
     }
 
     /// The key of this row is within the span. Said of both rows of a join, it spares each part the rest of the table.
@@ -164,6 +168,17 @@ impl Into {
         let to = span.to.as_ref().map(|_| compare("<", 1 + usize::from(span.from.is_some())));
         let both: Vec<String> = from.into_iter().chain(to).collect();
         if both.is_empty() { "true".to_owned() } else { both.join(" AND ") }
+    }
+
+    /// The row `s` of the staging table belongs to the span.
+    fn waiting(&self, span: &Span) -> String {
+        let within = self.within("s", span);
+        match (span.turn, &self.staging.place) {
+            (Some(turn), Some(place)) => {
+                format!("{within} AND s.{} % {TURNS} = {turn}", quote_ident(&place.name))
+            }
+            _ => within,
+        }
     }
 
     fn fields(&self) -> String {
@@ -183,11 +198,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_join_and_leave_nothing_out() {
+    fn ranges_join_and_leave_nothing_out() {
         let borders: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
-        let spans: Vec<Span> = (0..4).map(|no| Span::of_part(no, 4, &borders)).collect();
+        let spans: Vec<Span> = (0..4).map(|no| Span::of_range(no, &borders)).collect();
         assert_eq!((spans[0].from.as_deref(), spans[3].to.as_deref()), (None, None));
         assert!(spans.windows(2).all(|two| two[0].to.is_some() && two[0].to == two[1].from));
-        assert_eq!(Span::of_part(0, 1, &[]), Span::default());
+        assert_eq!(Span::of_range(0, &[]), Span::default());
     }
 }

@@ -11,11 +11,12 @@ use tokio_postgres::types::{ToSql, Type};
 /// the index has: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
     SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), \
-           pg_catalog.format_type(a.atttypid, NULL) \
+           pg_catalog.format_type(a.atttypid, NULL), pg_catalog.format('%I.%I', cn.nspname, c.opcname) \
     FROM pg_catalog.pg_index i \
     CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
     JOIN pg_catalog.pg_opclass c ON c.oid = i.indclass[k.no] \
+    JOIN pg_catalog.pg_namespace cn ON cn.oid = c.opcnamespace \
     JOIN pg_catalog.pg_amop m ON m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype \
         AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3 \
     JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr \
@@ -28,15 +29,17 @@ const KEY_SQL: &str = "\
     ORDER BY i.indexrelid, k.no";
 
 /// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, whether
-/// the column is an identity column, one whose values cannot be given, and whether rows may be dropped or hidden: by
-/// triggers and policies, which partitions may have too.
+/// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
+/// and policies, which partitions may have too, and whether rows may be changed to something else than was asked.
 const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, \
            (t.oid IN (16, 17, 18, 19, 20, 21, 23, 25, 26, 1043, 650, 829, 869, 1082, 1083, 1114, 1184, 2950) \
             OR t.typtype = 'e') AND coalesce(l.collisdeterministic, true), \
            a.attidentity <> '', a.attidentity = 'a', \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relrowsecurity OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7), \
+           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relhasrules OR r.relkind = 'p')) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19 = 19) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -56,6 +59,8 @@ pub struct KeyColumn {
     pub(super) equals: String,
     /// Its type without a length.
     pub(super) type_name: String,
+    /// The index's operator class for it, ready for SQL.
+    pub(super) operator_class: String,
 }
 
 /// A column that the files fill.
@@ -83,6 +88,8 @@ pub struct Into {
     pub(super) partitioned: bool,
     /// A trigger may keep rows from being inserted, or a policy may hide rows of the same key.
     pub(super) may_drop: bool,
+    /// A trigger, rule or partition may make something else of a row that is changed.
+    pub(super) may_rewrite: bool,
 }
 
 impl Into {
@@ -115,6 +122,7 @@ impl Into {
             overriding: rows.iter().any(|row| row.get(2)),
             key,
             may_drop: rows.first().is_some_and(|row| row.get(4)),
+            may_rewrite: rows.first().is_some_and(|row| row.get(5)),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }
@@ -150,10 +158,25 @@ impl Into {
     pub async fn staged_pages(&self, session: &Session) -> Result<u64> {
         let sql = "SELECT pg_catalog.pg_relation_size(pg_catalog.to_regclass($1)) \
                    / pg_catalog.current_setting('block_size')::pg_catalog.int8";
-        let name = quote_relation(&self.staging.relation);
-        let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "reading the size of the staging table"))?;
+        self.pages(session, sql, &self.staging.relation).await
+    }
+
+    async fn pages(&self, session: &Session, sql: &str, relation: &Relation) -> Result<u64> {
+        let rows = session.client().query_typed(sql, &[(&quote_relation(relation), Type::TEXT)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "reading the size of a table"))?;
         Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map_or(0, i64::unsigned_abs))
+    }
+
+    /// Pages of the table, with those of its partitions.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn table_pages(&self, session: &Session) -> Result<u64> {
+        let sql = "SELECT (pg_catalog.sum(pg_catalog.pg_relation_size(relid)) \
+                          / pg_catalog.current_setting('block_size')::pg_catalog.int8)::pg_catalog.int8 \
+                   FROM (SELECT pg_catalog.to_regclass($1) AS relid \
+                         UNION SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1))) AS tables";
+        self.pages(session, sql, &self.relation).await
     }
 
     /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text. They
@@ -198,7 +221,12 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
     let index = rows.first().map(|row| row.get::<_, u32>(0));
     let of_index = rows.iter().filter(|row| Some(row.get::<_, u32>(0)) == index);
     let found: Vec<KeyColumn> = of_index
-        .map(|row| KeyColumn { name: row.get(1), equals: row.get(2), type_name: row.get(3) })
+        .map(|row| KeyColumn {
+            name: row.get(1),
+            equals: row.get(2),
+            type_name: row.get(3),
+            operator_class: row.get(4),
+        })
         .collect();
     if found.is_empty() {
         let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();

@@ -6,6 +6,7 @@ mod merge;
 mod refused;
 mod replace;
 mod truncate;
+mod turns;
 
 use crate::scene::{PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand};

@@ -1,0 +1,96 @@
+//! Where many rows of each page change, they come in turns, so that most find room where they are: the same rows, the same
+//! counts, few new entries of indexes; and a kill between two turns changes nothing about that.
+
+use super::{assert_nothing_left, changes, load};
+use crate::indexes::wait_for;
+use crate::scene::{Files, PATIENCE};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
+use std::fmt::Write as _;
+
+/// Rows of the table; every second one has a record, and behind them come records of new keys.
+const ROWS: u64 = 60_000;
+const NEW: u64 = 3_000;
+/// One record in ten says what is there already.
+const CHANGED: u64 = ROWS / 2 / 10 * 9;
+const SAME: u64 = ROWS / 2 - CHANGED;
+
+const STEPS: &str = "SELECT count(*) FROM howdah.step WHERE name = 'part'";
+/// The page of each row.
+const PAGES: &str = "SELECT id, n, split_part(ltrim(ctid::text, '('), ',', 1)::int AS page FROM t";
+
+struct Scene {
+    database: Database,
+    _files: Files,
+    command: HowdahCommand,
+}
+
+/// A table `t` of full pages, and `wanted`, what is to become of it.
+fn scene(major: u32) -> Scene {
+    let note = "x".repeat(100);
+    let mut csv = "id,n,note\n".to_owned();
+    for id in (0..ROWS).step_by(2) {
+        let n = if id % 20 == 0 { 0 } else { 1 };
+        let _ = writeln!(csv, "{id},{n},{note}");
+    }
+    for id in ROWS..ROWS + NEW {
+        let _ = writeln!(csv, "{id},1,{note}");
+    }
+    let files = Files::new();
+    let source = files.put("a.csv", csv.as_bytes());
+    let database = Server::shared(major).database();
+    database.sql(&format!(
+        "CREATE TABLE t (id int PRIMARY KEY, n int, note text); CREATE INDEX ON t (note, id); \
+         INSERT INTO t SELECT id, 0, '{note}' FROM generate_series(0, {ROWS} - 1) id; \
+         CREATE TABLE wanted AS SELECT id, CASE WHEN id % 2 = 0 AND id % 20 <> 0 THEN 1 ELSE 0 END AS n, note FROM t \
+             UNION ALL SELECT id, 1, '{note}' FROM generate_series({ROWS}, {ROWS} + {NEW} - 1) id"
+    ));
+    database.sql("VACUUM ANALYZE t");
+    database.sql(&format!("CREATE TABLE before AS {PAGES}"));
+    let command = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "1"]);
+    Scene { database, _files: files, command }
+}
+
+#[track_caller]
+fn assert_wanted(database: &Database, what: &str) {
+    assert_eq!(database.digest("t"), database.digest("wanted"), "{what}");
+    assert_nothing_left(database, what);
+}
+
+#[test]
+fn most_rows_find_room_on_their_pages() {
+    for major in MAJORS {
+        let scene = scene(major);
+        let told = scene.command.clone().run(PATIENCE).expect_code(0);
+        let what = format!("PostgreSQL {major}: {}", told.stderr);
+        assert!(told.stderr.contains("rows are merged into public.t in 12 parts"), "{what}");
+        let counts = format!("{NEW} inserted, {CHANGED} updated, {SAME} unchanged, 0 deleted");
+        assert!(told.stderr.replace(',', "").contains(&counts.replace(',', "")), "{what}");
+        assert_wanted(&scene.database, &what);
+        let stayed =
+            format!("SELECT count(*) FROM before b JOIN ({PAGES}) t USING (id, page) WHERE b.n <> t.n");
+        let stayed: u64 = scene.database.value(&stayed).parse().unwrap();
+        assert!(
+            stayed > CHANGED / 3,
+            "PostgreSQL {major}: {stayed} of {CHANGED} rows found room on their pages"
+        );
+    }
+}
+
+#[test]
+fn a_kill_between_turns_loses_and_doubles_nothing() {
+    let hits = MAJORS.into_iter().zip([1, 4, 9]).filter(|(major, least)| {
+        let Scene { database, command, _files } = scene(*major);
+        // The parts take a little longer, so that they can be hit.
+        database.sql(
+            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
+             CREATE TRIGGER nap BEFORE UPDATE ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+        );
+        let mut running = command.spawn();
+        let hit = wait_for(&database, &mut running, STEPS, *least);
+        running.kill();
+        assert_eq!(changes(&command), [NEW, CHANGED, SAME, 0, 0], "PostgreSQL {major}, after {least} parts");
+        assert_wanted(&database, &format!("PostgreSQL {major}, killed after {least} parts"));
+        hit
+    });
+    assert!(hits.count() >= 2, "loads were over before they could be killed");
+}

@@ -1,0 +1,197 @@
+//! Rows of a staging table come into their table side by side: in ranges of the key, so that no two sessions touch the same
+//! row; and, where many rows of each page of the table may change, in turns.
+//!
+//! Turns: a row that is changed finds no room on a full page, goes elsewhere, and all indexes get a new entry. What it
+//! leaves can be used as soon as its transaction is over and no older one is at work: the next change on that page stays there, and
+//! no index hears of it (PostgreSQL: "Heap-Only Tuples"). So one row of a page in three comes in the first turn, and
+//! the others find room. Between two turns of a range a session does other ranges, so that the others' transactions end.
+
+use super::{on_session, surroundings, tell, way};
+use crate::pipeline::Run;
+use futures_util::{StreamExt, stream};
+use howdah_model::{Changes, Jobs, Mode, Result};
+use howdah_target::arrival::part;
+use howdah_target::arrival::statements::{Span, TURNS};
+use howdah_target::arrival::table::Into;
+use howdah_target::ledger::{Ledger, Step};
+use howdah_target::session::Session;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Sessions where nothing else says how many the server bears.
+const SESSIONS_DEFAULT: u32 = 2;
+/// More sessions meet in the same pages of indexes and in the WAL.
+const SESSIONS_MAX: u32 = 8;
+/// Staging tables of fewer pages (of 8 kB) are one range: opening a session takes longer than they do.
+const PAGES_MIN: u64 = 128;
+/// Ranges for each session between two turns: while one does its other ranges, the transactions of the others end.
+const RANGES_BETWEEN_TURNS: u32 = 4;
+/// Pages of the staging table that a range has where it has turns: some 100,000 rows, so that what a turn has read of the table
+/// is still in memory at the next.
+const PAGES_OF_RANGE: u64 = 1024;
+/// Ranges of a table; a sample of some 20,000 rows tells their borders.
+const RANGES_MAX: u64 = 1024;
+/// Rows to come for each page of the table below which turns gain nothing: few pages see two of them.
+const ROWS_OF_PAGE_MIN: u64 = 2;
+
+/// How the rows are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut {
+    ranges: u32,
+    turns: u32,
+}
+
+impl Cut {
+    /// Of so many sessions, pages and rows of the staging table, and pages of the table.
+    fn of(sessions: u32, (pages, rows): (u64, u64), table_pages: u64) -> Cut {
+        let between = u64::from(sessions * RANGES_BETWEEN_TURNS);
+        if pages >= between * PAGES_MIN && rows >= ROWS_OF_PAGE_MIN * table_pages {
+            let ranges = (pages / PAGES_OF_RANGE).clamp(between, RANGES_MAX);
+            return Cut { ranges: u32::try_from(ranges).unwrap_or(1), turns: TURNS };
+        }
+        let most = u32::try_from(pages / PAGES_MIN).unwrap_or(SESSIONS_MAX);
+        Cut { ranges: sessions.min(most).max(1), turns: 1 }
+    }
+
+    fn parts(self) -> u32 {
+        self.ranges * self.turns
+    }
+
+    /// What the ledger's number of parts says: only with turns there are more than sessions.
+    fn from_parts(parts: u32) -> Cut {
+        match parts > SESSIONS_MAX {
+            true => Cut { ranges: parts.div_ceil(TURNS), turns: TURNS },
+            false => Cut { ranges: parts, turns: 1 },
+        }
+    }
+
+    /// The parts in the order in which they are done, each with its number in the ledger, its range and its turn.
+    fn in_order(self, sessions: u32) -> Vec<(u32, u32, Option<u32>)> {
+        let width = sessions * RANGES_BETWEEN_TURNS;
+        let mut order = Vec::with_capacity(self.parts() as usize);
+        for first in (0..self.ranges).step_by(width as usize) {
+            for turn in 0..self.turns {
+                let ranges = first..(first + width).min(self.ranges);
+                let turn_of_part = (self.turns > 1).then_some(turn);
+                order.extend(ranges.map(|range| (range * self.turns + turn, range, turn_of_part)));
+            }
+        }
+        order
+    }
+}
+
+/// Brings them in, then deletes what no record has if that was asked. Parts that are in already, the ledger knows.
+pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64) -> Result<()> {
+    let sessions = sessions(run);
+    let job_id = &run.plan.job_id;
+    let cut = async |session: &Session| {
+        let pages = into.staged_pages(session).await?;
+        // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn.
+        let has_turns = run.plan.job.arrival.mode == Mode::Merge && into.staging.place.is_some();
+        let table_pages =
+            if has_turns { into.table_pages(session).await? } else { u64::MAX / ROWS_OF_PAGE_MIN };
+        let wanted = Cut::of(sessions, (pages, rows), table_pages).parts();
+        let parts = ledger.cut_into_parts(session, job_id, &into.relation, wanted).await?;
+        let cut = Cut::from_parts(parts);
+        let borders = into.borders(session, cut.ranges).await?;
+        // A sample without a row cuts nothing.
+        let ranges = u32::try_from(borders.len()).unwrap_or(0) + 1;
+        Ok((Cut { ranges, ..cut }, borders))
+    };
+    let (cut, borders) = &on_session(run, cut).await?;
+    let verb = if way(run, into).mode == Mode::Merge { "are merged into" } else { "come into" };
+    let parts = cut.parts();
+    tell(
+        &run.context,
+        format!("rows {verb} {} in {parts} {}", into.relation, if parts == 1 { "part" } else { "parts" }),
+    );
+    let progress = Progress { all_change: AtomicBool::new(false), failed: AtomicBool::new(false) };
+    let progress = &progress;
+    let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
+        let span = Span { turn, ..Span::of_range(range, borders) };
+        progress.note(one_part(run, ledger, into, (no, span, progress)).await)
+    });
+    let done: Vec<Result<()>> = work.buffer_unordered(sessions as usize).collect().await;
+    done.into_iter().collect::<Result<()>>()?;
+    if !run.plan.job.arrival.delete_missing {
+        return Ok(());
+    }
+    let delete = async |session: &Session| {
+        let step = (Step::Delete, &Span::default());
+        part::commit_step(session, surroundings(run, ledger), way(run, into), step).await
+    };
+    on_session(run, delete).await.map(|_| ())
+}
+
+/// What the parts that are done say to those that are not.
+struct Progress {
+    /// The last one changed every row.
+    all_change: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Progress {
+    fn note(&self, done: Result<Option<(u64, Changes)>>) -> Result<()> {
+        match &done {
+            Ok(Some((rows, changes))) => self.all_change.store(changes.updated == *rows, Ordering::Relaxed),
+            Ok(None) => {}
+            Err(_) => self.failed.store(true, Ordering::Relaxed),
+        }
+        done.map(|_| ())
+    }
+}
+
+async fn one_part(
+    run: &Run,
+    ledger: &Ledger,
+    into: &Into,
+    (no, span, progress): (u32, Span, &Progress),
+) -> Result<Option<(u64, Changes)>> {
+    if progress.failed.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let way = part::Way { all_change: progress.all_change.load(Ordering::Relaxed), ..way(run, into) };
+    let once = async |session: &Session| {
+        part::commit_step(session, surroundings(run, ledger), way, (Step::Part(no), &span)).await
+    };
+    on_session(run, once).await
+}
+
+fn sessions(run: &Run) -> u32 {
+    let sessions = match run.plan.job.jobs {
+        Jobs::Fixed(sessions) => sessions,
+        Jobs::Auto => {
+            run.context.connection.server_cpus().unwrap_or_else(|| run.tally.sessions().max(SESSIONS_DEFAULT))
+        }
+    };
+    sessions.clamp(1, SESSIONS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ledger_tells_how_rows_are_cut() {
+        for sessions in 1..=SESSIONS_MAX {
+            for pages in [0, 100, 500, 2_000, 5_000, 100_000, 10_000_000] {
+                for table_pages in [0, 20_000, 100_000_000] {
+                    let cut = Cut::of(sessions, (pages, pages * 100), table_pages);
+                    assert_eq!(Cut::from_parts(cut.parts()), cut);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_comes_once_and_ranges_rest_between_turns() {
+        let cut = Cut { ranges: 13, turns: TURNS };
+        let order = cut.in_order(2);
+        let mut numbers: Vec<u32> = order.iter().map(|(no, ..)| *no).collect();
+        let at =
+            |range: u32, turn: u32| order.iter().position(|part| (part.1, part.2) == (range, Some(turn)));
+        assert!((1..TURNS).all(|turn| at(3, turn).unwrap() - at(3, turn - 1).unwrap() == 8));
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..cut.parts()).collect::<Vec<_>>());
+        assert_eq!(Cut { ranges: 2, turns: 1 }.in_order(2), [(0, 0, None), (1, 1, None)]);
+    }
+}
