@@ -10,11 +10,12 @@ use crate::stop::interrupted;
 use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage, Tune};
+use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::drop::drop_chosen;
-use howdah_target::undo::put_back::{PutBack, put_back};
-use std::collections::BTreeSet;
+use howdah_target::undo::put_back::{How, PutBack, put_back};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,6 +23,8 @@ use tokio::time::timeout;
 
 /// The same when the user waits for a stop.
 const AFTER_STOP: Duration = Duration::from_secs(2);
+/// So often what a crash of the server has taken is put back again.
+const ROUNDS: u32 = 5;
 /// Builds side by side where nothing else says how many sessions the server bears.
 const BUILDERS_DEFAULT: u32 = 2;
 /// Of more indexes than this, those of partitions, it is not told one by one that they are back.
@@ -217,7 +220,8 @@ pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let session = connection.open().await?;
     let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
     for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
-        connection.attend(&session, put_back(&session, ledger, entry, None)).await?;
+        let how = How { workers_max: None, durable: true };
+        connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
     }
     Ok(())
 }
@@ -231,8 +235,8 @@ fn names(entries: &[Undo]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Puts these entries back: triggers at once, then indexes side by side, then the rest one by one. Builds take what
-/// memory and workers the server's settings give them, or, where they may be tuned, what suits its CPUs.
+/// Puts these entries back. Builds take what memory and workers the server's settings give them, or, where they may be
+/// `tuned`, what suits its CPUs; then no commit waits for the disk either, but the end of all of them.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
@@ -243,14 +247,56 @@ pub async fn put_back_entries(
     (sessions, tuned): (u32, bool),
     retry_for: Duration,
 ) -> Result<()> {
+    let mut left = entries;
+    for _ in 0..ROUNDS {
+        let mut numbers: BTreeSet<i64> = left.iter().map(|entry| entry.number).collect();
+        let failed = put_back_once(context, ledger, left, (sessions, tuned), retry_for).await;
+        if !tuned || numbers.iter().all(|number| failed.numbers.contains(number)) {
+            return failed.first.map_or(Ok(()), Err);
+        }
+        let open = || async {
+            let session = context.connection.open().await?;
+            context.connection.attend(&session, barrier(&session)).await?;
+            let open = context.connection.attend(&session, ledger.open_undos(&session, None)).await?;
+            context.connection.keep(session);
+            Ok(open)
+        };
+        let open = patiently(context, retry_for, open).await;
+        let taken = |open: &Vec<Undo>| {
+            open.iter()
+                .any(|entry| numbers.contains(&entry.number) && !failed.numbers.contains(&entry.number))
+        };
+        match open {
+            // Others may have failed for want of it.
+            Ok(open) if taken(&open) => {
+                tell(context, "the server crashed and lost some of what was back: once more".to_owned());
+                left = open;
+                left.retain(|entry| numbers.remove(&entry.number));
+            }
+            open => return failed.first.map_or(open.map(|_| ()), Err),
+        }
+    }
+    Err(Error::new(ErrorKind::ConnectionLost, "the server has lost what was put back again and again"))
+}
+
+/// Triggers at once, then indexes side by side, then the rest, kind by kind.
+async fn put_back_once(
+    context: &Context,
+    ledger: &Ledger,
+    entries: Vec<Undo>,
+    (sessions, tuned): (u32, bool),
+    retry_for: Duration,
+) -> Failed {
     let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Trigger);
-    let (indexes, rest): (Vec<Undo>, Vec<Undo>) =
+    let (indexes, mut rest): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
     let cpus = context.connection.server_cpus();
-    let builders = builders(indexes.len(), sessions, cpus);
+    let (builders, side_by_side) =
+        (builders(indexes.len(), sessions, cpus), builders(rest.len(), sessions, cpus));
     let cpus_each = cpus.filter(|_| tuned).map(|cpus| cpus / builders);
-    let work = &Work { ledger, retry_for, brief: indexes.len() > TOLD_MAX, spare: Mutex::default() };
+    let brief = indexes.len() > TOLD_MAX;
+    let work = &Work { ledger, retry_for, brief, durable: !tuned, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
@@ -272,16 +318,42 @@ pub async fn put_back_entries(
             (indexes.len().saturating_sub(failed.names.len()), start.elapsed().as_secs_f64());
         tell(context, format!("{count} indexes are built, in {seconds:.1} s"));
     }
-    let mut rest = rest;
     rest.sort_by_key(|entry| (entry.change.kind, entry.number));
-    for entry in &rest {
-        if failed.lacks(entry) {
-            continue;
+    for of_kind in rest.chunk_by(|one, other| one.change.kind == other.change.kind) {
+        let (lacking, possible): (Vec<&Undo>, Vec<&Undo>) =
+            of_kind.iter().partition(|entry| failed.lacks(entry));
+        failed.numbers.extend(lacking.iter().map(|entry| entry.number));
+        let rows = rows_of_entries(&possible).into_iter().map(|row| async move {
+            let mut done = Vec::with_capacity(row.len());
+            for entry in row {
+                done.push((entry, put_back_one(context, work, (entry, cpus_each)).await));
+            }
+            done
+        });
+        let mut rows = stream::iter(rows).buffer_unordered(side_by_side as usize);
+        while let Some(row) = rows.next().await {
+            row.into_iter().for_each(|(entry, done)| failed.note(context, entry, done));
         }
-        let done = put_back_one(context, work, (entry, cpus_each)).await;
-        failed.note(context, entry, done);
     }
-    failed.first.map_or(Ok(()), Err)
+    failed
+}
+
+/// Entries of one kind, those in a row that have to come one after the other: constraints of one table, partitions' indexes
+/// that are attached to one index, unless partitions have partitions. Whatever locks two tables is one row.
+fn rows_of_entries<'a>(entries: &[&'a Undo]) -> Vec<Vec<&'a Undo>> {
+    let attached: BTreeSet<String> = entries.iter().map(|entry| entry.change.index()).collect();
+    let mut rows: BTreeMap<(u32, &str), Vec<&Undo>> = BTreeMap::new();
+    let nested = entries.iter().any(|entry| attached.contains(&entry.change.definition));
+    for entry in entries {
+        let change = &entry.change;
+        let row = match change.kind {
+            UndoKind::Constraint | UndoKind::Workers => (change.table_oid, ""),
+            UndoKind::Attach if !nested => (0, change.definition.as_str()),
+            _ => (0, ""),
+        };
+        rows.entry(row).or_default().push(entry);
+    }
+    rows.into_values().collect()
 }
 
 /// Builds side by side: as many as there are indexes, sessions and, where that is known, CPUs.
@@ -303,6 +375,8 @@ struct Work<'a> {
     retry_for: Duration,
     /// There are too many to tell of each that it is back.
     brief: bool,
+    /// Commits wait for the disk.
+    durable: bool,
     /// Sessions that wait for the next entry.
     spare: Mutex<Vec<Session>>,
 }
@@ -322,7 +396,8 @@ impl Work<'_> {
             Some(session) => session,
             None => context.connection.open().await?,
         };
-        let working = put_back(&session, self.ledger, entry, workers_max);
+        let how = How { workers_max, durable: self.durable };
+        let working = put_back(&session, self.ledger, entry, how);
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.
         if done.is_ok() {
@@ -374,6 +449,8 @@ async fn put_back_one(
 #[derive(Default)]
 struct Failed {
     first: Option<Error>,
+    /// The entries, and those that need them.
+    numbers: BTreeSet<i64>,
     /// Table and name.
     names: BTreeSet<(u32, String)>,
     /// Their indexes, as attachments name them.
@@ -383,6 +460,7 @@ struct Failed {
 impl Failed {
     fn note(&mut self, context: &Context, entry: &Undo, done: Result<()>) {
         let Err(error) = done else { return };
+        self.numbers.insert(entry.number);
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
         self.indexes.insert(entry.change.index());
         match &self.first {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Asynchronous commits stay in the server's memory, which a crash empties, until one of these limits.
-fn forgetful() -> ServerOptions {
+pub(crate) fn forgetful() -> ServerOptions {
     ServerOptions { fsync: true, ..ServerOptions::default() }
         .set("wal_writer_delay", "10s")
         .set("wal_writer_flush_after", "100MB")

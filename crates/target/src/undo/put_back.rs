@@ -46,19 +46,24 @@ pub enum PutBack {
     ByAnother,
 }
 
-/// Puts one entry back. A build takes no more parallel workers than `workers_max`, where that is given, and no more
-/// than the server's own setting. Its memory is then what suits its sort.
+/// How an entry is put back.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// A build takes no more parallel workers than this, where it is given, and no more than the server's own setting. Its
+    /// memory is then what suits its sort.
+    pub workers_max: Option<u32>,
+    /// The commit waits for the disk. One that does not must be followed by [`crate::finish::barrier`] and a look into the
+    /// journal, whether a crash has opened the entry again.
+    pub durable: bool,
+}
+
+/// Puts one entry back.
 ///
 /// # Errors
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
 /// when the table was not free within some seconds, which may pass; those of ledger and session.
-pub async fn put_back(
-    session: &Session,
-    ledger: &Ledger,
-    entry: &Undo,
-    workers_max: Option<u32>,
-) -> Result<PutBack> {
-    let done = in_transaction(session, ledger, entry, workers_max).await;
+pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
+    let done = in_transaction(session, ledger, entry, how).await;
     if done.is_err() {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
@@ -66,16 +71,12 @@ pub async fn put_back(
     done
 }
 
-async fn in_transaction(
-    session: &Session,
-    ledger: &Ledger,
-    entry: &Undo,
-    workers_max: Option<u32>,
-) -> Result<PutBack> {
+async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
     let change = &entry.change;
+    let commit = if how.durable { DURABLE_SQL } else { "SET LOCAL synchronous_commit = off" };
     let run =
         async |sql: &str| session.client().batch_execute(sql).await.map_err(|error| refused(&error, change));
-    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}")).await?;
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {commit}; {SPELLING_SQL}")).await?;
     if !ledger.take_undo(session, entry.number).await? {
         run("ROLLBACK").await?;
         return Ok(PutBack::ByAnother);
@@ -109,7 +110,7 @@ async fn in_transaction(
         }
     }
     let mut statements = vec![lock_within];
-    if let (Some(workers), Some(table)) = (workers_max, table) {
+    if let (Some(workers), Some(table)) = (how.workers_max, table) {
         statements.extend(build_settings(change, &table, workers));
     }
     statements.extend(put_back);

@@ -1,6 +1,7 @@
 //! A load that is killed at any step leaves a journal from which its indexes come back.
 
 use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, restore, schema};
+use crate::crash::forgetful;
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
 use std::path::PathBuf;
@@ -97,10 +98,10 @@ fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
 
 /// Partitions instead: six indexes, three constraints of partitions, one and two indexes of parents, and nine
 /// attachments.
-fn partitioned(major: u32) -> (Database, Files, PathBuf) {
+fn partitioned(server: &Server) -> (Database, Files, PathBuf) {
     let files = Files::new();
     let source = files.put("a.csv", &csv(16, 1, ROWS));
-    let database = Server::shared(major).database();
+    let database = server.database();
     database.sql(
         "CREATE TABLE t (id bigint, part integer, amount numeric, note text, PRIMARY KEY (part, id)) \
              PARTITION BY RANGE (part); \
@@ -123,7 +124,12 @@ fn no_kill_loses_an_index_of_a_partition() {
     std::thread::scope(|scope| {
         let campaign = |major: u32| {
             let struck = |(no, (sql, least)): (usize, &(&str, u64))| {
-                u32::from(kill_at(partitioned(major), sql, *least, (no + major as usize).is_multiple_of(2)))
+                u32::from(kill_at(
+                    partitioned(Server::shared(major)),
+                    sql,
+                    *least,
+                    (no + major as usize).is_multiple_of(2),
+                ))
             };
             steps.iter().enumerate().map(struck).sum::<u32>()
         };
@@ -276,6 +282,34 @@ fn a_server_that_crashes_loses_no_index() {
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    }
+}
+
+/// What comes back is committed without waiting for the disk: a crash takes some of it, and the load looks again.
+#[test]
+fn what_a_crash_takes_of_what_is_back_is_put_back_again() {
+    /// The server may write its WAL for reasons of its own just before a crash, and the load may be over.
+    const TRIES_MAX: u32 = 8;
+    let crash = |major: u32| {
+        let server = Server::private(major, &forgetful());
+        let (database, _files, source) = partitioned(&server);
+        let before = schema(&database);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--retry-for", "60s"]);
+        let mut running = load.spawn();
+        let back = || database.value(UNDONE).parse::<u64>().unwrap();
+        let hit = wait_for(&database, &mut running, UNDONE, 8);
+        let back_before = if hit { back() } else { 0 };
+        server.crash_and_restart();
+        let back_after = back();
+        let finished = running.wait(PATIENCE);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}: {}", finished.stderr);
+        assert_eq!(open_entries(&database), 0, "PostgreSQL {major}: {}", finished.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+        back_after < back_before
+    };
+    for major in MAJORS {
+        let lost = (0..TRIES_MAX).any(|_| crash(major));
+        assert!(lost, "PostgreSQL {major}: {TRIES_MAX} crashes took nothing back, so nothing is proved");
     }
 }
 
