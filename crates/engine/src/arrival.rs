@@ -5,11 +5,12 @@
 mod parts;
 
 use crate::Context;
-use crate::indexes::tell;
+use crate::indexes::{Crew, tell};
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use crate::spot::Spots;
+use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -20,7 +21,7 @@ use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
 use howdah_target::ledger::Ledger;
-use howdah_target::replace::{self, Replacement};
+use howdah_target::replace::{self, Missing, Replacement};
 use howdah_target::session::Session;
 use howdah_target::staging;
 use std::collections::BTreeSet;
@@ -214,7 +215,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
     let all: Vec<(Replacement<'_>, u64)> =
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     for (replacement, _) in &all {
-        on_session(run, async |session| replace::build(session, *replacement).await).await?;
+        build_what_is_missing(run, *replacement).await?;
     }
     tell(&run.context, format!("a new table takes the place of {}", names(tables)));
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
@@ -226,6 +227,24 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
         replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
     };
     on_session(run, work).await
+}
+
+/// Indexes side by side, then foreign keys, each of which locks other tables as well.
+async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Result<()> {
+    let missing = on_session(run, async |session| replace::missing(session, replacement).await).await?;
+    let (indexes, foreign_keys): (Vec<Missing>, Vec<Missing>) =
+        missing.into_iter().partition(|missing| missing.is_index);
+    let crew = Crew::of(run, indexes.len());
+    let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| {
+        let workers = crew.workers(no);
+        on_session(run, async move |session| replace::build(session, replacement, index, workers).await)
+    });
+    let built: Vec<Result<()>> = building.buffer_unordered(crew.builders()).collect().await;
+    built.into_iter().collect::<Result<()>>()?;
+    for key in &foreign_keys {
+        on_session(run, async |session| replace::build(session, replacement, key, None).await).await?;
+    }
+    Ok(())
 }
 
 fn names(tables: &[Into]) -> String {

@@ -142,10 +142,6 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let retry_for = if failed { AFTER_FAILURE.min(retry_for) } else { retry_for };
-    let sessions = match run.plan.job.jobs {
-        Jobs::Fixed(sessions) => sessions,
-        Jobs::Auto => run.tally.sessions().max(BUILDERS_DEFAULT),
-    };
     let job_id = &run.plan.job_id;
     let work = async {
         let entries = open_undos(&context, ledger, job_id, retry_for);
@@ -163,7 +159,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
         }
         let tuned = run.plan.tuning.level >= Tune::Session;
-        put_back_entries(&context, ledger, entries, (sessions, tuned), retry_for).await
+        put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for).await
     };
     let done = {
         let mut work = std::pin::pin!(work);
@@ -292,9 +288,8 @@ async fn put_back_once(
     let (indexes, mut rest): (Vec<Undo>, Vec<Undo>) =
         entries.into_iter().partition(|entry| entry.change.kind == UndoKind::Index);
     let cpus = context.connection.server_cpus();
-    let (builders, side_by_side) =
-        (builders(indexes.len(), sessions, cpus), builders(rest.len(), sessions, cpus));
-    let cpus_each = cpus.filter(|_| tuned).map(|cpus| cpus / builders);
+    let crew = Crew::new(indexes.len(), sessions, cpus, tuned);
+    let side_by_side = Crew::new(rest.len(), sessions, cpus, tuned).builders();
     let brief = indexes.len() > TOLD_MAX;
     let work = &Work { ledger, retry_for, brief, durable: !tuned, spare: Mutex::default() };
     let start = Instant::now();
@@ -305,10 +300,10 @@ async fn put_back_once(
         failed.note(context, entry, done);
     }
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, entry)| {
-        let workers_max = cpus_each.map(|cpus| workers((no, indexes.len(), builders as usize), cpus));
+        let workers_max = crew.workers(no);
         async move { (entry, put_back_one(context, work, (entry, workers_max)).await) }
     });
-    let mut building = building.buffer_unordered(builders as usize);
+    let mut building = building.buffer_unordered(crew.builders());
     while let Some((entry, done)) = building.next().await {
         failed.note(context, entry, done);
     }
@@ -326,11 +321,11 @@ async fn put_back_once(
         let rows = rows_of_entries(&possible).into_iter().map(|row| async move {
             let mut done = Vec::with_capacity(row.len());
             for entry in row {
-                done.push((entry, put_back_one(context, work, (entry, cpus_each)).await));
+                done.push((entry, put_back_one(context, work, (entry, crew.cpus_each)).await));
             }
             done
         });
-        let mut rows = stream::iter(rows).buffer_unordered(side_by_side as usize);
+        let mut rows = stream::iter(rows).buffer_unordered(side_by_side);
         while let Some(row) = rows.next().await {
             row.into_iter().for_each(|(entry, done)| failed.note(context, entry, done));
         }
@@ -356,17 +351,49 @@ fn rows_of_entries<'a>(entries: &[&'a Undo]) -> Vec<Vec<&'a Undo>> {
     rows.into_values().collect()
 }
 
-/// Builds side by side: as many as there are indexes, sessions and, where that is known, CPUs.
-fn builders(indexes: usize, sessions: u32, server_cpus: Option<u32>) -> u32 {
-    let indexes = u32::try_from(indexes).unwrap_or(BUILDERS_MAX);
-    indexes.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX)
+/// Who builds indexes: so many sessions side by side, each with CPUs for itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crew {
+    builds: usize,
+    builders: u32,
+    /// `None` where builds take what the server's settings give them.
+    cpus_each: Option<u32>,
 }
 
-/// Workers beside the process of a build: as many as CPUs are left. The longest, which is the first, outlasts others, and
-/// behind the last there is nobody else: these have one at least. It costs CPU time of its own, so not every build has.
-fn workers((no, builds, builders): (usize, usize, usize), cpus_each: u32) -> u32 {
-    let is_last = no >= builders && builds - no < builders;
-    cpus_each.saturating_sub(1).max(u32::from(no == 0 || is_last))
+impl Crew {
+    /// As many builders as there are indexes, sessions and, where that is known, CPUs.
+    fn new(builds: usize, sessions: u32, server_cpus: Option<u32>, tuned: bool) -> Crew {
+        let wanted = u32::try_from(builds).unwrap_or(BUILDERS_MAX);
+        let builders = wanted.min(sessions).min(server_cpus.unwrap_or(BUILDERS_MAX)).clamp(1, BUILDERS_MAX);
+        Crew { builds, builders, cpus_each: server_cpus.filter(|_| tuned).map(|cpus| cpus / builders) }
+    }
+
+    /// Those of a run, behind its last row.
+    pub(crate) fn of(run: &Run, builds: usize) -> Crew {
+        let tuned = run.plan.tuning.level >= Tune::Session;
+        Crew::new(builds, sessions(run), run.context.connection.server_cpus(), tuned)
+    }
+
+    pub(crate) fn builders(self) -> usize {
+        self.builders as usize
+    }
+
+    /// Workers beside the process of the build of this number: as many as CPUs are left. The longest, which is the first,
+    /// outlasts others, and behind the last there is nobody else: these have one at least. It costs CPU time of its own, so
+    /// not every build has.
+    pub(crate) fn workers(self, no: usize) -> Option<u32> {
+        let is_last = no >= self.builders() && self.builds - no < self.builders();
+        let least = u32::from(no == 0 || is_last);
+        self.cpus_each.map(|cpus| cpus.saturating_sub(1).max(least))
+    }
+}
+
+/// Sessions that build behind the last row: as many as have copied.
+fn sessions(run: &Run) -> u32 {
+    match run.plan.job.jobs {
+        Jobs::Fixed(sessions) => sessions,
+        Jobs::Auto => run.tally.sessions().max(BUILDERS_DEFAULT),
+    }
 }
 
 /// What all entries are put back with.

@@ -45,6 +45,7 @@ pub mod arrival;
 pub mod check;
 pub mod policies;
 
+mod build;
 pub mod undo;
 
 pub mod verify;

@@ -1,6 +1,8 @@
 //! The statements that give a new table what the old one has, written by the server from its catalogs. All take schema and
 //! name of the old table as `$1` and `$2` and the new one's name as `$3`, under an empty `search_path`.
 
+use crate::build::compared_by_libc;
+
 /// The beginning of each: the old table, and the name that the new one is going to have.
 pub(super) const OLD_SQL: &str = "\
     WITH t AS (SELECT c.*, pg_catalog.format('%I.%I', n.nspname, c.relname) AS named, \
@@ -43,25 +45,30 @@ macro_rules! index_name {
     };
 }
 
-/// Builds indexes and foreign keys that the new table has not yet.
+/// Builds indexes, those first that take longest, and foreign keys that the new table has not yet: the statement, whether it
+/// is of an index (1) or a foreign key (2), its name, and whether strings of it are compared by the C library.
 pub(super) const BUILD_SQL: &str = concat!(
     "SELECT pg_catalog.format('CREATE %sINDEX %I ON %s %s', CASE WHEN i.indisunique THEN 'UNIQUE ' END, ",
     index_name!(),
     ", t.new, \
                pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(pg_catalog.format( \
                    'CREATE %sINDEX %I ON %s ', CASE WHEN i.indisunique THEN 'UNIQUE ' END, x.relname, t.named)))), \
-           1, x.relname::pg_catalog.text \
+           1, x.relname::pg_catalog.text, am.amname = 'btree' AND ",
+    compared_by_libc!(),
+    " \
     FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    JOIN pg_catalog.pg_am am ON am.oid = x.relam \
     WHERE pg_catalog.to_regclass(pg_catalog.format('%I.%I', t.nspname, ",
     index_name!(),
     ")) IS NULL \
     UNION ALL \
     SELECT pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID; ALTER TABLE %1$s VALIDATE CONSTRAINT %2$I', \
-                             t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), 2, f.conname::pg_catalog.text \
+                             t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), 2, f.conname::pg_catalog.text, \
+           false \
     FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' \
     WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new) \
                       AND k.conname = f.conname AND k.contype = 'f') \
-    ORDER BY 2, 3"
+    ORDER BY 2, 4 DESC, 3"
 );
 
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views

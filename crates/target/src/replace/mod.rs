@@ -7,6 +7,7 @@
 mod carry_sql;
 mod refusal_sql;
 
+use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -17,6 +18,7 @@ use crate::undo::SPELLING_SQL;
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
 use refusal_sql::REFUSALS_SQL;
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Reasons that are named; of more, their number.
@@ -62,26 +64,70 @@ pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> R
     Ok(())
 }
 
-/// Builds indexes and foreign keys that the new table lacks, one after the other.
+/// An index or a foreign key that the new table lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    sql: String,
+    compared_by_libc: bool,
+    /// It is an index, so that others can be built beside it.
+    pub is_index: bool,
+}
+
+/// What the new table lacks: indexes, those first that take longest, then foreign keys.
 ///
 /// # Errors
-/// Table, for what contradicts the rows; those of the session.
-pub async fn build(session: &Session, replacement: Replacement<'_>) -> Result<()> {
+/// Those of the session.
+pub async fn missing(session: &Session, replacement: Replacement<'_>) -> Result<Vec<Missing>> {
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
     client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
-    let found = statements(session, replacement, BUILD_SQL).await;
+    let found = rows(session, replacement, BUILD_SQL).await;
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    for sql in found? {
-        // The text was written under these settings, and without a search_path.
-        let sql = format!("BEGIN; {SPELLING_SQL}; SET LOCAL search_path = ''; {sql}; COMMIT");
-        let built = client.batch_execute(&sql).await;
-        if built.is_err() {
-            let _ = client.batch_execute("ROLLBACK").await;
-        }
-        built.map_err(fail)?;
+    let missing = |row: &Row| Missing {
+        sql: row.get(0),
+        is_index: row.get::<_, i32>(1) == 1,
+        compared_by_libc: row.get(3),
+    };
+    Ok(found?.iter().map(missing).collect())
+}
+
+/// Builds it, unless it is there by now. An index takes no more parallel workers than `workers_max`, where that is given, and the
+/// memory that suits its sort.
+///
+/// # Errors
+/// Table, for what contradicts the rows; those of the session.
+pub async fn build(
+    session: &Session,
+    replacement: Replacement<'_>,
+    what: &Missing,
+    workers_max: Option<u32>,
+) -> Result<()> {
+    if !missing(session, replacement).await?.contains(what) {
+        return Ok(());
     }
-    Ok(())
+    let fail = |error| refused(&error, replacement.old);
+    let client = session.client();
+    let mut settings = String::new();
+    if let (Some(workers), true) = (workers_max, what.is_index) {
+        let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
+                       FROM pg_catalog.pg_options_to_table(c.reloptions) o WHERE o.option_name = 'parallel_workers') \
+                   FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+        let name = quote_relation(replacement.new);
+        let table = client.query_typed(sql, &[(&name, Type::TEXT)]).await.map_err(fail)?;
+        let build = |row: &Row| Build {
+            compared_by_libc: what.compared_by_libc,
+            table_bytes: row.get::<_, i64>(0).unsigned_abs(),
+            table_workers: row.get::<_, Option<i32>>(1).map(i32::unsigned_abs),
+        };
+        settings.extend(table.iter().flat_map(|row| build(row).settings(workers)).map(|sql| sql + "; "));
+    }
+    // The text was written under these settings, and without a search_path.
+    let sql = format!("BEGIN; {SPELLING_SQL}; SET LOCAL search_path = ''; {settings}{}; COMMIT", what.sql);
+    let built = client.batch_execute(&sql).await;
+    if built.is_err() {
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    built.map_err(fail)
 }
 
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
@@ -134,13 +180,16 @@ pub async fn swap(
 
 /// What the catalog says is to be done, in the open transaction, whose `search_path` is empty afterwards.
 async fn statements(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<Vec<String>> {
+    Ok(rows(session, replacement, sql).await?.iter().map(|row| row.get(0)).collect())
+}
+
+async fn rows(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<Vec<Row>> {
     let fail = |error: tokio_postgres::Error| session_error(&error, "reading what the table has");
     session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
     let Replacement { old, new } = replacement;
     let names: [(&(dyn ToSql + Sync), Type); 3] =
         [(&old.schema, Type::TEXT), (&old.name, Type::TEXT), (&new.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)
 }
 
 fn changed(old: &Relation) -> Error {

@@ -3,6 +3,8 @@
 //! Each statement begins with [`TREE_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
 //! can be sent together. Columns that later versions have come out of `to_jsonb`, which knows those that are there.
 
+use crate::build::compared_by_libc;
+
 /// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own.
 pub(super) const TRIGGERS_SQL: &str = "\
     SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1 = 1, t.tgtype & 2 = 2, \
@@ -47,8 +49,8 @@ pub(super) const TABLES_SQL: &str = "\
 
 /// The indexes of these tables, with the constraint that each belongs to. What else depends on an index or
 /// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
-pub(super) const INDEXES_SQL: &str = "\
-    SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
+pub(super) const INDEXES_SQL: &str = concat!(
+    "SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
            i.indisvalid AND i.indisready AND i.indislive, \
            i.indisreplident OR (i.indisprimary AND c.relreplident = 'd'), \
            i.indisclustered, i.indisreplident, am.amname, coalesce(ts.spcname, ''), \
@@ -84,14 +86,9 @@ pub(super) const INDEXES_SQL: &str = "\
            (SELECT h.inhparent FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid), \
            (SELECT pg_catalog.string_agg(pg_catalog.format('%I=%L', o.option_name, o.option_value), ', ') \
             FROM pg_catalog.pg_options_to_table(ic.reloptions) o), \
-           am.amname = 'btree' AND EXISTS ( \
-               SELECT FROM pg_catalog.pg_collation co \
-               JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
-               WHERE co.oid = i.indcollation[0] AND CASE co.collprovider \
-                   WHEN 'c' THEN co.collcollate NOT IN ('C', 'POSIX') \
-                   WHEN 'd' THEN coalesce(pg_catalog.to_jsonb(d) ->> 'datlocprovider', 'c') = 'c' \
-                                 AND d.datcollate NOT IN ('C', 'POSIX') \
-                   ELSE false END) \
+           am.amname = 'btree' AND ",
+    compared_by_libc!(),
+    " \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \
@@ -100,7 +97,8 @@ pub(super) const INDEXES_SQL: &str = "\
     LEFT JOIN pg_catalog.pg_tablespace ts ON ts.oid = ic.reltablespace \
     LEFT JOIN pg_catalog.pg_constraint con \
       ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
-    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname";
+    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname"
+);
 
 /// The foreign keys of these tables and those of others that refer to them, each once: what the server makes of one for
 /// the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be NOT VALID; it comes

@@ -5,6 +5,7 @@
 
 use super::SPELLING_SQL;
 use super::entries::WORKERS;
+use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -16,18 +17,6 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
 const LOCK_WITHIN_MS: u32 = 5000;
-
-/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
-/// says how many it takes.
-const SORT_KILOBYTES: u64 = 32 * 1024;
-
-/// The same of a sort that compares strings by functions of the C library: what stays in a CPU's own cache is sorted
-/// sooner, and merging takes fewer comparisons than sorting. 4 million strings took 3.8 s so and 5.6 s in 64 MB, 1,000
-/// different ones among them 2.7 and 5.1 s, 20 million 20.8 and 28.6 s (docs/decisions/2026-11-22-indexes.md).
-const LIBC_SORT_KILOBYTES: u64 = 4 * 1024;
-
-/// A tape of a merge takes so much (`MERGE_BUFFER_SIZE` and `TAPE_BUFFER_OVERHEAD` in `tuplesort.c`).
-const TAPE_KILOBYTES: f64 = 264.0;
 
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,37 +100,18 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
     }
     let mut statements = vec![lock_within];
     if let (Some(workers), Some(table)) = (how.workers_max, table) {
-        statements.extend(build_settings(change, &table, workers));
+        let build = Build {
+            compared_by_libc: change.compared_by_libc,
+            table_bytes: table.bytes.unsigned_abs(),
+            table_workers: table.workers(),
+        };
+        statements.extend(build.settings(workers));
     }
     statements.extend(put_back);
     statements.extend([undone, "COMMIT".to_owned()]);
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(&statements.join(";\n")).await?;
     Ok(PutBack::Done)
-}
-
-/// So many workers as are offered, and the memory that they need. More made no build quicker, and strings are sorted
-/// sooner in less: the server then takes workers only if the table says how many, and one worker that sorts half of
-/// the strings in the usual memory gains less than that.
-fn build_settings(change: &NewUndo, table: &Table, workers: u32) -> [String; 2] {
-    let of_table = table.workers();
-    let (workers, bound, kilobytes) = if change.compared_by_libc && (of_table.is_some() || workers <= 1) {
-        let workers = workers.min(of_table.unwrap_or(0));
-        (workers, "least", table.libc_sort_kilobytes())
-    } else {
-        (workers, "greatest", SORT_KILOBYTES)
-    };
-    let kilobytes = kilobytes * (u64::from(workers) + 1);
-    let set = |name: &str, bound: &str, value: u64| {
-        format!(
-            "SELECT pg_catalog.set_config(name, {bound}(setting::pg_catalog.int8, {value})::text, true) \
-             FROM pg_catalog.pg_settings WHERE name = '{name}'"
-        )
-    };
-    [
-        set("max_parallel_maintenance_workers", "least", u64::from(workers)),
-        set("maintenance_work_mem", bound, kilobytes),
-    ]
 }
 
 fn is_partitioned(kind: UndoKind) -> bool {
@@ -210,13 +180,6 @@ impl Table {
     fn workers(&self) -> Option<u32> {
         let value = |option: &String| option.strip_prefix(WORKERS)?.strip_prefix('=')?.parse().ok();
         self.options.iter().find_map(value)
-    }
-
-    /// The larger the table, the more, so that two merges are enough: what is sorted takes about as much as the rows.
-    fn libc_sort_kilobytes(&self) -> u64 {
-        let table_kilobytes = self.bytes as f64 / 1024.0;
-        let two_merges = (table_kilobytes * TAPE_KILOBYTES * TAPE_KILOBYTES).cbrt();
-        LIBC_SORT_KILOBYTES.max(two_merges as u64)
     }
 }
 

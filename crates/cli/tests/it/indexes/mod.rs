@@ -15,12 +15,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// A table with three indexes, one of them a primary key, for files of `scene::csv`.
-pub(super) const PLAIN_SCHEMA: &str = "\
+pub(crate) const PLAIN_SCHEMA: &str = "\
     CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
     CREATE INDEX t_part ON t (part); CREATE INDEX t_note ON t (note)";
 
 /// The same, its strings compared by the C library, as most databases do.
-pub(super) const COMPARED_BY_LIBC: &str = "\
+pub(crate) const COMPARED_BY_LIBC: &str = "\
     CREATE COLLATION by_libc (provider = libc, locale = 'C.UTF-8'); \
     ALTER TABLE t ALTER COLUMN note TYPE text COLLATE by_libc";
 

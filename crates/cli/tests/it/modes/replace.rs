@@ -1,7 +1,7 @@
 //! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why not.
 
 use super::{assert_nothing_left, changes, load};
-use crate::indexes::schema;
+use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -195,4 +195,38 @@ fn readers_see_the_old_rows_until_they_see_the_new_ones() {
     let wanted = ["1".to_owned(), ROWS.to_string()];
     assert!(seen == wanted || seen == wanted[..1], "{seen:?}");
     assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+}
+
+#[test]
+fn indexes_of_a_new_table_are_built_side_by_side_in_the_memory_that_suits_them() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(64, 1, ROWS));
+    // Each build takes a while, so that those of one session cannot be taken for side by side.
+    let builds = "CREATE TABLE build (name text, memory bigint, began timestamptz, ended timestamptz); \
+        CREATE FUNCTION note_build() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+            PERFORM pg_sleep(0.2); \
+            INSERT INTO public.build SELECT c.relname, pg_size_bytes(current_setting('maintenance_work_mem')), now(), \
+                clock_timestamp() \
+            FROM pg_event_trigger_ddl_commands() d JOIN pg_class c ON c.oid = d.objid WHERE c.relname LIKE 'howdah_new%'; \
+        END $$; \
+        CREATE EVENT TRIGGER note_build ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION note_build()";
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(&format!("{PLAIN_SCHEMA}; {COMPARED_BY_LIBC}"));
+        let before = schema(&database);
+        database.sql(builds);
+        let command = load(&database, &[&source]).args(["--mode", "replace", "--jobs", "2"]);
+        assert_eq!(changes(&command), [ROWS, 0, 0, 0, 0], "PostgreSQL {major}");
+        // Of three, one is of strings.
+        let memory = "SELECT string_agg((memory < 32 << 20)::text, ' ' ORDER BY memory DESC) FROM build";
+        // Of more than one worker, which half of the CPUs may be, nothing is known.
+        let little = std::thread::available_parallelism().unwrap().get() / 2 <= 2;
+        assert_eq!(database.value(memory), format!("false false {little}"), "PostgreSQL {major}");
+        let overlaps =
+            "SELECT count(*) > 0 FROM build a JOIN build b ON a.began < b.began AND b.began < a.ended";
+        assert_eq!(database.value(overlaps), "t", "PostgreSQL {major}");
+        database.sql("DROP EVENT TRIGGER note_build; DROP FUNCTION note_build; DROP TABLE build");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "after replacing");
+    }
 }

@@ -1,0 +1,70 @@
+//! What suits the build of an index: memory for its sort and parallel workers.
+
+/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
+/// says how many it takes.
+const SORT_KILOBYTES: u64 = 32 * 1024;
+
+/// The same of a sort that compares strings by functions of the C library: what stays in a CPU's own cache is sorted
+/// sooner, and merging takes fewer comparisons than sorting. 4 million strings took 3.8 s so and 5.6 s in 64 MB, 1,000
+/// different ones among them 2.7 and 5.1 s, 20 million 20.8 and 28.6 s (docs/decisions/2026-11-22-indexes.md).
+const LIBC_SORT_KILOBYTES: u64 = 4 * 1024;
+
+/// A tape of a merge takes so much (`MERGE_BUFFER_SIZE` and `TAPE_BUFFER_OVERHEAD` in `tuplesort.c`).
+const TAPE_KILOBYTES: f64 = 264.0;
+
+/// SQL that is true for the row `i` of `pg_index` if its first column holds strings that are compared by functions of the C
+/// library: for these the server has no abbreviated keys (`TRUST_STRXFRM` in `varlena.c`).
+macro_rules! compared_by_libc {
+    () => {
+        "EXISTS ( \
+             SELECT FROM pg_catalog.pg_collation co \
+             JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+             WHERE co.oid = i.indcollation[0] AND CASE co.collprovider \
+                 WHEN 'c' THEN co.collcollate NOT IN ('C', 'POSIX') \
+                 WHEN 'd' THEN coalesce(pg_catalog.to_jsonb(d) ->> 'datlocprovider', 'c') = 'c' \
+                               AND d.datcollate NOT IN ('C', 'POSIX') \
+                 ELSE false END)"
+    };
+}
+pub(crate) use compared_by_libc;
+
+/// An index that is to be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Build {
+    pub(crate) compared_by_libc: bool,
+    pub(crate) table_bytes: u64,
+    /// The table's own `parallel_workers`.
+    pub(crate) table_workers: Option<u32>,
+}
+
+impl Build {
+    /// Statements that set both for the open transaction: so many workers as are offered, and the memory that they need. More
+    /// made no build quicker, and strings are sorted sooner in less: the server then takes workers only if the table says
+    /// how many, and one worker that sorts half of the strings in the usual memory gains less than that.
+    pub(crate) fn settings(self, workers: u32) -> [String; 2] {
+        let of_table = self.table_workers;
+        let (workers, bound, kilobytes) = if self.compared_by_libc && (of_table.is_some() || workers <= 1) {
+            (workers.min(of_table.unwrap_or(0)), "least", self.libc_sort_kilobytes())
+        } else {
+            (workers, "greatest", SORT_KILOBYTES)
+        };
+        let kilobytes = kilobytes * (u64::from(workers) + 1);
+        let set = |name: &str, bound: &str, value: u64| {
+            format!(
+                "SELECT pg_catalog.set_config(name, {bound}(setting::pg_catalog.int8, {value})::text, true) \
+                 FROM pg_catalog.pg_settings WHERE name = '{name}'"
+            )
+        };
+        [
+            set("max_parallel_maintenance_workers", "least", u64::from(workers)),
+            set("maintenance_work_mem", bound, kilobytes),
+        ]
+    }
+
+    /// The larger the table, the more, so that two merges are enough: what is sorted takes about as much as the rows.
+    fn libc_sort_kilobytes(self) -> u64 {
+        let table_kilobytes = self.table_bytes as f64 / 1024.0;
+        let two_merges = (table_kilobytes * TAPE_KILOBYTES * TAPE_KILOBYTES).cbrt();
+        LIBC_SORT_KILOBYTES.max(two_merges as u64)
+    }
+}
