@@ -41,10 +41,11 @@ struct Cut {
 }
 
 impl Cut {
-    /// Of so many sessions, pages and rows of the staging table, and pages of the table.
-    fn of(sessions: u32, (pages, rows): (u64, u64), table_pages: u64) -> Cut {
+    /// Of so many sessions, pages and rows of the staging table, and pages of the table, if there may be turns.
+    fn of(sessions: u32, (pages, rows): (u64, u64), table_pages: Option<u64>) -> Cut {
         let between = u64::from(sessions * RANGES_BETWEEN_TURNS);
-        if pages >= between * PAGES_MIN && rows >= ROWS_OF_PAGE_MIN * table_pages {
+        let many_for_each_page = table_pages.is_some_and(|pages| rows >= ROWS_OF_PAGE_MIN * pages);
+        if many_for_each_page && pages >= between * PAGES_MIN {
             let ranges = (pages / PAGES_OF_RANGE).clamp(between, RANGES_MAX);
             return Cut { ranges: u32::try_from(ranges).unwrap_or(1), turns: TURNS };
         }
@@ -85,11 +86,16 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     let job_id = &run.plan.job_id;
     let cut = async |session: &Session| {
         let pages = into.staged_pages(session).await?;
-        // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn.
-        let has_turns = run.plan.job.arrival.mode == Mode::Merge && into.staging.place.is_some();
-        let table_pages =
-            if has_turns { into.table_pages(session).await? } else { u64::MAX / ROWS_OF_PAGE_MIN };
-        let wanted = Cut::of(sessions, (pages, rows), table_pages).parts();
+        // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn. A row may
+        // take what another one gives up, which then must not come later.
+        let has_turns = run.plan.job.arrival.mode == Mode::Merge
+            && into.staging.place.is_some()
+            && !into.is_unique_besides;
+        let table_pages = if has_turns { Some(into.table_pages(session).await?) } else { None };
+        let wanted = match into.comes_together {
+            true => 1,
+            false => Cut::of(sessions, (pages, rows), table_pages).parts(),
+        };
         let parts = ledger.cut_into_parts(session, job_id, &into.relation, wanted).await?;
         let cut = Cut::from_parts(parts);
         let borders = into.borders(session, cut.ranges).await?;
@@ -174,7 +180,7 @@ mod tests {
     fn the_ledger_tells_how_rows_are_cut() {
         for sessions in 1..=SESSIONS_MAX {
             for pages in [0, 100, 500, 2_000, 5_000, 100_000, 10_000_000] {
-                for table_pages in [0, 20_000, 100_000_000] {
+                for table_pages in [None, Some(0), Some(20_000), Some(100_000_000)] {
                     let cut = Cut::of(sessions, (pages, pages * 100), table_pages);
                     assert_eq!(Cut::from_parts(cut.parts()), cut);
                 }

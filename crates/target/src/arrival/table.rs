@@ -30,7 +30,8 @@ const KEY_SQL: &str = "\
 
 /// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, whether
 /// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
-/// and policies, which partitions may have too, and whether rows may be changed to something else than was asked.
+/// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
+/// they say besides the key `$3` has to be unique, and whether that, or what they refer to, is known only when all are in.
 const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, \
            (t.oid IN (16, 17, 18, 19, 20, 21, 23, 25, 26, 1043, 650, 829, 869, 1082, 1083, 1114, 1184, 2950) \
@@ -39,7 +40,13 @@ const COLUMNS_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relrowsecurity OR r.relkind = 'p')) \
            OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7), \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relhasrules OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19 = 19) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19 = 19), \
+           EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND (i.indisunique OR i.indisexclusion) \
+               AND EXISTS (SELECT FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) AS k (no) WHERE NOT EXISTS ( \
+                   SELECT FROM pg_catalog.pg_attribute b \
+                   WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3)))), \
+           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
+               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('u', 'x')))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -90,6 +97,10 @@ pub struct Into {
     pub(super) may_drop: bool,
     /// A trigger, rule or partition may make something else of a row that is changed.
     pub(super) may_rewrite: bool,
+    /// What rows say besides their key has to be unique.
+    pub is_unique_besides: bool,
+    /// Rows refer to each other, or may break a constraint until all are in: they come in one transaction.
+    pub comes_together: bool,
 }
 
 impl Into {
@@ -107,7 +118,8 @@ impl Into {
         let relation = &plan.table.relation;
         let name = quote_relation(relation);
         let fields: Vec<&String> = plan.fields.iter().flatten().collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&fields, Type::TEXT_ARRAY)];
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&name, Type::TEXT), (&fields, Type::TEXT_ARRAY), (&key, Type::TEXT_ARRAY)];
         let rows = session.client().query_typed(COLUMNS_SQL, &parameters).await.map_err(fail)?;
         if let Some(missing) = key.iter().find(|column| !fields.contains(column)) {
             let message = format!("no field of the files fills {missing}, which is part of the key");
@@ -123,6 +135,8 @@ impl Into {
             key,
             may_drop: rows.first().is_some_and(|row| row.get(4)),
             may_rewrite: rows.first().is_some_and(|row| row.get(5)),
+            is_unique_besides: rows.first().is_some_and(|row| row.get(6)),
+            comes_together: rows.first().is_some_and(|row| row.get(7)),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }

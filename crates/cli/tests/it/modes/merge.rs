@@ -298,3 +298,32 @@ fn the_first_of_a_key_is_the_first_in_the_file_among_bad_records_too() {
         assert_eq!(told, format!("{day} 500"), "--keep {keep}");
     }
 }
+
+/// Enough rows for several parts: each says who comes before it, some of which are new, and takes the number that another one
+/// gives up.
+#[test]
+fn rows_that_need_each_other_come_together() {
+    const ROWS: u64 = 60_000;
+    let files = Files::new();
+    let mut text = "id,before,place,note\n".to_owned();
+    for id in 0..ROWS {
+        let before = (id + ROWS / 2) % ROWS;
+        let _ = writeln!(text, "{id},{before},{},{:0>60}", (id + 1) % ROWS, id);
+    }
+    let source = files.put("a.csv", text.as_bytes());
+    for (major, deferred) in [(13, true), (15, false), (18, true)] {
+        let database = Server::shared(major).database();
+        let unique = if deferred { "UNIQUE DEFERRABLE INITIALLY DEFERRED" } else { "" };
+        database.sql(&format!(
+            "CREATE TABLE t (id int PRIMARY KEY, before int REFERENCES t, place int {unique}, note text); \
+             INSERT INTO t SELECT id, NULL, id, '' FROM generate_series(0, {ROWS} - 1, 2) id; \
+             CREATE TABLE wanted (LIKE t)"
+        ));
+        let copy = "COPY wanted FROM STDIN (FORMAT csv, HEADER true)";
+        database.copy_in(copy, text.as_bytes().to_vec()).unwrap();
+        let command = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+        assert_eq!(changes(&command), [ROWS / 2, ROWS / 2, 0, 0, 0], "PostgreSQL {major}");
+        assert_eq!(database.digest("t"), database.digest("wanted"), "PostgreSQL {major}");
+        assert_nothing_left(&database, "after rows that need each other");
+    }
+}
