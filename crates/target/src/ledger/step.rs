@@ -22,7 +22,7 @@ pub enum Step {
 impl Step {
     fn words(self) -> (&'static str, i32) {
         match self {
-            // Far below 2^31: a part is the work of one session.
+            // Far below 2^31: some thousands at most.
             Step::Part(no) => ("part", i32::try_from(no).unwrap_or(i32::MAX)),
             Step::Delete => ("delete", 0),
             Step::Truncate => ("truncate", 0),
