@@ -10,7 +10,7 @@ use howdah_model::{
     Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
 };
 use howdah_source::Object;
-use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::ledger::{JobRow, JobStatus};
 use howdah_target::session::Session;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -138,7 +138,7 @@ impl Identity {
         let earlier = if again { None } else { earlier::go_on(session, &ledger, job, last).await? };
         match earlier {
             Some(settled) => Ok(settled),
-            None => self.next_name(session, &ledger, job, &name).await,
+            None => Ok(fresh(ledger.next_name(session, &name).await?, job)),
         }
     }
 
@@ -167,18 +167,6 @@ impl Identity {
             format!("job {} is in the ledger with other {what}", row.job_id),
         )
         .with_hint("choose another --job-id, or give the job what it was begun with"))
-    }
-
-    /// Of a job that is to be loaded once more: the first free name of `name-2`, `name-3`, ...
-    async fn next_name(&self, session: &Session, ledger: &Ledger, job: &Job, name: &str) -> Result<Settled> {
-        let mut number = 2_u64;
-        loop {
-            let next = format!("{name}-{number}");
-            if ledger.find(session, &next).await?.is_none() {
-                return Ok(fresh(next, job));
-            }
-            number += 1;
-        }
     }
 }
 

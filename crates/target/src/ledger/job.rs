@@ -94,6 +94,12 @@ const JOBS_SQL: &str = "\
                          LATERAL (SELECT verified FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
     WHERE @where@ ORDER BY j.started_at, j.job_id";
 
+/// The largest number of a name that goes on with one, at least 1. Numbers of more digits are somebody's own names.
+const NEXT_NAME_SQL: &str = "\
+    SELECT coalesce(pg_catalog.max((pg_catalog.regexp_match( \
+        pg_catalog.substr(job_id, pg_catalog.length($1) + 2), '^[1-9][0-9]{0,17}$'))[1]::pg_catalog.int8), 1) \
+    FROM @schema@.job WHERE pg_catalog.starts_with(job_id, $1 || '-')";
+
 /// Inserts or reopens the job and its files. No row back: the job is there with other chunk borders.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
@@ -132,13 +138,27 @@ impl Ledger {
     }
 
     /// Jobs of this work, the oldest first: those that are not done (resumable, or of sources that have changed)
-    /// and those of the very same sources.
+    /// and the latest that is, of the very same sources.
     ///
     /// # Errors
     /// As for [`Ledger::find`].
     pub async fn of_work(&self, session: &Session, work_key: &str, identity: &str) -> Result<Vec<JobRow>> {
-        let which = "j.work_key = $1 AND (j.status <> 'done' OR j.plan ->> 'identity' = $2)";
+        let which = "j.work_key = $1 AND (j.status <> 'done' OR j.job_id = ( \
+            SELECT l.job_id FROM @schema@.job l \
+            WHERE l.work_key = $1 AND l.status = 'done' AND l.plan ->> 'identity' = $2 \
+            ORDER BY l.started_at DESC, l.job_id DESC LIMIT 1))";
         self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
+    }
+
+    /// A name behind `name-2`, `name-3`, ... for a job that is loaded once more.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn next_name(&self, session: &Session, name: &str) -> Result<String> {
+        let sql = NEXT_NAME_SQL.replace("@schema@", &self.quoted);
+        let row = session.client().query_typed_one(&sql, &[(&name, Type::TEXT)]).await;
+        let last: i64 = row.map_err(|error| self.error(&error, "reading the names of jobs"))?.get(0);
+        Ok(format!("{name}-{}", last + 1))
     }
 
     /// All jobs, the oldest first.
@@ -155,7 +175,7 @@ impl Ledger {
         which: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<JobRow>> {
-        let sql = JOBS_SQL.replace("@schema@", &self.quoted).replace("@where@", which);
+        let sql = JOBS_SQL.replace("@where@", which).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))?;
         rows.iter().map(|row| self.job_row(row)).collect()

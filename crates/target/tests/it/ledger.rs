@@ -91,6 +91,32 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert_eq!(ledger.begin(&session, &plan).await.unwrap_err().kind(), ErrorKind::Ledger);
 });
 
+on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
+    let to = server.database().await;
+    let client = observer(&to).await;
+    client.batch_execute("CREATE TABLE t (a int)").await.unwrap();
+    let session = connect(&to).await;
+    let ledger = Ledger::new("howdah");
+    ledger.ensure(&session).await.unwrap();
+    let name = "50%_of.it's (a) job";
+    let begin = async |job_id: &str| {
+        let plan = plan(job_id, table(&session, "t").await);
+        ledger.begin(&session, &plan).await.unwrap();
+        ledger.close(&session, job_id, (Status::Done, 7), "").await.unwrap();
+        plan.identity
+    };
+    let identity = begin(name).await;
+    assert_eq!(ledger.next_name(&session, name).await.unwrap(), format!("{name}-2"));
+    for behind in ["-2", "-9", "-10", "-010", "-11a", "-12345678901234567890", "s-40", ""] {
+        begin(&format!("{name}{behind}")).await;
+    }
+    assert_eq!(ledger.next_name(&session, name).await.unwrap(), format!("{name}-11"));
+    // Of all that are done, only the latest matters.
+    client.execute("UPDATE howdah.job SET started_at = started_at + interval '1 hour' WHERE job_id LIKE '%-9'", &[]).await.unwrap();
+    let [job] = &ledger.of_work(&session, "work", &identity).await.unwrap()[..] else { panic!() };
+    assert_eq!(job.job_id, format!("{name}-9"));
+});
+
 /// What the first version of the ledger was made of, and a job with a chunk in it.
 async fn first_version(to: &str, job_id: &str) -> tokio_postgres::Client {
     let client = observer(to).await;
