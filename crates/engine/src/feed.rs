@@ -13,6 +13,7 @@ mod mender;
 mod numbered;
 mod range;
 mod sieve;
+mod sight;
 mod stored;
 mod stream;
 mod turnstile;

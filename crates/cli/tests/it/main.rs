@@ -26,6 +26,7 @@ mod memory;
 mod modes;
 mod names;
 mod output;
+mod pieces;
 mod pipe;
 mod planning;
 mod policies;

@@ -205,6 +205,12 @@ impl Emitter {
         Some(self.refusal(run, origin, offence.record, offset, error))
     }
 
+    /// No record contradicts the dialect that was found.
+    pub(super) fn is_as_told(&self, run: &Run, records: &[u8]) -> bool {
+        let Some(inspector) = &self.inspector else { return true };
+        run.tally.time(Stage::Encode, || inspector.is_as_told(records))
+    }
+
     /// The first record that contradicts the dialect that was found. COPY would store what it does not mean.
     pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
         let inspector = self.inspector.as_ref()?;

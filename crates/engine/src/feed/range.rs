@@ -1,23 +1,24 @@
 //! Splits a file that can be read at any offset, range by range, on several threads.
 //!
-//! Whether a cut lies inside quotes depends on every byte before it. Each thread therefore reads its range
-//! and works out how the range *changes* the state, whatever the state was (one pass, side by side); the
-//! states at the cuts then follow from range to range through a turnstile at no cost; and each thread scans
-//! its range once more, in memory, from the right state. The bytes are read once. The record that crosses
-//! the end of a range belongs to it: the thread reads on until that record ends.
+//! Whether a cut lies inside quotes depends on every byte before it. Each thread reads its range as if the cut lay
+//! inside a record and outside of quotes, as most do, and splits the bytes while they are in the cache. The states at
+//! the cuts then follow from range to range through a turnstile. Where one is another than was taken for granted, the
+//! thread splits its range once more, in memory. The bytes are read once. The record that crosses the end of a
+//! range belongs to it: the thread reads on until that record ends.
 
 mod lenient;
 
 use super::emit::Emitter;
 use super::mender::Mender;
+use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{count_read, read_at};
 use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
-use howdah_model::{Borders, Omitted, Origin, Place, Receipt, Result, Stage};
+use howdah_model::{Borders, Omitted, Origin, Place, Receipt, Result};
 use howdah_source::Object;
-use howdah_transcode::split::{State, Tail};
+use howdah_transcode::split::{Rules, State, Tail};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes read at a time beyond the end of a range. Most records are far shorter.
@@ -145,8 +146,9 @@ impl RangedFile {
     fn load(&self, feeder: &Feeder, no: u64, buffers: Buffers) -> Result<(), Failure> {
         let run = &feeder.run;
         let fail = |error| Failure { chunk_no: no, error };
-        let mut slice = self.read(feeder, no, buffers).map_err(fail)?;
-        let Some(found) = self.find(run, &slice).map_err(fail)? else {
+        let mut slice = self.slice(no, buffers);
+        let sight = self.see(feeder, &mut slice).map_err(fail)?;
+        let Some((sight, found)) = self.find(run, &slice, sight).map_err(fail)? else {
             return self.count(feeder, no, 0).map(|_| ());
         };
         let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
@@ -168,8 +170,9 @@ impl RangedFile {
             omitted: Omitted::default(),
             digest: None,
         };
-        let oddity = self.emitter.look(&feeder.run, &slice.buffers.data.filled()[found.first..tail.end]);
-        self.emitter.emit(feeder, origin, slice.buffers, found.first..tail.end, oddity)
+        let records = found.first..tail.end;
+        let oddity = sight.oddity(run, &self.emitter, slice.buffers.data.filled(), records.clone());
+        self.emitter.emit(feeder, origin, slice.buffers, records, oddity)
     }
 
     /// Passes the number of records on; returns how many came before. The last range ends the file.
@@ -185,28 +188,42 @@ impl RangedFile {
         Ok(before)
     }
 
-    fn read(&self, feeder: &Feeder, no: u64, mut buffers: Buffers) -> Result<Slice> {
-        let start = self.borders.start_byte(no);
+    fn slice(&self, no: u64, buffers: Buffers) -> Slice {
         let end = self.borders.end_byte(no).min(self.bytes);
-        // The buffer holds a whole chunk by the layout of the budget.
-        let length = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-        if length > 0 {
-            let out = &mut buffers.data.spare()[..length];
-            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, start, out))?;
-            count_read(&feeder.run, self.file_no(), count as u64);
-            buffers.data.advance(count);
-        }
-        Ok(Slice { no, start, end, buffers })
+        Slice { no, start: self.borders.start_byte(no), end, buffers }
     }
 
-    /// Works out the state at the end of the range for the next one, then finds this range's records.
-    /// `None`: no record starts in this range.
-    fn find(&self, run: &Run, slice: &Slice) -> Result<Option<Found>> {
-        let rules = &self.emitter.rules;
+    /// Reads a range, and splits it from a state that it does not know.
+    fn see(&self, feeder: &Feeder, slice: &mut Slice) -> Result<Sight> {
+        let mut sight = Sight::new(State::INSIDE, 0);
+        // Elsewhere each piece would be a request.
+        let piece_bytes = if self.object.local() { PIECE_BYTES } else { usize::MAX };
+        while self.read(feeder, slice, piece_bytes)? > 0 {
+            sight.see(&feeder.run, &self.emitter, slice.buffers.data.filled());
+        }
+        Ok(sight)
+    }
+
+    /// Reads at most so many bytes more of a range; returns how many it had left.
+    fn read(&self, feeder: &Feeder, slice: &mut Slice, bytes_max: usize) -> Result<usize> {
+        let from = slice.start + slice.buffers.data.filled().len() as u64;
+        // The buffer holds a whole chunk by the layout of the budget.
+        let left = usize::try_from(slice.end.saturating_sub(from)).unwrap_or(0);
+        if left == 0 {
+            return Ok(0);
+        }
+        let out = &mut slice.buffers.data.spare()[..left.min(bytes_max)];
+        let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, from, out))?;
+        count_read(&feeder.run, self.file_no(), count as u64);
+        slice.buffers.data.advance(count);
+        Ok(count)
+    }
+
+    /// Finds this range's records, and tells the next one how they end. `None`: no record starts in this range.
+    fn find(&self, run: &Run, slice: &Slice, mut sight: Sight) -> Result<Option<(Sight, Found)>> {
         let bytes = slice.buffers.data.filled();
-        let transition = run.tally.time(Stage::Split, || rules.transition(bytes));
         let before = self.before.wait(slice.no, || self.wanted(run, slice.no))?;
-        let (skip, state) = match before {
+        let (from, state) = match before {
             Before::State(state) => (0, state),
             Before::Record(byte) if byte < slice.end => {
                 // Chunks are smaller than memory, so the difference fits.
@@ -217,26 +234,28 @@ impl RangedFile {
                 return Ok(None);
             }
         };
-        let after = transition.apply(state).filter(|_| skip == 0);
-        if let Some(after) = after {
-            self.before.pass(slice.no + 1, Before::State(after));
+        let is_known =
+            if from == 0 { Rules::is_as_inside(state, bytes) } else { sight.scan.first_border == Some(from) };
+        if !is_known {
+            sight = Sight::new(state, from);
+            sight.see(run, &self.emitter, bytes);
         }
-        let scan = run.tally.time(Stage::Split, || rules.scan(state, &bytes[skip..]));
-        if after.is_none() {
-            let after = if scan.end_marker.is_some() { Before::Ended } else { Before::State(scan.state) };
-            self.before.pass(slice.no + 1, after);
-        }
-        let (first, crossed) = if state.at_record_start() { (Some(0), 0) } else { (scan.first_border, 1) };
+        let Sight { scan, .. } = &sight;
+        let after = if scan.end_marker.is_some() { Before::Ended } else { Before::State(scan.state) };
+        self.before.pass(slice.no + 1, after);
+        let starts_here = state.at_record_start() && from == sight.from;
+        let (first, crossed) = if starts_here { (Some(from), 0) } else { (scan.first_border, 1) };
         // A border at the very end of the range starts the next range's first record.
-        let Some(first) = first.map(|first| first + skip).filter(|first| *first < bytes.len()) else {
+        let Some(first) = first.filter(|first| *first < bytes.len()) else {
             return Ok(None);
         };
-        let marker = scan.end_marker.map(|marker| skip.saturating_add_signed(marker));
+        let marker = scan.end_marker.map(|marker| 0_usize.saturating_add_signed(marker));
         if marker.is_some_and(|marker| marker <= first) {
             return Ok(None);
         }
-        let last_border = scan.last_border.map_or(first, |border| border + skip);
-        Ok(Some(Found { first, records: scan.records - crossed, last_border, state: scan.state, marker }))
+        let last_border = scan.last_border.unwrap_or(first);
+        let found = Found { first, records: scan.records - crossed, last_border, state: scan.state, marker };
+        Ok(Some((sight, found)))
     }
 
     /// Reads on until the record that crosses the end of the range has ended.

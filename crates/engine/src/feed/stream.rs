@@ -3,6 +3,7 @@
 use super::bounded::{Bounded, Limit};
 use super::emit::Emitter;
 use super::mender::{Mender, table_end};
+use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{Opened, Stored};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
@@ -21,9 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use twox_hash::XxHash3_64;
-
-/// Plain bytes taken from the decoder at a time: scanned while they are still in the cache.
-const PIECE_BYTES: usize = 256 << 10;
 
 /// Makes one file into chunks.
 pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffers) -> Result<(), Failure> {
@@ -151,12 +149,13 @@ impl<'a> Splitter<'a> {
             return Err(fail(unwanted()));
         }
         let border_byte = self.borders.end_byte(chunk_no);
-        let filled = self.fill(&mut buffers.data, border_byte);
+        let mut sight = Sight::new(State::START, 0);
+        let filled = self.fill(&mut buffers.data, border_byte, &mut sight);
         if self.mends(&filled, &buffers.data) {
             return self.next_mended(buffers, start_byte, border_byte);
         }
         let cut = filled.map_err(fail)?;
-        let (cut, oddity) = self.look(&buffers.data, cut, start_byte).map_err(fail)?;
+        let (cut, oddity) = self.look(&buffers.data, cut, start_byte, &sight).map_err(fail)?;
         let omitted = self.omitted_since();
         let origin = Origin {
             file_no: self.emitter.file_no,
@@ -184,14 +183,20 @@ impl<'a> Splitter<'a> {
 
     /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table, the data
     /// ends before it. A chunk that is stored already and ends elsewhere may have ended so, too.
-    fn look(&mut self, data: &Buffer, cut: Cut, start_byte: u64) -> Result<(Cut, Option<Oddity>)> {
+    fn look(
+        &mut self,
+        data: &Buffer,
+        cut: Cut,
+        start_byte: u64,
+        sight: &Sight,
+    ) -> Result<(Cut, Option<Oddity>)> {
         let chunk_no = self.borders.chunk_no(start_byte);
         let end_byte = start_byte + cut.end as u64;
         if self.receipts.get(&chunk_no).is_some_and(|receipt| receipt.end_byte == end_byte) {
             return Ok((cut, None));
         }
         let records = &data.filled()[..cut.end];
-        let oddity = self.emitter.look(&self.feeder.run, records);
+        let oddity = sight.oddity(&self.feeder.run, &self.emitter, records, 0..cut.end);
         let (Some(end), Some(found)) = (&self.end, &oddity) else { return Ok((cut, oddity)) };
         if found.kind != OddityKind::Width {
             return Ok((cut, oddity));
@@ -334,8 +339,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Reads up to the border and on to the end of the record that crosses it.
-    fn fill(&mut self, buffer: &mut Buffer, border_byte: u64) -> Result<Cut> {
-        let mut state = State::START;
+    fn fill(&mut self, buffer: &mut Buffer, border_byte: u64, sight: &mut Sight) -> Result<Cut> {
         let mut cut = Cut { end: 0, records: 0, last_border: 0 };
         while self.offset < border_byte {
             let want = usize::try_from(border_byte - self.offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
@@ -343,16 +347,14 @@ impl<'a> Splitter<'a> {
             if self.read(buffer, want, &cut)? == 0 {
                 return Ok(self.end(cut, old));
             }
-            let piece = &buffer.filled()[old..];
-            let scan = self.feeder.run.tally.time(Stage::Split, || self.emitter.rules.scan(state, piece));
-            state = scan.state;
-            cut.records += scan.records;
-            cut.last_border = scan.last_border.map_or(cut.last_border, |border| old + border);
-            if let Some(marker) = scan.end_marker {
-                return Ok(self.end(cut, old.saturating_add_signed(marker)));
+            sight.see(&self.feeder.run, &self.emitter, buffer.filled());
+            cut.records = sight.scan.records;
+            cut.last_border = sight.scan.last_border.unwrap_or(0);
+            if let Some(marker) = sight.scan.end_marker {
+                return Ok(self.end(cut, 0_usize.saturating_add_signed(marker)));
             }
         }
-        self.fill_tail(buffer, state, cut)
+        self.fill_tail(buffer, sight.scan.state, cut)
     }
 
     fn fill_tail(&mut self, buffer: &mut Buffer, mut state: State, mut cut: Cut) -> Result<Cut> {

@@ -44,10 +44,7 @@ impl State {
     };
 
     /// Inside a record, outside of quotes.
-    pub(super) const INSIDE: State = State { empty: false, ..State::START };
-
-    /// Inside quotes.
-    pub(super) const QUOTED: State = State { in_quote: true, ..State::INSIDE };
+    pub const INSIDE: State = State { empty: false, ..State::START };
 
     /// No byte of a record has been seen since the last one ended. Behind an end-of-data marker: no
     /// record was cut off by it.

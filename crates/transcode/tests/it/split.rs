@@ -1,4 +1,4 @@
-//! Splitting against the reference: whole, in pieces, by transitions, and chunk by chunk.
+//! Splitting against the reference: whole, in pieces, from where nothing is known, and chunk by chunk.
 
 use crate::reference::{Outcome, copy};
 use howdah_model::{Eol, Format, FormatKind};
@@ -167,10 +167,12 @@ proptest! {
                 Tail::EndMarker(at) => prop_assert_eq!(Some(at), second.end_marker),
                 Tail::Unfinished(state) => prop_assert_eq!(state, second.state),
             }
-            if let Some(state) = rules.transition(right).apply(first.state) {
-                prop_assert_eq!(state, second.state);
-                prop_assert_eq!(second.end_marker, None);
+            if Rules::is_as_inside(first.state, right) {
+                prop_assert_eq!(rules.scan(State::INSIDE, right), second);
             }
+            let mut both = first;
+            both.append(&second, cut);
+            prop_assert_eq!(both, whole);
         }
     }
 

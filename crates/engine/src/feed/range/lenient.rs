@@ -23,7 +23,8 @@ impl RangedFile {
     ) -> Result<(), Failure> {
         let run = &feeder.run;
         let fail = |error| Failure { chunk_no: no, error };
-        let mut slice = self.read(feeder, no, buffers).map_err(fail)?;
+        let mut slice = self.slice(no, buffers);
+        while self.read(feeder, &mut slice, usize::MAX).map_err(fail)? > 0 {}
         let before = self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         let start_byte = match before {
             Before::Record(byte) if byte < slice.end => byte,
