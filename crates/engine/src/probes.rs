@@ -1,6 +1,6 @@
 //! What is known of the tables' constraints once rows have broken some, for all sessions of a load.
 
-use howdah_model::{ErrorKind, Result, TablePlan};
+use howdah_model::{Error, ErrorKind, Result, TablePlan};
 use howdah_target::salvage::probe::Probe;
 use howdah_target::session::Session;
 use std::collections::BTreeMap;
@@ -26,6 +26,10 @@ struct Expected {
     are_left_out: bool,
     /// It was tried, and COPY does not.
     never_left_out: bool,
+    /// Rows in binary can be asked about by their keys.
+    stay_written: bool,
+    /// They had to be.
+    are_asked: bool,
 }
 
 impl Probes {
@@ -57,11 +61,14 @@ impl Probes {
         self.read.lock().await.remove(&table_no);
     }
 
-    /// A chunk had so many rows that broke constraints; whether COPY could have left them out.
-    pub(crate) fn saw(&self, table_no: u32, broken: usize, are_left_out: bool) {
+    /// Rows of a chunk broke constraints, for these reasons.
+    pub(crate) fn saw(&self, table_no: u32, probe: Option<&Probe>, broken: &[&Error], are_asked: bool) {
         let mut expected = self.expected();
         let of_table = expected.entry(table_no).or_default();
-        (of_table.are_broken, of_table.are_left_out) = (broken >= BROKEN_MIN, are_left_out);
+        of_table.are_broken = broken.len() >= BROKEN_MIN;
+        of_table.are_left_out = probe.is_some_and(|probe| probe.leaves_out(broken));
+        of_table.stay_written = probe.is_some_and(Probe::asks_of_keys);
+        of_table.are_asked = are_asked;
     }
 
     /// COPY cannot leave such rows out.
@@ -79,6 +86,17 @@ impl Probes {
         let expected = self.expected();
         let of_table = expected.get(&table_no);
         of_table.is_some_and(|of_table| of_table.are_left_out && !of_table.never_left_out)
+    }
+
+    /// Rows in binary need not be taken apart before they are sent.
+    pub(crate) fn keep_form(&self, table_no: u32) -> bool {
+        self.are_left_out(table_no)
+            || self.expected().get(&table_no).is_some_and(|of_table| of_table.stay_written)
+    }
+
+    /// So many could not be told without asking that it is best to ask at once.
+    pub(crate) fn are_asked(&self, table_no: u32) -> bool {
+        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_asked)
     }
 
     fn expected(&self) -> MutexGuard<'_, BTreeMap<u32, Expected>> {

@@ -10,7 +10,9 @@ use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{Aside, CopyChunk, Error, ErrorKind, MaxErrors, OnError, Place, Plan, Reject, Result};
+use howdah_model::{
+    Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result,
+};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
 use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint};
 use howdah_target::session::Session;
@@ -32,12 +34,12 @@ pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
 }
 
-/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where COPY cannot leave them
-/// out, its records are set aside.
+/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they cannot be told by the
+/// form that was made for them, its records are set aside.
 pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
     let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
     let expected = skips(run) && run.probes.are_broken(table_no);
-    if expected && (chunk.faster.is_none() || !run.probes.are_left_out(table_no)) {
+    if expected && (chunk.faster.is_none() || !run.probes.keep_form(table_no)) {
         sift(run, chunk);
     }
     expected
@@ -46,6 +48,11 @@ pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
 /// COPY does not do it for this table: older servers fail at some conditions behind WHERE.
 pub(crate) fn leave_none_out(run: &Run, chunk: &CopyChunk) {
     run.probes.leave_none_out(run.plan.files[chunk.origin.file_no as usize].table_no);
+}
+
+/// What the table refuses can be told in the form that was made for the rows: they broke a constraint, and are cut out of binary.
+pub(crate) fn stays_written(chunk: &CopyChunk, error: &Error) -> bool {
+    is_of_constraint(error) && chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary)
 }
 
 /// Sets all records of the chunk aside that are not certain; the others are sent as they are.
@@ -72,7 +79,12 @@ pub(crate) async fn store_rest(
 ) -> Result<(Outcome, Vec<Reject>), ChunkError> {
     let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
     let probe = run.probes.of(session, table_no, target.table).await?;
-    let constraints = Constraints { probe: probe.as_deref(), are_broken: run.probes.are_broken(table_no) };
+    let constraints = Constraints {
+        probe: probe.as_deref(),
+        are_broken: run.probes.are_broken(table_no),
+        are_left_out: run.probes.are_left_out(table_no),
+        are_asked: run.probes.are_asked(table_no),
+    };
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
         return Ok((Outcome::AlreadyStored, Vec::new()));
     };
@@ -84,8 +96,7 @@ pub(crate) async fn store_rest(
     }
     let broken: Vec<&Error> =
         refused.iter().map(|refused| &refused.error).filter(|error| is_of_constraint(error)).collect();
-    let are_left_out = probe.is_some_and(|probe| probe.leaves_out(&broken));
-    run.probes.saw(table_no, broken.len(), are_left_out);
+    run.probes.saw(table_no, probe.as_deref(), &broken, salvage.had_to_ask());
     let rejects = rejects(run, chunk, refused).await;
     Ok((salvage.commit(&rejects).await?, rejects))
 }

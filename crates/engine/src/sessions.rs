@@ -157,7 +157,9 @@ impl<'a> Worker<'a> {
             self.slot.end();
             if rejects::skips(self.run) && is_about_a_row(&error) && !self.sifted {
                 self.sifted = true;
-                rejects::sift(self.run, &mut chunk);
+                if !rejects::stays_written(&chunk, &error) {
+                    rejects::sift(self.run, &mut chunk);
+                }
                 continue;
             }
             // What is wrong with the file is said in words and lines of its format: the server is asked once more.

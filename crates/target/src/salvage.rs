@@ -9,28 +9,30 @@
 //! server is asked about all that are left at once ([`probe`]), and only the others are shown; of the chunks behind, COPY
 //! leaves such rows out itself where it can ([`filter`]).
 
+mod asked;
 mod filter;
 pub mod probe;
 mod rows;
+mod written;
 
 use crate::check::rules::Rule;
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
 use crate::copy::placed::Placed;
 use crate::copy::server_error::POLICY_SQLSTATE;
-use crate::copy::{silent, stream, unchanged};
+use crate::copy::{silent, stream};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 pub use probe::Constraints;
-use probe::{Broken, Probe};
+use probe::Probe;
 use rows::{Row, pieces, row_of_line, rows_of};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Instant;
 use tokio_postgres::Statement;
+use written::Written;
 
 /// So few rows cost a COPY no more than its statement.
 const AT_ONCE_MIN: usize = 64;
@@ -72,8 +74,12 @@ pub fn is_of_constraint(error: &Error) -> bool {
 }
 
 /// How rows are shown to COPY.
+#[derive(Clone, Copy)]
 struct Showing<'a> {
+    /// With their places, for a table that keeps these.
     placed: Option<&'a Placed>,
+    /// In binary instead of as the file has them.
+    written: Option<&'a Written<'a>>,
     bear: &'a (dyn Fn(u64, u64) -> Result<()> + Send + Sync),
     /// There is a way to ask about many at once.
     asks: bool,
@@ -92,6 +98,8 @@ pub struct Salvage<'a> {
     stored: u64,
     /// The table demands something else than when it was asked for.
     outdated: bool,
+    /// Rows in binary were asked about, and of so many it was told that they are not taken.
+    told: Option<usize>,
 }
 
 /// The one that is open.
@@ -138,6 +146,7 @@ impl<'a> Salvage<'a> {
             unmarked: false,
             stored: 0,
             outdated: false,
+            told: None,
         };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
         let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk, false));
@@ -176,7 +185,7 @@ impl<'a> Salvage<'a> {
             Some((probe, filter)) => {
                 self.is_current(probe).await? && self.copy_filtered(filter, rows, &mut refused).await?
             }
-            None => !constraints.are_broken && self.copy_certain().await?,
+            None => self.copy_made(rows, bear, constraints, &mut refused).await?,
         };
         let unsure: Vec<Row> = if done {
             self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
@@ -191,7 +200,7 @@ impl<'a> Salvage<'a> {
             left = self.ask(probe, left, &mut refused).await?;
             known = rows_of(&refused);
         }
-        let showing = Showing { placed: placed.as_ref(), bear, asks: probe.is_some() };
+        let showing = Showing { placed: placed.as_ref(), written: None, bear, asks: probe.is_some() };
         if let Some(shown) = self.show(&left, &known, &showing, &mut refused).await?
             && let Some(probe) = probe
         {
@@ -205,33 +214,6 @@ impl<'a> Salvage<'a> {
         Ok(refused)
     }
 
-    /// Takes those of the rows out that a constraint refuses. Where that cannot be asked all are left.
-    async fn ask(
-        &mut self,
-        probe: &Probe,
-        rows: Vec<Row>,
-        refused: &mut Vec<Refused>,
-    ) -> Result<Vec<Row>, ChunkError> {
-        self.save().await?;
-        if !self.is_current(probe).await? {
-            return Ok(rows);
-        }
-        let Some(broken) = self.broken(probe, &rows).await? else {
-            self.savepoint = Savepoint::Failed;
-            return Ok(rows);
-        };
-        let mut errors: HashMap<u64, Error> =
-            broken.into_iter().map(|broken| (broken.row, broken.error)).collect();
-        let mut left = Vec::with_capacity(rows.len());
-        for (row, range) in rows {
-            match errors.remove(&row) {
-                Some(error) => refused.push(Refused { row, range, error }),
-                None => left.push((row, range)),
-            }
-        }
-        Ok(left)
-    }
-
     /// What is known of the table's constraints may be asked about.
     async fn is_current(&mut self, probe: &Probe) -> Result<bool, ChunkError> {
         let current = probe.is_current(self.session).await;
@@ -240,38 +222,14 @@ impl<'a> Salvage<'a> {
         Ok(current)
     }
 
+    /// Of many rows in binary it was known only by asking that they are not taken.
+    pub fn had_to_ask(&self) -> bool {
+        self.told.is_some_and(|told| told >= BROKEN_MAX)
+    }
+
     /// The table's constraints were not asked about, because they are others than those that were read.
     pub fn is_outdated(&self) -> bool {
         self.outdated
-    }
-
-    /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is
-    /// aborted.
-    async fn broken(&mut self, probe: &Probe, rows: &[Row]) -> Result<Option<Vec<Broken>>, ChunkError> {
-        let Some(placed) = probe.placed() else { return Ok(None) };
-        match self.session.client().batch_execute(probe.make_sql()).await {
-            Ok(()) => {}
-            Err(error) if error.as_db_error().is_some() => return Ok(None),
-            Err(error) => return Err(self.fail(&error).await),
-        }
-        let stored = self.stored;
-        for some in rows.chunks(Placed::rows_at_once(rows.len(), self.chunk.bytes.len())) {
-            let pieces = placed.pieces(&self.chunk.bytes, some);
-            let refusal = self.try_copy(&placed.sql, &pieces, some.len() as u64).await?;
-            // These are not in the table.
-            (self.stored, self.unmarked) = (stored, false);
-            if refusal.is_some() {
-                return Ok(None);
-            }
-        }
-        match probe.ask(self.session).await {
-            Ok(broken) => Ok(Some(broken)),
-            Err(error) if error.sqlstate().is_some() => Ok(None),
-            Err(error) => {
-                self.session.abandon();
-                Err(error.into())
-            }
-        }
     }
 
     /// Records that no COPY would take: those that the client knows, and those with values that the server does
@@ -313,23 +271,6 @@ impl<'a> Salvage<'a> {
         Ok(refused)
     }
 
-    /// Sends the rows in the form that was made for them, if there is one and the server takes them all.
-    async fn copy_certain(&mut self) -> Result<bool, ChunkError> {
-        let Some(faster) = &self.chunk.faster else { return Ok(false) };
-        let pieces: Vec<Bytes> =
-            faster.parcels.iter().flat_map(|parcel| parcel.pieces.iter().cloned()).collect();
-        self.save().await?;
-        let relation = self.target.table.copied_into();
-        let for_binary = commit::binary(self.target, self.chunk);
-        let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
-        if !self.or_fail(unchanged).await? {
-            return Ok(false);
-        }
-        let rows = self.chunk.origin.records.saturating_sub(self.chunk.aside.len() as u64);
-        let sql = commit::copy_sql(self.target, self.chunk, None)?;
-        Ok(self.try_copy(&sql, &pieces, rows).await?.is_none())
-    }
-
     /// Shows rows to COPY as the file has them, all at once, then what was refused in parts. `known` are refused already;
     /// of these, only those before a row count when it is asked whether that is too much. If so many rows break
     /// constraints that asking about the rest is cheaper, the number of rows that were looked at comes back.
@@ -356,9 +297,13 @@ impl<'a> Salvage<'a> {
                 end = first + at_once;
             }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
-            let (sql, pieces) = match showing.placed {
-                Some(placed) => (placed.sql.clone(), placed.pieces(&self.chunk.bytes, some)),
-                None => (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, some)),
+            let (sql, pieces) = match (showing.written, showing.placed) {
+                (Some(written), _) => {
+                    let sql = commit::copy_sql(self.target, self.chunk, None)?;
+                    (sql, written.only(some.iter().map(|(row, _)| *row)))
+                }
+                (_, Some(placed)) => (placed.sql.clone(), placed.pieces(&self.chunk.bytes, some)),
+                _ => (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, some)),
             };
             self.save().await?;
             let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
@@ -374,7 +319,10 @@ impl<'a> Salvage<'a> {
                 self.bear(showing.bear, refused.len() - behind).await?;
                 continue;
             }
-            let named = line.and_then(|line| row_of_line(&self.chunk.bytes, some, line));
+            let named = line.and_then(|line| match showing.written {
+                Some(_) => usize::try_from(line).ok()?.checked_sub(1).filter(|row| *row < some.len()),
+                None => row_of_line(&self.chunk.bytes, some, line),
+            });
             let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
             if named.is_some() {
                 at_once = (2 * behind).max(AT_ONCE_MIN).min(at_once_max);
@@ -480,7 +428,7 @@ impl<'a> Salvage<'a> {
             _ => Err(Error::new(ErrorKind::Interrupted, "the first one is found")),
         };
         let (all, mut refused): (Vec<Row>, Vec<Refused>) = ((0..).zip(rows()).collect(), Vec::new());
-        let showing = Showing { placed: None, bear: &first, asks: false };
+        let showing = Showing { placed: None, written: None, bear: &first, asks: false };
         let shown = self.show(&all, &[], &showing, &mut refused).await;
         if refused.is_empty() {
             shown?;

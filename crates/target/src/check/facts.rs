@@ -6,7 +6,9 @@ use super::catalog_sql::{
 };
 use crate::error::session_error;
 use crate::session::Session;
+use crate::sql::quote_ident;
 use howdah_model::{Relation, Result, TablePlan};
+use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -124,6 +126,67 @@ impl Facts {
         self.is_changed || self.has_policies
     }
 
+    /// The demands of its keys alone, with no other of these columns than theirs. `None` where something it demands may be
+    /// about any column.
+    pub(crate) fn of_keys(&self, filled: &BTreeSet<&str>) -> Option<Facts> {
+        let plain = |unique: &Unique| {
+            let is_column = |part: &KeyPart| {
+                let is_bare =
+                    part.expression.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                let is_it = |column: &String| {
+                    quote_ident(column) == part.expression || is_bare && *column == part.expression
+                };
+                unique.columns.iter().any(is_it)
+            };
+            unique.predicate.is_none() && unique.parts.iter().all(is_column)
+        };
+        let about_any = self.is_partitioned
+            || self.bounds.is_some()
+            || !self.checks.is_empty()
+            || !self.exclusions.is_empty()
+            || self.columns.iter().any(|column| column.generated.is_some())
+            || self.foreign.iter().any(|foreign| foreign.oid == self.oid)
+            || !self.uniques.iter().all(plain);
+        if about_any {
+            return None;
+        }
+        let of_uniques = self.uniques.iter().flat_map(|unique| &unique.columns);
+        let keys: BTreeSet<&String> =
+            of_uniques.chain(self.foreign.iter().flat_map(|foreign| &foreign.columns)).collect();
+        let is_asked =
+            |column: &Column| keys.contains(&column.name) || !filled.contains(column.name.as_str());
+        let columns = self.columns.iter().filter(|column| is_asked(column)).cloned().collect();
+        Some(Facts { columns, ..self.clone() })
+    }
+
+    /// The only unique key's name, its columns, and whether two NULLs are the same. Only for what [`Facts::of_keys`] gives.
+    pub(crate) fn only_unique(&self) -> Option<(&str, Vec<String>, bool)> {
+        let [unique] = &self.uniques[..] else { return None };
+        let column = |part: &KeyPart| {
+            let is_it =
+                |column: &&String| quote_ident(column) == part.expression || **column == part.expression;
+            unique.columns.iter().find(is_it).cloned()
+        };
+        let columns = unique.parts.iter().map(column).collect::<Option<Vec<String>>>()?;
+        Some((&unique.name, columns, unique.nulls_alike))
+    }
+
+    /// Rules join the rows with each other, or with the table by more than its keys: looking up would compare each with each.
+    pub(crate) fn joins_rows(&self) -> bool {
+        !self.exclusions.is_empty()
+            || self.foreign.iter().any(|foreign| foreign.oid == self.oid)
+            || self.uniques.iter().any(|unique| unique.nulls_alike)
+    }
+
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+
+    /// Something is demanded of more than one row alone.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.uniques.is_empty() || !self.foreign.is_empty() || !self.exclusions.is_empty()
+    }
+
     /// Queries can tell all that the table demands.
     pub(crate) fn has_rules_alone(&self) -> bool {
         self.others.is_empty()
@@ -161,7 +224,7 @@ impl Facts {
     fn of_new(plan: &TablePlan) -> Facts {
         let key = plan.create.iter().flat_map(|create| &create.primary_key);
         let part = |name: &String| KeyPart {
-            expression: crate::sql::quote_ident(name),
+            expression: quote_ident(name),
             equals: Some("OPERATOR(pg_catalog.=)".to_owned()),
             collation: None,
         };

@@ -20,6 +20,10 @@ const WORK_MEM_KB: u32 = 64 << 10;
 /// million rows comes to less than a hundredth of it; comparing a million rows with a million others to more.
 const COST_MAX: f64 = 1e9;
 
+/// Of a temporary table without rows the planner expects some thousand, and for looking one up some ten units, by an index or in a
+/// table of a few pages. Reading a larger table for each row costs far more.
+const COST_BY_INDEX_MAX: f64 = 200_000.0;
+
 /// A row that does not meet a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
@@ -76,6 +80,25 @@ pub async fn feasible(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>,
         }
     }
     Ok((good, unchecked))
+}
+
+/// With these settings, each rule finds what it looks for by an index, as far as the planner's estimates for a temporary table
+/// without rows tell.
+///
+/// # Errors
+/// Those of the session.
+pub async fn finds_by_index(session: &Session, settings: &str, rules: &[Rule]) -> Result<bool> {
+    let run = async |sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
+    };
+    run(&format!("SAVEPOINT howdah_settings; {settings}")).await?;
+    let mut all = true;
+    for rule in rules {
+        let plan = under_savepoint(session, &format!("EXPLAIN (FORMAT JSON) {}", rule.sql)).await?;
+        all &= plan.is_ok_and(|plan| cost(&plan) <= COST_BY_INDEX_MAX);
+    }
+    run("ROLLBACK TO SAVEPOINT howdah_settings").await?;
+    Ok(all)
 }
 
 /// Policies may hide rows of the table that the rule reads.

@@ -7,6 +7,7 @@
 
 use super::filter::Filter;
 use super::of_rule;
+use super::written::UniqueKey;
 use crate::check::facts::Facts;
 use crate::check::found;
 use crate::check::rows::Rows;
@@ -17,12 +18,19 @@ use crate::session::{INFOS_MAX, Session};
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::StreamExt;
 use howdah_model::arrival::PlaceColumn;
-use howdah_model::{Arrival, Error, Relation, RelationKind, Result, StagingPlan, TablePlan};
-use std::collections::HashSet;
+use howdah_model::{
+    Arrival, BinaryPlan, BinaryType, Error, Relation, RelationKind, Result, StagingPlan, TablePlan,
+};
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use tokio_postgres::types::Type;
 
 /// Where temporary tables are.
 const SCHEMA: &str = "pg_temp";
+
+/// Nested loops, until the transaction ends. A hundred thousand keys take 60 ms of a table of a million rows so, and 300 by
+/// hashing, which the planner prefers, and which takes longer with each chunk (PostgreSQL 15, Intel Xeon).
+const LOOK_UP_SQL: &str = "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
 /// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
 const STAMP_SQL: &str = "\
@@ -38,14 +46,37 @@ const STAMP_SQL: &str = "\
 pub struct Probe {
     /// Of the table when it was read.
     stamp: Option<i64>,
-    make_sql: String,
-    rules: Vec<Rule>,
+    /// About rows as the file has them.
+    pub(super) of_rows: Question,
+    /// About the keys of rows that were written in binary.
+    pub(super) of_keys: Option<OfKeys>,
     /// What COPY itself can tell of them.
     filter: Option<Filter>,
     /// Nothing but these rules refuses rows, so that of several with one key the first is stored.
     tells_all: bool,
     /// The table as if its rows were to come through the temporary one.
     plan: TablePlan,
+}
+
+/// Rules about the rows of a temporary table.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    /// Makes the temporary table, which lasts as long as the connection; to be run in a transaction.
+    pub(super) make_sql: String,
+    rules: Vec<Rule>,
+    /// Each key is looked up by itself, where an index serves: hashing would read the table, which grows, for each chunk anew.
+    looks_up: bool,
+}
+
+/// The question, how its rows come, and which fields of the binary rows they are.
+#[derive(Debug, Clone)]
+pub(super) struct OfKeys {
+    pub(super) question: Question,
+    pub(super) copy_sql: String,
+    pub(super) fields: Vec<usize>,
+    /// The unique key, where equal values have the same bytes, and what is said about a row that repeats another: not the
+    /// question's matter then. With several keys, it depends on all rows before whether one is kept that others repeat.
+    pub(super) unique: Option<(UniqueKey, Error)>,
 }
 
 /// What is known of the table's constraints.
@@ -55,11 +86,15 @@ pub struct Constraints<'a> {
     pub probe: Option<&'a Probe>,
     /// Rows of other chunks have broken many, so it is asked before any row is shown to COPY.
     pub are_broken: bool,
+    /// COPY can leave them out.
+    pub are_left_out: bool,
+    /// Few of them could be told without asking.
+    pub are_asked: bool,
 }
 
 impl<'a> Constraints<'a> {
     pub(super) fn filtered(&self) -> Option<(&'a Probe, &'a Filter)> {
-        let probe = self.probe.filter(|_| self.are_broken)?;
+        let probe = self.probe.filter(|_| self.are_broken && self.are_left_out)?;
         Some((probe, probe.filter()?))
     }
 }
@@ -95,61 +130,50 @@ impl Probe {
 
     fn new(facts: Facts, plan: &TablePlan) -> Option<Probe> {
         let is_taken = |name: &String| plan.table.columns.iter().any(|column| column.name == *name);
-        let name = (0..).map(|no| format!("place{no}")).find(|name| !is_taken(name))?;
-        let relation =
-            Relation { schema: SCHEMA.to_owned(), name: format!("howdah_probe_{}", plan.table.oid) };
-        let sequence = Relation { schema: SCHEMA.to_owned(), name: String::new() };
-        let staging = StagingPlan { relation, place: Some(PlaceColumn { name, sequence }) };
+        let place = (0..).map(|no| format!("place{no}")).find(|name| !is_taken(name))?;
+        let columns: Vec<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
+        let staging = temporary("probe", plan.table.oid, &place);
         let (own, temporary) = (quote_relation(plan.copied_into()), quote_relation(&staging.relation));
-        let columns = plan.copy_sql.strip_prefix(&format!("COPY {own} "))?;
-        let copy_sql = format!("COPY {temporary} {columns}");
-        let filled = plan.fields.iter().flatten().map(|name| format!(", {}", quote_ident(name)));
-        let place = quote_ident(&staging.place.as_ref()?.name);
-        let make_sql = format!(
-            "CREATE TEMPORARY TABLE IF NOT EXISTS {temporary} ON COMMIT DELETE ROWS AS \
-             SELECT NULL::pg_catalog.int8 AS {place}{} FROM {own} WITH NO DATA",
-            filled.collect::<String>()
-        );
+        let filled = plan.copy_sql.strip_prefix(&format!("COPY {own} "))?;
+        let copy_sql = format!("COPY {temporary} {filled}");
         let tells_all = facts.has_rules_alone();
-        let rows = Rows::new(facts, plan, &staging)?;
-        // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
-        let rules = rules_for(&[rows], &Arrival::default(), true).rules;
+        let of_keys = OfKeys::new(&facts, plan, &place);
+        let of_rows = Question::new(facts, plan, &staging, &columns)?;
+        let filter = Filter::new(&of_rows.rules);
         let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
-        Some(Probe { stamp: None, make_sql, filter: Filter::new(&rules), rules, tells_all, plan })
+        Some(Probe { stamp: None, of_rows, of_keys, filter, tells_all, plan })
     }
 
     /// Leaves rules out that this role may not ask.
     async fn with_what_is_feasible(mut self, session: &Session) -> Result<Option<Probe>> {
-        let run = async |sql: &str| session.client().batch_execute(sql).await;
-        let made = async {
-            run("BEGIN").await?;
-            run(&self.make_sql).await
-        };
-        let feasible = match made.await {
-            Ok(()) => found::feasible(session, std::mem::take(&mut self.rules)).await.map(Some),
-            Err(error) if error.as_db_error().is_some() => Ok(None),
-            Err(error) => Err(session_error(&error, crate::check::DOING)),
-        };
-        // Best effort: a session that is gone has rolled back.
-        let _ = run("ROLLBACK").await;
-        let Some((rules, _)) = feasible? else { return Ok(None) };
-        self.rules = rules;
+        let feasible = self.of_rows.feasible(session).await?;
+        let Some(of_rows) = feasible.filter(|question| !question.rules.is_empty()) else { return Ok(None) };
+        self.of_rows = of_rows;
+        if let Some(of_keys) = self.of_keys.take() {
+            let question = of_keys.question.feasible(session).await?;
+            self.of_keys = question.map(|question| OfKeys { question, ..of_keys });
+        }
         if let Some(filter) = &self.filter {
             let tried = async {
-                run("BEGIN READ WRITE").await.is_ok()
+                run(session, "BEGIN READ WRITE").await.is_ok()
                     && filter.is_feasible(session, &self.plan.table.relation).await
             };
             let is_feasible = tried.await;
-            let _ = run("ROLLBACK").await;
+            let _ = run(session, "ROLLBACK").await;
             self.filter.take_if(|_| !is_feasible);
         }
-        Ok((!self.rules.is_empty()).then_some(self))
+        Ok(Some(self))
     }
 
     /// COPY itself could have told and left out the rows that were refused for these reasons.
     pub fn leaves_out(&self, reasons: &[&Error]) -> bool {
         let is_of_one_row = |error: &&Error| matches!(error.sqlstate(), Some("23502" | "23514"));
         self.filter.is_some() && reasons.len() < INFOS_MAX && reasons.iter().all(is_of_one_row)
+    }
+
+    /// Rows in binary can be asked about as they are.
+    pub fn asks_of_keys(&self) -> bool {
+        self.of_keys.is_some()
     }
 
     pub(super) fn filter(&self) -> Option<&Filter> {
@@ -164,44 +188,148 @@ impl Probe {
         Ok(stamp(session, &self.plan).await? == self.stamp)
     }
 
-    /// Makes the temporary table, which lasts as long as the connection; to be run in a transaction.
-    pub(super) fn make_sql(&self) -> &str {
-        &self.make_sql
-    }
-
     /// How rows come into it.
     pub(super) fn placed(&self) -> Option<Placed> {
         Placed::new(&self.plan, Some(0))
     }
 
-    /// Asks about the rows that are in the temporary table. Of a row that repeats one which is refused itself nothing is said.
+    /// Asks about the rows that are in the question's temporary table. Of a row that repeats one which is refused itself nothing
+    /// is said.
     ///
     /// # Errors
     /// Those of the session; the transaction is aborted then.
-    pub(super) async fn ask(&self, session: &Session) -> Result<Vec<Broken>> {
-        let mut stream = found::stream(session, &self.rules).await?;
+    pub(super) async fn ask(&self, session: &Session, question: &Question) -> Result<Vec<Broken>> {
+        if question.looks_up {
+            run(session, LOOK_UP_SQL).await.map_err(|error| session_error(&error, crate::check::DOING))?;
+        }
+        let mut stream = found::stream(session, &question.rules).await?;
         let (mut found, mut repeats) = (Vec::new(), Vec::new());
         let mut refused = HashSet::new();
         while let Some(one) = stream.next().await {
             let one = one?;
             match one.first {
                 Some(first) => repeats.push((one, first)),
-                None if refused.insert(one.place) => found.push(self.broken(&one)),
+                None if refused.insert(one.place) => found.push(question.broken(&one)),
                 None => {}
             }
         }
         // In the order of the file: which of them are refused is known when their repetitions are looked at.
         for (one, first) in repeats.into_iter().filter(|_| self.tells_all) {
             if !refused.contains(&first) && refused.insert(one.place) {
-                found.push(self.broken(&one));
+                found.push(question.broken(&one));
             }
         }
         Ok(found)
+    }
+}
+
+impl Question {
+    /// About rows of which `staging` keeps these columns.
+    fn new(facts: Facts, plan: &TablePlan, staging: &StagingPlan, columns: &[&str]) -> Option<Question> {
+        let place = quote_ident(&staging.place.as_ref()?.name);
+        let columns: String = columns.iter().map(|name| format!(", {}", quote_ident(name))).collect();
+        let make_sql = format!(
+            "CREATE TEMPORARY TABLE IF NOT EXISTS {} ON COMMIT DELETE ROWS AS \
+             SELECT NULL::pg_catalog.int8 AS {place}{columns} FROM {} WITH NO DATA",
+            quote_relation(&staging.relation),
+            quote_relation(plan.copied_into()),
+        );
+        let looks_up = !facts.joins_rows();
+        let rows = Rows::new(facts, plan, staging)?;
+        // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
+        let rules = rules_for(&[rows], &Arrival::default(), true).rules;
+        Some(Question { make_sql, rules, looks_up })
+    }
+
+    /// The rules that this role may ask; `None` where it may not make the temporary table.
+    async fn feasible(self, session: &Session) -> Result<Option<Question>> {
+        let made = async {
+            run(session, "BEGIN").await?;
+            run(session, &self.make_sql).await
+        };
+        let feasible = match made.await {
+            Ok(()) => self.asked(session).await.map(Some),
+            Err(error) if error.as_db_error().is_some() => Ok(None),
+            Err(error) => Err(session_error(&error, crate::check::DOING)),
+        };
+        // Best effort: a session that is gone has rolled back.
+        let _ = run(session, "ROLLBACK").await;
+        feasible
+    }
+
+    async fn asked(self, session: &Session) -> Result<Question> {
+        let (rules, _) = found::feasible(session, self.rules).await?;
+        let looks_up = self.looks_up && found::finds_by_index(session, LOOK_UP_SQL, &rules).await?;
+        Ok(Question { rules, looks_up, ..self })
     }
 
     fn broken(&self, found: &found::Found) -> Broken {
         Broken { row: found.place.cast_unsigned(), error: of_rule(&self.rules[found.rule_no]) }
     }
+}
+
+impl OfKeys {
+    /// `None` where no rows are written in binary, or nothing is demanded but of one row alone.
+    fn new(facts: &Facts, plan: &TablePlan, place: &str) -> Option<OfKeys> {
+        let binary = plan.binary.as_ref()?;
+        let filled: BTreeSet<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
+        let plain = facts.of_keys(&filled);
+        let only_unique = plain.as_ref().and_then(Facts::only_unique);
+        let facts = plain.as_ref().unwrap_or(facts);
+        let fields: Vec<usize> =
+            (0..binary.columns.len()).filter(|no| facts.has_column(&binary.columns[*no])).collect();
+        let columns: Vec<&str> = fields.iter().map(|no| binary.columns[*no].as_str()).collect();
+        // The session may have another one, of what the table demanded before it was altered.
+        let mut hasher = DefaultHasher::new();
+        columns.hash(&mut hasher);
+        let staging = temporary(&format!("keys_{:x}", hasher.finish()), plan.table.oid, place);
+        let names: Vec<String> =
+            std::iter::once(place).chain(columns.iter().copied()).map(quote_ident).collect();
+        let copy_sql = format!(
+            "COPY {} ({}) FROM STDIN WITH (FORMAT binary)",
+            quote_relation(&staging.relation),
+            names.join(", ")
+        );
+        let has_keys = facts.has_keys();
+        let narrow = TablePlan {
+            fields: columns.iter().map(|name| Some((*name).to_owned())).collect(),
+            ..plan.clone()
+        };
+        let mut question = Question::new(facts.clone(), &narrow, &staging, &columns).filter(|_| has_keys)?;
+        let unique = only_unique.and_then(|(name, columns, nulls_alike)| {
+            let of = |column: &String| binary.columns.iter().position(|name| name == column);
+            let fields = columns.iter().map(of).collect::<Option<Vec<usize>>>()?;
+            let are_alike = columns.iter().all(|column| is_written_alike(plan, binary, column));
+            // The first rule of a key is about repetitions.
+            let is_its = |rule: &Rule| rule.constraint.as_deref() == Some(name);
+            let rule_no = question.rules.iter().position(is_its).filter(|_| are_alike)?;
+            let error = of_rule(&question.rules.remove(rule_no));
+            Some((UniqueKey { fields, nulls_alike }, error))
+        });
+        Some(OfKeys { question, copy_sql, fields, unique })
+    }
+}
+
+/// Equal values of the column have the same bytes, so that repetitions are known without asking.
+fn is_written_alike(plan: &TablePlan, binary: &BinaryPlan, column: &str) -> bool {
+    use BinaryType::{Bool, Bytea, Date, Int2, Int4, Int8, Oid, Time, Timestamp, TimestampTz, Uuid};
+    let of_type = binary.columns.iter().zip(&binary.types).find(|(name, _)| *name == column);
+    // A precision rounds what is stored.
+    let is_rounded = plan.table.columns.iter().any(|of| of.name == column && of.type_name.contains('('));
+    let is_canonical = |of: &BinaryType| {
+        matches!(of, Bool | Bytea | Date | Int2 | Int4 | Int8 | Oid | Time | Timestamp | TimestampTz | Uuid)
+    };
+    !is_rounded && of_type.is_some_and(|(_, of)| is_canonical(of))
+}
+
+fn temporary(what: &str, oid: u32, place: &str) -> StagingPlan {
+    let relation = Relation { schema: SCHEMA.to_owned(), name: format!("howdah_{what}_{oid}") };
+    let sequence = Relation { schema: SCHEMA.to_owned(), name: String::new() };
+    StagingPlan { relation, place: Some(PlaceColumn { name: place.to_owned(), sequence }) }
+}
+
+async fn run(session: &Session, sql: &str) -> Result<(), tokio_postgres::Error> {
+    session.client().batch_execute(sql).await
 }
 
 async fn stamp(session: &Session, plan: &TablePlan) -> Result<Option<i64>, tokio_postgres::Error> {

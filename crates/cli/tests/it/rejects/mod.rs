@@ -1,6 +1,7 @@
 //! `--on-error skip`: what the table takes is stored, and what it does not take is kept byte for byte with its reason.
 
 mod foreign;
+mod keys;
 mod many;
 mod random;
 

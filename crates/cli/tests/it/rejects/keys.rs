@@ -1,0 +1,110 @@
+//! Rows in binary that break keys are told by their keys.
+
+use crate::scene::{Files, PATIENCE, gzip, howdah};
+use fastrand::Rng;
+use howdah_testkit::{Database, Server};
+use std::fmt::Write as _;
+
+const ROWS: u64 = 12_000;
+
+/// What a table may demand. `boss` leads to one row alone.
+const TABLES: [&str; 6] = [
+    "(id int PRIMARY KEY, code text, amount numeric, boss int, day timestamp)",
+    "(id bigint PRIMARY KEY, code varchar(9), amount numeric(9, 2), boss int REFERENCES boss, day timestamp(0))",
+    "(id int UNIQUE, code text, amount numeric, boss int NOT NULL, day timestamp, UNIQUE (code, day) DEFERRABLE)",
+    "(id int, code text, amount numeric UNIQUE, boss int REFERENCES boss DEFERRABLE INITIALLY DEFERRED, day date)",
+    "(id int, code text PRIMARY KEY, amount float8, boss int REFERENCES boss, day timestamptz)",
+    "(id int, code text, amount numeric, boss int REFERENCES boss, day timestamp(0), UNIQUE (id, day))",
+];
+
+/// Keys that are there, keys that repeat others, near and far, some of which are refused themselves; values that are equal and
+/// are written in two ways.
+fn records(seed: u64) -> Vec<String> {
+    let mut random = Rng::with_seed(seed);
+    let mut records = Vec::new();
+    for no in 1..=ROWS {
+        let id = match random.u8(..90) {
+            0 => (no.saturating_sub(random.u64(1..30)) + 1).to_string(),
+            1 => random.u64(1..=ROWS + 2000).to_string(),
+            2 => format!("00{}", random.u64(1..=no)),
+            3 => String::new(),
+            _ => (no + 1000).to_string(),
+        };
+        let other = if random.u8(..60) == 0 { random.u64(1..=no) } else { no };
+        let zeros = ["", ".0", ".00"][random.usize(..3)];
+        let boss = if random.u8(..70) == 0 { 2 } else { 1 };
+        let mut record = String::new();
+        let _ = writeln!(
+            record,
+            "{id},c{other},{other}{zeros},{boss},2024-01-{:02} 10:00:0{}.{}",
+            1 + other % 28,
+            other % 10,
+            random.u8(..3)
+        );
+        records.push(record);
+    }
+    records
+}
+
+/// Stores the records one after the other.
+fn insert_one_by_one(database: &Database, text: &str) {
+    database.sql(
+        "CREATE TABLE raw (no int GENERATED ALWAYS AS IDENTITY, id text, code text, amount text, boss text, day text)",
+    );
+    database
+        .copy_in("COPY raw (id, code, amount, boss, day) FROM STDIN (FORMAT csv)", text.to_owned())
+        .unwrap();
+    database.sql(
+        "DO $$ DECLARE r record; BEGIN SET CONSTRAINTS ALL IMMEDIATE;
+         FOR r IN SELECT * FROM raw ORDER BY no LOOP
+             BEGIN EXECUTE pg_catalog.format('INSERT INTO model VALUES (%L, %L, %L, %L, %L)', r.id, r.code, r.amount, r.boss, r.day);
+             EXCEPTION WHEN integrity_constraint_violation THEN NULL; END;
+         END LOOP; END $$",
+    );
+}
+
+#[test]
+fn rows_in_binary_that_break_keys_are_those_that_inserts_refuse() {
+    let files = Files::new();
+    let seed = std::env::var("HOWDAH_KEYS_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
+    for (no, (table, major)) in TABLES.iter().zip([13, 15, 18].into_iter().cycle()).enumerate() {
+        let text = records(seed.wrapping_add(no as u64)).concat();
+        let place = format!("HOWDAH_KEYS_SEED={seed}, PostgreSQL {major}: {table}");
+        // The chunks of what is compressed come in order, as INSERTs do.
+        let plain = files.put("t.csv", text.as_bytes());
+        let packed = files.put("t.csv.gz", &gzip(text.as_bytes()));
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE boss (id int PRIMARY KEY); INSERT INTO boss VALUES (1)");
+        database.sql(&format!("CREATE TABLE model {table}"));
+        let there =
+            "SELECT no * 100, 'there' || no, no + 1000000, 1, '2020-01-01' FROM generate_series(1, 50) no";
+        database.sql(&format!("INSERT INTO model {there}"));
+        insert_one_by_one(&database, &text);
+        for (source, chunk, jobs) in [(&packed, "64kB", "1"), (&packed, "4MB", "1"), (&plain, "100kB", "3")] {
+            database.sql(&format!("CREATE TABLE t {table}; INSERT INTO t {there}"));
+            let run = howdah("load").args([
+                "--to",
+                &database.conninfo(),
+                "--on-error",
+                "skip",
+                "--force",
+                "--encode",
+                "binary",
+            ]);
+            let run = run.args(["--chunk-size", chunk, "--jobs", jobs, "--format", "csv", "--table", "t"]);
+            let done = run.arg(source).run(PATIENCE).expect_code(3);
+            let counts = format!(
+                "SELECT (SELECT count(*) FROM t) - 50 + (SELECT count(*) FROM howdah.reject) = {ROWS}"
+            );
+            assert_eq!(database.value(&counts), "t", "{place}, {chunk}: {}", done.stderr);
+            if jobs == "1" {
+                let differences = "SELECT count(*) FROM ((TABLE t EXCEPT ALL TABLE model) UNION ALL (TABLE model EXCEPT ALL TABLE t)) d";
+                assert_eq!(database.value(differences), "0", "{place}, {chunk}: {}", done.stderr);
+            }
+            database.sql("DROP TABLE t; DELETE FROM howdah.reject");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Rows are asked about before they are sent, and sent in the form that was made for them.
+//!
+//! Where the rows of a load keep breaking unique or foreign keys, they go into a temporary table, of rows in binary the columns
+//! of the keys alone, each with the number of its record; the rules of [`crate::check`] tell which of them are not taken.
+//! Rows in binary whose keys have the very bytes of another's are known without a question. The others are shown to COPY,
+//! which has the last word; rows in binary are parsed by nobody again.
+
+use super::probe::{Broken, OfKeys, Probe, Question};
+use super::rows::{Row, rows_of};
+use super::written::Written;
+use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing};
+use crate::commit::{self, ChunkError};
+use crate::copy::placed::Placed;
+use crate::copy::unchanged;
+use bytes::Bytes;
+use howdah_model::{Error, Result};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// A row that repeats another, the record of that, and what is said about it.
+type Repeated = (Row, u64, Error);
+
+impl Salvage<'_> {
+    /// Stores the rows that are certain, in the form that was made for them, and leaves out what the table refuses. `false`: they
+    /// have no such form, or not all of them can be told apart in it; nothing is stored then.
+    pub(super) async fn copy_made(
+        &mut self,
+        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
+        bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
+        constraints: Constraints<'_>,
+        refused: &mut Vec<Refused>,
+    ) -> Result<bool, ChunkError> {
+        let Some(written) = Written::of(self.chunk) else {
+            return Ok(!constraints.are_broken && self.copy_certain().await?);
+        };
+        self.save().await?;
+        if !self.is_as_written().await? {
+            return Ok(false);
+        }
+        let asked = constraints.probe.and_then(|probe| Some((probe, probe.of_keys.as_ref()?)));
+        let (mut left, mut later) = (self.certain(rows), Vec::new());
+        if let Some(asked) = asked.filter(|_| constraints.are_broken) {
+            later = self.take_repeats(asked, &written, &mut left).await?;
+            if constraints.are_asked {
+                left = self.ask_keys(asked, &written, left, refused).await?;
+            }
+        }
+        let known = rows_of(refused);
+        let asks = asked.is_some() && self.told.is_none();
+        let showing = Showing { placed: None, written: Some(&written), bear, asks };
+        if let Some(shown) = self.show(&left, &known, &showing, refused).await?
+            && let Some(asked) = asked
+        {
+            left.drain(..shown);
+            if !constraints.are_broken {
+                later = self.take_repeats(asked, &written, &mut left).await?;
+            }
+            left = self.ask_keys(asked, &written, left, refused).await?;
+            let known = rows_of(refused);
+            self.show(&left, &known, &Showing { asks: false, ..showing }, refused).await?;
+        }
+        self.settle_repeats(later, &showing, refused).await?;
+        Ok(true)
+    }
+
+    /// Rows that are not set aside.
+    fn certain(&self, rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync)) -> Vec<Row> {
+        let mut aside = self.chunk.aside.iter().map(|aside| aside.row).peekable();
+        (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none()).collect()
+    }
+
+    /// Takes the rows out that repeat others, each with the row that it repeats and what is said about it.
+    async fn take_repeats(
+        &mut self,
+        (probe, keys): (&Probe, &OfKeys),
+        written: &Written<'_>,
+        left: &mut Vec<Row>,
+    ) -> Result<Vec<Repeated>, ChunkError> {
+        let Some((unique, error)) = &keys.unique else { return Ok(Vec::new()) };
+        self.save().await?;
+        if !self.is_current(probe).await? {
+            return Ok(Vec::new());
+        }
+        let (mut repeats, mut taken) = (written.repeats(unique), Vec::new());
+        left.retain(|(row, range)| {
+            let Some(first) = repeats.remove(row) else { return true };
+            taken.push(((*row, range.clone()), first, error.clone()));
+            false
+        });
+        Ok(taken)
+    }
+
+    /// Rows that repeat one which is there are refused; COPY says what becomes of the others.
+    async fn settle_repeats(
+        &mut self,
+        repeats: Vec<Repeated>,
+        showing: &Showing<'_>,
+        refused: &mut Vec<Refused>,
+    ) -> Result<(), ChunkError> {
+        let refused_now: BTreeSet<u64> = refused.iter().map(|refused| refused.row).collect();
+        let mut left = Vec::new();
+        for ((row, range), first, error) in repeats {
+            match refused_now.contains(&first) {
+                true => left.push((row, range)),
+                false => refused.push(Refused { row, range, error }),
+            }
+        }
+        let known = rows_of(refused);
+        self.show(&left, &known, &Showing { asks: false, ..*showing }, refused).await?;
+        Ok(())
+    }
+
+    /// The rows are written for the table as it is, until the transaction ends.
+    async fn is_as_written(&mut self) -> Result<bool, ChunkError> {
+        let relation = self.target.table.copied_into();
+        let for_binary = commit::binary(self.target, self.chunk);
+        let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
+        self.or_fail(unchanged).await
+    }
+
+    /// Sends the rows in the form that was made for them, if there is one and the server takes them all.
+    async fn copy_certain(&mut self) -> Result<bool, ChunkError> {
+        let Some(faster) = &self.chunk.faster else { return Ok(false) };
+        let pieces: Vec<Bytes> =
+            faster.parcels.iter().flat_map(|parcel| parcel.pieces.iter().cloned()).collect();
+        self.save().await?;
+        if !self.is_as_written().await? {
+            return Ok(false);
+        }
+        let rows = self.chunk.origin.records.saturating_sub(self.chunk.aside.len() as u64);
+        let sql = commit::copy_sql(self.target, self.chunk, None)?;
+        Ok(self.try_copy(&sql, &pieces, rows).await?.is_none())
+    }
+
+    /// Takes those of the rows out that a constraint refuses. Where that cannot be asked all are left.
+    pub(super) async fn ask(
+        &mut self,
+        probe: &Probe,
+        rows: Vec<Row>,
+        refused: &mut Vec<Refused>,
+    ) -> Result<Vec<Row>, ChunkError> {
+        self.save().await?;
+        if !self.is_current(probe).await? {
+            return Ok(rows);
+        }
+        let Some(broken) = self.broken(probe, &rows).await? else {
+            self.spoil();
+            return Ok(rows);
+        };
+        Ok(without(rows, broken, refused))
+    }
+
+    /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is
+    /// aborted.
+    async fn broken(&mut self, probe: &Probe, rows: &[Row]) -> Result<Option<Vec<Broken>>, ChunkError> {
+        let Some(placed) = probe.placed() else { return Ok(None) };
+        match self.session.client().batch_execute(&probe.of_rows.make_sql).await {
+            Ok(()) => {}
+            Err(error) if error.as_db_error().is_some() => return Ok(None),
+            Err(error) => return Err(self.fail(&error).await),
+        }
+        let stored = self.stored;
+        for some in rows.chunks(Placed::rows_at_once(rows.len(), self.chunk.bytes.len())) {
+            let pieces = placed.pieces(&self.chunk.bytes, some);
+            let refusal = self.try_copy(&placed.sql, &pieces, some.len() as u64).await?;
+            // These are not in the table.
+            (self.stored, self.unmarked) = (stored, false);
+            if refusal.is_some() {
+                return Ok(None);
+            }
+        }
+        self.answer(probe, &probe.of_rows).await
+    }
+
+    /// The same about rows in binary, by their keys.
+    async fn ask_keys(
+        &mut self,
+        (probe, keys): (&Probe, &OfKeys),
+        written: &Written<'_>,
+        rows: Vec<Row>,
+        refused: &mut Vec<Refused>,
+    ) -> Result<Vec<Row>, ChunkError> {
+        let Some((first, _)) = rows.first().filter(|_| rows.len() >= ASKED_MIN) else { return Ok(rows) };
+        self.told = Some(0);
+        self.save().await?;
+        if !self.is_current(probe).await? {
+            return Ok(rows);
+        }
+        let Some(broken) = self.broken_keys(probe, keys, written, *first).await? else {
+            self.spoil();
+            return Ok(rows);
+        };
+        let before = refused.len();
+        let left = without(rows, broken, refused);
+        self.told = Some(refused.len() - before);
+        Ok(left)
+    }
+
+    /// As [`Salvage::broken`], of the keys of all rows from this one on.
+    async fn broken_keys(
+        &mut self,
+        probe: &Probe,
+        keys: &OfKeys,
+        written: &Written<'_>,
+        first: u64,
+    ) -> Result<Option<Vec<Broken>>, ChunkError> {
+        match self.session.client().batch_execute(&keys.question.make_sql).await {
+            Ok(()) => {}
+            Err(error) if error.as_db_error().is_some() => return Ok(None),
+            Err(error) => return Err(self.fail(&error).await),
+        }
+        let (stored, mut next) = (self.stored, first);
+        loop {
+            let Some(some) = written.keys(&keys.fields, next) else { return Ok(None) };
+            if some.rows == 0 {
+                break;
+            }
+            let refusal = self.try_copy(&keys.copy_sql, &some.pieces, some.rows).await?;
+            // These are not in the table.
+            (self.stored, self.unmarked) = (stored, false);
+            if refusal.is_some() {
+                return Ok(None);
+            }
+            next = some.next;
+        }
+        self.answer(probe, &keys.question).await
+    }
+
+    /// What the table has against the rows in the question's temporary table. `None`: the server has refused something, and the
+    /// transaction is aborted.
+    async fn answer(
+        &mut self,
+        probe: &Probe,
+        question: &Question,
+    ) -> Result<Option<Vec<Broken>>, ChunkError> {
+        match probe.ask(self.session, question).await {
+            Ok(broken) => Ok(Some(broken)),
+            Err(error) if error.sqlstate().is_some() => Ok(None),
+            Err(error) => {
+                self.session.abandon();
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// The rows that nothing is broken by; the others are refused.
+fn without(rows: Vec<Row>, broken: Vec<Broken>, refused: &mut Vec<Refused>) -> Vec<Row> {
+    let mut errors: HashMap<u64, Error> =
+        broken.into_iter().map(|broken| (broken.row, broken.error)).collect();
+    let mut left = Vec::with_capacity(rows.len());
+    for (row, range) in rows {
+        match errors.remove(&row) {
+            Some(error) => refused.push(Refused { row, range, error }),
+            None => left.push((row, range)),
+        }
+    }
+    left
+}

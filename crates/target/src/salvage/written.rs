@@ -1,0 +1,321 @@
+//! Rows as the client has written them in COPY's binary format, to be cut.
+//!
+//! Source of the format: PostgreSQL documentation, COPY, "Binary Format". Each piece holds whole rows; the first begins with
+//! the header, the last ends with the trailer.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use howdah_model::{CopyChunk, Form};
+use std::collections::{BTreeMap, HashMap, hash_map};
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+use twox_hash::XxHash3_64;
+
+const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+const TRAILER: i16 = -1;
+/// The length of NULL, which has no bytes.
+const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+
+/// Bytes of the largest piece handed to the connection.
+const PIECE_BYTES: usize = 64 << 10;
+/// Rows between two of which it is known where they begin.
+const ROWS_OF_MARK: usize = 64;
+/// So many bytes of keys are held at a time.
+const KEYS_BYTES: usize = 1 << 20;
+
+/// A unique key by the fields of a row.
+#[derive(Debug, Clone)]
+pub(super) struct UniqueKey {
+    pub(super) fields: Vec<usize>,
+    /// Two NULLs are the same.
+    pub(super) nulls_alike: bool,
+}
+
+/// The rows of one chunk.
+pub(super) struct Written<'a> {
+    pieces: Vec<&'a Bytes>,
+    /// Records that are not among them, in order.
+    aside: Vec<u64>,
+    /// Every so many rows, where one begins.
+    marks: Vec<Mark>,
+}
+
+/// The number of a record, the number of its row's piece, and where it begins in that.
+type Mark = (u64, usize, usize);
+
+/// A row: the number of its record, the number of its piece, and where it stands in that.
+type Place = (u64, usize, Range<usize>);
+
+/// Rows of keys.
+pub(super) struct Keys {
+    pub(super) pieces: Vec<Bytes>,
+    pub(super) rows: u64,
+    /// The record behind.
+    pub(super) next: u64,
+}
+
+impl<'a> Written<'a> {
+    /// `None` where the rows are not binary, or not as many as there are records that are not set aside.
+    pub(super) fn of(chunk: &'a CopyChunk) -> Option<Written<'a>> {
+        let faster =
+            chunk.faster.as_ref().filter(|faster| faster.form == Form::Binary && !faster.numbered)?;
+        let pieces = faster.parcels.iter().flat_map(|parcel| &parcel.pieces).collect();
+        let aside: Vec<u64> = chunk.aside.iter().map(|aside| aside.row).collect();
+        let rows = usize::try_from(chunk.origin.records).ok()?.checked_sub(aside.len())?;
+        let mut written = Written { pieces, aside, marks: vec![(0, 0, HEADER.len())] };
+        let (mut found, mut marks) = (0, Vec::new());
+        for (record, no, range) in written.each(0) {
+            if found % ROWS_OF_MARK == 0 {
+                marks.push((record, no, range.start));
+            }
+            found += 1;
+        }
+        written.marks = marks;
+        (found == rows && rows > 0).then_some(written)
+    }
+
+    /// From this record on. Ends early at bytes that are no row.
+    fn each(&self, record: u64) -> impl Iterator<Item = Place> {
+        let mark_no = self.marks.partition_point(|(of, ..)| *of <= record).saturating_sub(1);
+        let (first, piece_no, at) = self.marks[mark_no];
+        let mut aside = self.aside[self.aside.partition_point(|of| *of < first)..].iter().peekable();
+        let records = (first..).filter(move |row| aside.next_if_eq(&row).is_none());
+        let pieces = self.pieces.iter().enumerate().skip(piece_no);
+        let rows = pieces.flat_map(move |(no, piece)| {
+            let mut at = if no == piece_no { at } else { 0 };
+            std::iter::from_fn(move || {
+                let end = row_end(piece, at)?;
+                Some((no, std::mem::replace(&mut at, end)..end))
+            })
+        });
+        let rows = records.zip(rows).map(|(record, (no, range))| (record, no, range));
+        rows.skip_while(move |(of, ..)| *of < record)
+    }
+
+    /// Rows of the record's number and these fields, from this record on, as many as are held at a time; and how many these are.
+    pub(super) fn keys(&self, fields: &[usize], record: u64) -> Option<Keys> {
+        let (mut pieces, mut piece, mut bytes, mut rows) = (Vec::new(), BytesMut::from(HEADER), 0, 0);
+        let mut next = record;
+        for (record, no, range) in self.each(record) {
+            put_keys(&mut piece, record, &self.pieces[no][range], fields)?;
+            (rows, next) = (rows + 1, record + 1);
+            if piece.len() >= PIECE_BYTES {
+                bytes += piece.len();
+                pieces.push(piece.split().freeze());
+            }
+            if bytes >= KEYS_BYTES {
+                break;
+            }
+        }
+        piece.put_i16(TRAILER);
+        pieces.push(piece.freeze());
+        Some(Keys { pieces, rows, next })
+    }
+
+    /// Records whose key has the very bytes of one before them, each with the first such record: what is stored from the same bytes
+    /// is the same to any index. Values may be equal and not be written alike.
+    pub(super) fn repeats(&self, unique: &UniqueKey) -> BTreeMap<u64, u64> {
+        let mut seen: HashMap<u64, Mark, BuildHasherDefault<XxHash3_64>> = HashMap::default();
+        let (mut repeats, mut key, mut other) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for (record, no, range) in self.each(0) {
+            if !unique.read(&self.pieces[no][range.clone()], &mut key) {
+                continue;
+            }
+            match seen.entry(XxHash3_64::oneshot(&key)) {
+                // Of two keys with one hash the second is not looked for: COPY will tell.
+                hash_map::Entry::Occupied(entry) => {
+                    let (first, no, at) = *entry.get();
+                    if unique.read(&self.pieces[no][at..], &mut other) && key == other {
+                        repeats.insert(record, first);
+                    }
+                }
+                hash_map::Entry::Vacant(entry) => {
+                    entry.insert((record, no, range.start));
+                }
+            }
+        }
+        repeats
+    }
+
+    /// The rows of these records, which are in order.
+    pub(super) fn only(&self, records: impl Iterator<Item = u64>) -> Vec<Bytes> {
+        let mut records = records.peekable();
+        let mut kept = vec![Bytes::from_static(HEADER)];
+        let mut last: Option<(usize, Range<usize>)> = None;
+        for (record, no, range) in self.each(records.peek().copied().unwrap_or(u64::MAX)) {
+            if records.next_if_eq(&record).is_none() {
+                if records.peek().is_none() {
+                    break;
+                }
+                continue;
+            }
+            match &mut last {
+                Some((of, kept)) if *of == no && kept.end == range.start => kept.end = range.end,
+                _ => {
+                    let before = last.replace((no, range));
+                    kept.extend(before.map(|(no, range)| self.pieces[no].slice(range)));
+                }
+            }
+        }
+        kept.extend(last.map(|(no, range)| self.pieces[no].slice(range)));
+        kept.push(Bytes::copy_from_slice(&TRAILER.to_be_bytes()));
+        kept
+    }
+}
+
+impl UniqueKey {
+    /// The key of the row that begins here; `false` if it is like no other.
+    fn read(&self, row: &[u8], key: &mut Vec<u8>) -> bool {
+        key.clear();
+        let mut no = 0;
+        let mut is_whole = true;
+        let read = read_fields(row, |field| {
+            if self.fields.contains(&no) {
+                is_whole &= self.nulls_alike || field.first_chunk() != Some(&NULL);
+                key.extend_from_slice(field);
+            }
+            no += 1;
+        });
+        read.is_some() && is_whole
+    }
+}
+
+fn put_keys(out: &mut BytesMut, record: u64, row: &[u8], fields: &[usize]) -> Option<()> {
+    out.put_i16(i16::try_from(fields.len() + 1).ok()?);
+    out.put_i32(8);
+    out.put_u64(record);
+    let (mut wanted, mut no) = (fields.iter().peekable(), 0);
+    read_fields(row, |field| {
+        if wanted.next_if_eq(&&no).is_some() {
+            out.put_slice(field);
+        }
+        no += 1;
+    })?;
+    wanted.next().is_none().then_some(())
+}
+
+/// Where the row at `at` ends; `None` if none begins there, or it is cut short.
+fn row_end(piece: &[u8], at: usize) -> Option<usize> {
+    let mut bytes = 0;
+    read_fields(piece.get(at..)?, |field| bytes += field.len())?;
+    Some(at + 2 + bytes)
+}
+
+/// Tells the fields of the row that begins here, each with its length before it. `None` at the trailer.
+fn read_fields<'a>(row: &'a [u8], mut tell: impl FnMut(&'a [u8])) -> Option<()> {
+    let (count, mut rest) = row.split_first_chunk()?;
+    for _ in 0..u16::try_from(i16::from_be_bytes(*count)).ok()? {
+        let length = i32::from_be_bytes(*rest.first_chunk()?);
+        let (field, behind) = rest.split_at_checked(4 + usize::try_from(length).unwrap_or(0))?;
+        tell(field);
+        rest = behind;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_model::{Aside, Doubt, Faster, Omitted, Origin};
+
+    fn row(fields: &[Option<&str>]) -> Vec<u8> {
+        let mut row = (fields.len() as i16).to_be_bytes().to_vec();
+        for field in fields {
+            row.extend(field.map_or(-1, |field| field.len() as i32).to_be_bytes());
+            row.extend(field.unwrap_or_default().as_bytes());
+        }
+        row
+    }
+
+    /// Records 0 to 5, of which 1 and 4 are set aside, in pieces of two rows.
+    fn chunk() -> CopyChunk {
+        let rows: Vec<Vec<u8>> =
+            ["a", "c", "d", "f"].iter().map(|name| row(&[Some(name), None, Some("key of it")])).collect();
+        let first = [HEADER, &rows[0], &rows[1]].concat();
+        let last = [&rows[2], &rows[3], &TRAILER.to_be_bytes()[..]].concat();
+        let origin = Origin {
+            file_no: 0,
+            chunk_no: 0,
+            start_byte: 0,
+            end_byte: 60,
+            first_record: 1,
+            records: 6,
+            omitted: Omitted::default(),
+            digest: None,
+        };
+        let aside = [1, 4].map(|row| Aside::new(row, 10..20, Doubt::Unknown)).to_vec();
+        let faster = Some(Faster::whole(Form::Binary, vec![first.into(), last.into()]));
+        CopyChunk { origin, bytes: Bytes::from(vec![b' '; 60]), faster, refused: None, aside }
+    }
+
+    #[test]
+    fn rows_are_told_with_the_numbers_of_their_records() {
+        let chunk = chunk();
+        let written = Written::of(&chunk).unwrap();
+        let records = |from| written.each(from).map(|(record, no, _)| (record, no)).collect::<Vec<_>>();
+        assert_eq!(records(0), [(0, 0), (2, 0), (3, 1), (5, 1)]);
+        assert_eq!((records(1), records(4)), (records(2), vec![(5, 1)]));
+        let keys = written.keys(&[1, 2], 2).unwrap();
+        let place = |place: u64| String::from_utf8(place.to_be_bytes().to_vec()).unwrap();
+        let expected: Vec<u8> =
+            [2, 3, 5].iter().flat_map(|no| row(&[Some(&place(*no)), None, Some("key of it")])).collect();
+        assert_eq!(keys.pieces.concat(), [HEADER, &expected, &TRAILER.to_be_bytes()].concat());
+        assert_eq!((keys.rows, keys.next), (3, 6));
+        assert_eq!(written.keys(&[1], 6).unwrap().rows, 0);
+        assert!(written.keys(&[3], 0).is_none());
+    }
+
+    #[test]
+    fn rows_are_cut_out_wherever_they_stand() {
+        let chunk = chunk();
+        let written = Written::of(&chunk).unwrap();
+        for chosen in 0_u64..1 << 4 {
+            let rows = [(0, "a"), (2, "c"), (3, "d"), (5, "f")];
+            let rows = rows.iter().enumerate().filter(|(no, _)| chosen >> no & 1 == 1).map(|(_, row)| row);
+            let bytes: Vec<u8> =
+                rows.clone().flat_map(|(_, name)| row(&[Some(name), None, Some("key of it")])).collect();
+            let only = written.only(rows.map(|(no, _)| *no)).concat();
+            assert_eq!(only, [HEADER, &bytes, &TRAILER.to_be_bytes()].concat());
+        }
+    }
+
+    #[test]
+    fn rows_repeat_the_first_that_has_their_key() {
+        let rows: [[Option<&str>; 2]; 8] = [
+            [Some("1"), Some("a")],
+            [Some("1"), Some("b")],
+            [Some("2"), Some("b")],
+            [Some("3"), Some("b")],
+            [None, Some("c")],
+            [None, Some("d")],
+            [Some(""), None],
+            [Some("4"), Some("a")],
+        ];
+        let bytes: Vec<u8> = rows.iter().flat_map(|fields| row(fields)).collect();
+        let mut chunk = chunk();
+        (chunk.origin.records, chunk.aside) = (8, Vec::new());
+        chunk.faster =
+            Some(Faster::whole(Form::Binary, vec![[HEADER, &bytes, &TRAILER.to_be_bytes()].concat().into()]));
+        let written = Written::of(&chunk).unwrap();
+        let repeats = |fields: &[usize], nulls_alike| -> Vec<(u64, u64)> {
+            written.repeats(&UniqueKey { fields: fields.to_vec(), nulls_alike }).into_iter().collect()
+        };
+        assert_eq!(repeats(&[0], false), [(1, 0)]);
+        assert_eq!(repeats(&[0], true), [(1, 0), (5, 4)]);
+        assert_eq!(repeats(&[1], false), [(2, 1), (3, 1), (7, 0)]);
+        assert_eq!(repeats(&[0, 1], false), []);
+    }
+
+    #[test]
+    fn what_is_not_as_told_is_not_cut() {
+        let mut chunk = chunk();
+        chunk.origin.records = 7;
+        assert!(Written::of(&chunk).is_none());
+        chunk.origin.records = 6;
+        let pieces = &mut chunk.faster.as_mut().unwrap().parcels[0].pieces;
+        let last = pieces.pop().unwrap();
+        pieces.push(last.slice(..last.len() - 5));
+        assert!(Written::of(&chunk).is_none());
+        chunk.faster = Some(Faster::whole(Form::Text, Vec::new()));
+        assert!(Written::of(&chunk).is_none());
+    }
+}
