@@ -17,6 +17,8 @@ use howdah_model::{Error, Result};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+const UNIQUE_VIOLATION: &str = "23505";
+
 /// A row that repeats another, the record of that, and what is said about it.
 type Repeated = (Row, u64, Error);
 
@@ -90,17 +92,19 @@ impl Salvage<'_> {
         Ok(taken)
     }
 
-    /// Rows that repeat one which is there are refused; COPY says what becomes of the others.
+    /// Rows whose key is there are refused; COPY says what becomes of those that repeat one which is refused itself, for another
+    /// reason than its key.
     async fn settle_repeats(
         &mut self,
         repeats: Vec<Repeated>,
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
-        let refused_now: BTreeSet<u64> = refused.iter().map(|refused| refused.row).collect();
+        let not_there = refused.iter().filter(|refused| refused.error.sqlstate() != Some(UNIQUE_VIOLATION));
+        let not_there: BTreeSet<u64> = not_there.map(|refused| refused.row).collect();
         let mut left = Vec::new();
         for ((row, range), first, error) in repeats {
-            match refused_now.contains(&first) {
+            match not_there.contains(&first) {
                 true => left.push((row, range)),
                 false => refused.push(Refused { row, range, error }),
             }
