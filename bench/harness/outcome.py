@@ -9,6 +9,7 @@ from typing import Any
 WALL = "wall"
 CLIENT_CPU = "client CPU"
 SERVER_CPU = "server CPU"
+BOTH_CPU = "client and server CPU"
 PEAK_RSS = "peak memory"
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import measure
-from .outcome import CLIENT_CPU, PEAK_RSS, SERVER_CPU, WALL, Figure, Outcome, Target
+from .outcome import BOTH_CPU, CLIENT_CPU, PEAK_RSS, SERVER_CPU, WALL, Figure, Outcome, Target
 from .server import Server
 
 Run = dict[str, float]
-UNITS = {WALL: "s", CLIENT_CPU: "s", SERVER_CPU: "s", PEAK_RSS: "MiB"}
+UNITS = {WALL: "s", CLIENT_CPU: "s", SERVER_CPU: "s", BOTH_CPU: "s", PEAK_RSS: "MiB"}
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ def run_once(server: Server, comparison: Comparison, side: Side) -> Run:
         WALL: cost.wall_s,
         CLIENT_CPU: cost.client_cpu_s,
         SERVER_CPU: server_cpu_s,
+        BOTH_CPU: cost.client_cpu_s + server_cpu_s,
         PEAK_RSS: cost.peak_rss_mib,
     }
 

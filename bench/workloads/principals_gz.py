@@ -13,5 +13,5 @@ from .psql import zcat_psql
 def outcomes(context: Context) -> Iterator[Outcome | None]:
     """One file, one table."""
     dataset = context.data.imdb("title.principals", gzip=True)
-    targets = (Target(WALL, 0.85), Target(CLIENT_CPU, 0.6))
+    targets = (Target(WALL, 0.62), Target(CLIENT_CPU, 0.6))
     yield context.compare("principals_gz", dataset, context.load(dataset), zcat_psql(context, dataset), *targets)

@@ -17,5 +17,5 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     """Both opponents on the same file."""
     dataset = context.data.imdb("title.principals", gzip=False)
     ours = context.load(dataset)
-    yield context.compare("principals_plain", dataset, ours, psql(context, dataset), Target(WALL, 0.75))
-    yield context.compare("principals_plain", dataset, ours, server_copy(context, dataset), Target(WALL, 1.15))
+    yield context.compare("principals_plain", dataset, ours, psql(context, dataset), Target(WALL, 0.55))
+    yield context.compare("principals_plain", dataset, ours, server_copy(context, dataset), Target(WALL, 1.05))
