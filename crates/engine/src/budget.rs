@@ -152,10 +152,11 @@ impl Layout {
         };
         Ok(Layout {
             chunk_bytes,
-            taper: (tapers && given.is_none()).then(|| Taper {
+            taper: (extent.near_cpus.is_some() && given.is_none()).then(|| Taper {
                 in_order_bytes: fitting(chunk_buffers, shared_bytes).min(chunk_bytes),
                 least_bytes: CHUNK_BYTES_MIN.min(chunk_bytes),
                 share: taper_share(jobs, extent),
+                rises: true,
             }),
             record_bytes_max,
             buffers: u32::try_from(buffers).unwrap_or(u32::MAX),
@@ -398,9 +399,9 @@ mod tests {
             (layout.chunk_bytes / MIB, layout.taper)
         };
         let in_order = Extent { near_cpus: Some(2), plain_bytes: Some(170 * MIB), ..FAR };
-        assert_eq!(cut(None, in_order), (8, None));
+        let taper = Taper { in_order_bytes: 8 * MIB, least_bytes: MIB, share: 4, rises: true };
+        assert_eq!(cut(None, in_order), (8, Some(taper)));
         let ranged = Extent { has_ranges: true, ..in_order };
-        let taper = Taper { in_order_bytes: 8 * MIB, least_bytes: MIB, share: 4 };
         assert_eq!(cut(None, ranged), (16, Some(taper)));
         assert_eq!(cut(Some(4 * MIB), ranged), (4, None));
         assert_eq!(cut(None, Extent { near_cpus: None, ..ranged }), (16, None));

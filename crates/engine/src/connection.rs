@@ -4,6 +4,7 @@ use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::activity;
 use howdah_target::embedded::Embedded;
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,8 +36,8 @@ pub struct Connection {
     /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
     /// process takes some milliseconds to start, and a distant server several round trips.
     spare: Arc<Mutex<Option<Waiting>>>,
-    /// A session that is being opened for the next step.
-    ahead: Arc<Mutex<Option<JoinHandle<Result<Waiting>>>>>,
+    /// Sessions that are being opened for the next steps, in the order in which they will be taken.
+    ahead: Arc<Mutex<VecDeque<JoinHandle<Result<Waiting>>>>>,
 }
 
 impl Connection {
@@ -99,13 +100,13 @@ impl Connection {
     pub(crate) fn open_ahead(&self) {
         let connection = self.clone();
         let open = async move { Ok((connection.open_new().await?, Instant::now())) };
-        *self.ahead() = Some(tokio::spawn(open));
+        self.ahead().push_back(tokio::spawn(open));
     }
 
     /// # Errors
     /// Those of [`Connection::open_new`], if it is waited for here: it has had its time then.
     async fn take_ahead(&self) -> Result<Option<Session>> {
-        let Some(opening) = self.ahead().take() else { return Ok(None) };
+        let Some(opening) = self.ahead().pop_front() else { return Ok(None) };
         let waits = !opening.is_finished();
         match opening.await {
             Ok(Ok(opened)) => Ok(fresh(opened)),
@@ -114,7 +115,7 @@ impl Connection {
         }
     }
 
-    fn ahead(&self) -> MutexGuard<'_, Option<JoinHandle<Result<Waiting>>>> {
+    fn ahead(&self) -> MutexGuard<'_, VecDeque<JoinHandle<Result<Waiting>>>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -330,7 +331,7 @@ mod tests {
 
         database.sql(&format!("ALTER ROLE \"{role}\" NOLOGIN"));
         connection.open_ahead();
-        while !connection.ahead().as_ref().unwrap().is_finished() {
+        while !connection.ahead()[0].is_finished() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         database.sql(&format!("ALTER ROLE \"{role}\" LOGIN"));

@@ -4,7 +4,7 @@ use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
-use crate::plan::{History, Planned, already_done, ledger_of};
+use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, settle};
 use crate::{
     Context, after, arrival, finish, guards, indexes, rejects, retry, sequences, triggers, tune, verify,
@@ -54,7 +54,8 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     let ledger = ledger_of(&plan.job);
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
-    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, &noted));
+    let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
+    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&noted, ahead)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -98,10 +99,21 @@ struct Begun {
     tuned: bool,
 }
 
-/// `noted` is set as soon as the ledger says that the job is running.
-async fn begin(context: &Context, ledger: Option<&Ledger>, plan: &Plan, noted: &AtomicBool) -> Result<Begun> {
+/// There is work for two sessions at once.
+fn fills_two_chunks(plan: &Plan) -> bool {
+    let least_bytes = plan.taper.map_or(plan.chunk_bytes, |taper| taper.least_bytes);
+    plain_bytes(&plan.files).is_none_or(|bytes| bytes > least_bytes)
+}
+
+/// `noted` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile.
+async fn begin(
+    context: &Context,
+    ledger: Option<&Ledger>,
+    plan: &Plan,
+    (noted, ahead): (&AtomicBool, usize),
+) -> Result<Begun> {
     let session = context.connection.open().await?;
-    context.connection.open_ahead();
+    (0..ahead).for_each(|_| context.connection.open_ahead());
     let opening = open_ledger(&session, ledger, plan, noted);
     let (receipts, before, dropped, tuned) = context.connection.attend(&session, opening).await?;
     Ok(Begun { session, receipts, before, dropped, tuned })

@@ -290,7 +290,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
 }
 
 /// About how much there is to load, where that is known. What is compressed is taken for a third of itself.
-fn plain_bytes(files: &[FilePlan]) -> Option<u64> {
+pub(crate) fn plain_bytes(files: &[FilePlan]) -> Option<u64> {
     let bytes = |file: &FilePlan| {
         let factor = if file.codec == Codec::None { 1 } else { 3 };
         file.stored_bytes.map(|bytes| bytes.saturating_mul(factor))

@@ -353,22 +353,28 @@ impl Plan {
     #[must_use]
     pub fn borders(&self, file_no: u32) -> Borders {
         let file = &self.files[file_no as usize];
-        match (self.taper, file.ranged) {
-            (None, _) => Borders::even(self.chunk_bytes),
-            (Some(taper), false) => Borders::even(taper.in_order_bytes),
-            (Some(taper), true) => {
-                let end_byte = file.stored_bytes.unwrap_or(0).min(file.data_end_byte.unwrap_or(u64::MAX));
-                // While sessions find work in the files behind, none waits for the last chunk of this one.
-                let enough_bytes = self.chunk_bytes.saturating_mul(taper.share.into());
-                let mut behind_bytes = 0_u64;
-                for other in &self.files[file_no as usize + 1..] {
-                    if behind_bytes >= enough_bytes {
-                        break;
-                    }
-                    behind_bytes = behind_bytes.saturating_add(other.stored_bytes.unwrap_or(0));
-                }
-                Borders::tapering(self.chunk_bytes, taper, end_byte.saturating_add(behind_bytes))
-            }
+        let Some(taper) = self.taper else { return Borders::even(self.chunk_bytes) };
+        let chunk_bytes = if file.ranged { self.chunk_bytes } else { taper.in_order_bytes };
+        // All sessions begin with the ranges of one file, or with a compressed file each.
+        let first_files = if file.ranged { 1 } else { taper.sessions().max(1) };
+        let borders = if taper.rises && file_no < first_files {
+            Borders::rising(chunk_bytes, taper)
+        } else {
+            Borders::even(chunk_bytes)
+        };
+        if !file.ranged {
+            return borders;
         }
+        let end_byte = file.stored_bytes.unwrap_or(0).min(file.data_end_byte.unwrap_or(u64::MAX));
+        // While sessions find work in the files behind, none waits for the last chunk of this one.
+        let enough_bytes = self.chunk_bytes.saturating_mul(taper.share.into());
+        let mut behind_bytes = 0_u64;
+        for other in &self.files[file_no as usize + 1..] {
+            if behind_bytes >= enough_bytes {
+                break;
+            }
+            behind_bytes = behind_bytes.saturating_add(other.stored_bytes.unwrap_or(0));
+        }
+        borders.tapering(taper, end_byte.saturating_add(behind_bytes))
     }
 }

@@ -250,7 +250,13 @@ fn memory(planned: &Planned) -> String {
         bytes => format!(", {} for parts of compressed files", show_bytes(bytes)),
     };
     let taper = planned.plan.taper.map_or(String::new(), |taper| {
-        format!(" (down to {} towards the end)", show_bytes(taper.least_bytes))
+        let least = show_bytes(taper.least_bytes);
+        let place = match (taper.rises, planned.plan.files.iter().any(|file| file.ranged)) {
+            (true, true) => "at the beginning and towards the end",
+            (true, false) => "at the beginning",
+            (false, _) => "towards the end",
+        };
+        format!(" (down to {least} {place})")
     });
     format!(
         "{sessions}; memory {}: {} chunk buffers for chunks of {}{taper}, records up to {}{ahead}",

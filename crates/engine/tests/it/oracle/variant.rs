@@ -36,6 +36,7 @@ pub(super) struct Variant {
     pub(super) chunk_bytes: u64,
     /// Ranges become smaller towards the end of the file.
     pub(super) tapers: bool,
+    pub(super) rises: bool,
     pub(super) jobs: u32,
     pub(super) encode: EncodeChoice,
     pub(super) ledger: bool,
@@ -68,6 +69,7 @@ impl Variant {
                 by_name: without_last || by_name && rng.bool(),
                 without_last,
                 tapers: rng.bool(),
+                rises: rng.bool(),
             }
         };
         [
@@ -82,7 +84,12 @@ impl Variant {
     /// As a plan says it, small enough for these files.
     pub(super) fn taper(&self) -> Option<Taper> {
         let least_bytes = self.chunk_bytes.div_ceil(8);
-        self.tapers.then_some(Taper { in_order_bytes: self.chunk_bytes, least_bytes, share: 4 })
+        self.tapers.then_some(Taper {
+            in_order_bytes: self.chunk_bytes,
+            least_bytes,
+            share: 4,
+            rises: self.rises,
+        })
     }
 }
 
