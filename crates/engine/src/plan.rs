@@ -42,12 +42,17 @@ use crate::feed::Opened;
 use crate::retry::{self, Patience, patiently};
 use crate::widen::Open;
 use finding::Found;
+use futures_util::future::maybe_done;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding};
 use identity::{Identity, Settled, Version};
+use sources::Source;
+use std::convert::Infallible;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -123,12 +128,11 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
     let patience = patience_of(&job);
-    let sources = patiently(context, patience, || sources::find(context, &job)).await?;
+    let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job, &sources);
-    let session = patiently(context, patience, || context.connection.open()).await?;
-    again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
+    let Connected { session, recode, identity, mut settled } =
+        connect_and_look(context, &job, &mut sources, again).await?;
     let connection = &context.connection;
-    let recode = connection.attend(&session, recoding(&session, &job.format)).await?;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
         context,
@@ -141,9 +145,6 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         all_tables: job.shaping.all_tables,
     };
     let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
-    let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
-    let identity = Identity::new(&job, versions);
-    let mut settled = connection.attend(&session, identity.settle(&session, &job)).await?;
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
     if let Some(earlier) = settled.earlier.take() {
@@ -184,6 +185,52 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
         history: settled.history,
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
     })
+}
+
+/// What is known before the files are.
+struct Connected {
+    session: Session,
+    recode: Option<String>,
+    identity: Identity,
+    settled: Settled,
+}
+
+/// Opens the session and looks at the files meanwhile: both take their time, and neither needs the other.
+async fn connect_and_look(
+    context: &Context,
+    job: &Job,
+    sources: &mut [Source],
+    again: &AtomicBool,
+) -> Result<Connected> {
+    let (connected, looked) = {
+        let sources = &*sources;
+        let mut looking = pin!(maybe_done(finding::look_ahead(sources, job.shaping.told.as_ref())));
+        let connected = tokio::select! {
+            connected = connect(context, job, sources, again) => connected?,
+            never = async { looking.as_mut().await; pending::<Infallible>().await } => match never {},
+        };
+        if connected.settled.earlier.is_some() {
+            // The files are read as the earlier run of the job has planned it.
+            return Ok(connected);
+        }
+        looking.as_mut().await;
+        (connected, looking.take_output().unwrap_or_default())
+    };
+    for (source, looked) in sources.iter_mut().zip(looked) {
+        source.looked = looked;
+    }
+    Ok(connected)
+}
+
+async fn connect(context: &Context, job: &Job, sources: &[Source], again: &AtomicBool) -> Result<Connected> {
+    let connection = &context.connection;
+    let session = patiently(context, patience_of(job), || connection.open()).await?;
+    again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
+    let recode = connection.attend(&session, recoding(&session, &job.format)).await?;
+    let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
+    let identity = Identity::new(job, versions);
+    let settled = connection.attend(&session, identity.settle(&session, job)).await?;
+    Ok(Connected { session, recode, identity, settled })
 }
 
 /// Cuts up the memory, and with it the files, as an earlier run of the job has done.

@@ -98,7 +98,7 @@ pub async fn wait(context: &Context, patience: &mut Patience, error: Error) -> R
 pub async fn patiently<T, F: Future<Output = Result<T>>>(
     context: &Context,
     retry_for: Duration,
-    work: impl Fn() -> F,
+    mut work: impl FnMut() -> F,
 ) -> Result<T> {
     let mut patience = Patience::new(retry_for);
     loop {

@@ -3,11 +3,12 @@
 //! Options fix their part of the answer. A file of which only the beginning can be had without reading it all (a
 //! pipe, a compressed file) is judged by a longer beginning.
 
-use super::head::{Head, HeadReader, Heads, Written, plain_head};
+use super::head::{HEADS_AT_ONCE, Head, HeadReader, Heads, Written, plain_head};
 use super::part::Part;
 use super::scan::Columns;
 use super::sources::Source;
 use crate::feed::{Opened, plain_error};
+use futures_util::future::join_all;
 use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Place, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::encoding;
@@ -55,10 +56,57 @@ impl Windows {
     }
 }
 
+/// What the first table of a file told; nothing of it needs the server.
+pub(super) struct Looked {
+    reader: HeadReader,
+    codec: Codec,
+    found: Found,
+}
+
+/// Looks at the files that will be looked at first, while there is no session yet. A look that fails is done again when it
+/// is wanted, and its error told then.
+pub(super) async fn look_ahead(sources: &[Source], told: Option<&Told>) -> Vec<Option<Looked>> {
+    let Some(told) = told else { return Vec::new() };
+    let look = |source: &Source| {
+        let (object, told) = (source.object.clone(), told.clone());
+        async move {
+            // A pipe gives its bytes once.
+            if object.rereadable() { look_at(&object, &told).await.ok() } else { None }
+        }
+    };
+    join_all(sources.iter().take(HEADS_AT_ONCE).map(look)).await
+}
+
+async fn look_at(object: &Object, told: &Told) -> Result<Looked> {
+    let mut reader = HeadReader::new(object.clone());
+    let all = reader.fill(WINDOW_BYTES).await?;
+    let stored = reader.stored();
+    let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
+    let found = if codec == Codec::None && (all || object.ranged()) {
+        Part { object, start_byte: 0 }.find(stored, all, given(told)).await?
+    } else {
+        let all = reader.fill(STREAM_HEAD_BYTES).await?;
+        let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
+        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
+        found_in(windows, given(told)).await?
+    };
+    Ok(Looked { reader, codec, found })
+}
+
 impl Heads<'_> {
     /// As the data shows: the first table of the file, and with `--all-tables` those behind it, too.
-    pub(super) async fn find_all(&self, source: &Source, told: &Told) -> Result<Vec<Head>> {
-        let first = self.find(source, told).await?;
+    pub(super) async fn find_all(
+        &self,
+        source: &Source,
+        looked: Option<Looked>,
+        told: &Told,
+    ) -> Result<Vec<Head>> {
+        let looked = match looked {
+            Some(looked) => looked,
+            None => look_at(&source.object, told).await?,
+        };
+        let opened = looked.reader.into_opened();
+        let first = self.head_of(opened, source.table.clone(), looked.codec, looked.found).await?;
         let mut next = first.second_table_byte();
         if !self.all_tables || next.is_none() {
             return Ok(vec![first]);
@@ -127,23 +175,6 @@ impl Heads<'_> {
         let head = before.split_off(before_bytes.min(before.len()));
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
         Ok((found_in(windows, given(told)).await?, before))
-    }
-
-    /// The first table.
-    async fn find(&self, source: &Source, told: &Told) -> Result<Head> {
-        let mut reader = HeadReader::new(source.object.clone());
-        let all = reader.fill(WINDOW_BYTES).await?;
-        let stored = reader.stored();
-        let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
-        let found = if codec == Codec::None && (all || source.object.ranged()) {
-            Part { object: &source.object, start_byte: 0 }.find(stored, all, given(told)).await?
-        } else {
-            let all = reader.fill(STREAM_HEAD_BYTES).await?;
-            let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
-            let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
-            found_in(windows, given(told)).await?
-        };
-        self.head_of(reader.into_opened(), source.table.clone(), codec, found).await
     }
 
     async fn head_of(&self, opened: Opened, table: String, codec: Codec, found: Found) -> Result<Head> {

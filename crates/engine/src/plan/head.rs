@@ -3,7 +3,7 @@
 //! A pipe's head is kept and read again from memory by the load; of everything else only these bytes are
 //! fetched.
 
-use super::finding::Found;
+use super::finding::{Found, Looked};
 use super::sources::Source;
 use crate::Context;
 use crate::feed::{Opened, plain_error};
@@ -24,7 +24,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// budget of a load is smaller; the splitter says so with the record's place.
 const HEAD_BYTES_MAX: usize = 64 << 20;
 /// Files looked at side by side: enough to hide the distance to an object store.
-const HEADS_AT_ONCE: usize = 16;
+pub(super) const HEADS_AT_ONCE: usize = 16;
 /// Of so many files the first records are kept: a job may have a hundred thousand.
 const SAMPLES_MAX: usize = 64;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -113,11 +113,12 @@ impl Heads<'_> {
     /// Looks at every file.
     pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
         stream::iter(sources.into_iter().enumerate())
-            .map(|(no, source)| async move {
+            .map(|(no, mut source)| async move {
+                let mut looked = source.looked.take();
                 let location = source.object.location().to_owned();
                 // A pipe gives its bytes once: what broke there stays broken.
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
-                let looked = patiently(self.context, patience, || self.look(&source)).await;
+                let looked = patiently(self.context, patience, || self.look(&source, looked.take())).await;
                 let mut heads = looked.map_err(|error| error.in_file(location))?;
                 if no >= SAMPLES_MAX {
                     heads.iter_mut().for_each(Head::forget_sample);
@@ -129,9 +130,9 @@ impl Heads<'_> {
             .await
     }
 
-    async fn look(&self, source: &Source) -> Result<Vec<Head>> {
+    async fn look(&self, source: &Source, looked: Option<Looked>) -> Result<Vec<Head>> {
         match self.told {
-            Some(told) => self.find_all(source, told).await,
+            Some(told) => self.find_all(source, looked, told).await,
             None => Ok(vec![self.read(source).await?]),
         }
     }

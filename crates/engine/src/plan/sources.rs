@@ -1,5 +1,6 @@
 //! Which objects the job's locations name, and the table each goes to.
 
+use super::finding::Looked;
 use crate::Context;
 use howdah_model::{Error, ErrorKind, Job, Result, SourceSpec};
 use howdah_source::Object;
@@ -10,6 +11,8 @@ use std::collections::BTreeSet;
 pub(super) struct Source {
     pub(super) object: Object,
     pub(super) table: String,
+    /// What a look at it has told already.
+    pub(super) looked: Option<Looked>,
 }
 
 /// Expands every location of the job.
@@ -25,7 +28,7 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
             let table = table_for(job, spec, &object)?;
             // A file named twice, by a path and by a glob, is loaded once.
             if seen.insert((object.location().to_owned(), table.clone())) {
-                found.push(Source { object, table });
+                found.push(Source { object, table, looked: None });
             }
         }
     }

@@ -110,15 +110,19 @@ pub(super) fn kind(value: &[u8]) -> Kind {
     if is_boolean(value) {
         return Kind::Boolean;
     }
-    if let Some(kind) = currency_code(value) {
+    // Most cells are text, and show it by what they lack.
+    let (digits, marks) = value.iter().fold((false, false), |(digits, marks), byte| {
+        (digits | byte.is_ascii_digit(), marks | matches!(byte, b':' | b'.' | b'-' | b'@'))
+    });
+    if digits && let Some(kind) = currency_code(value).or_else(|| moment(value)) {
         return kind;
     }
-    match moment(value) {
-        Some(kind) => kind,
-        None if is_uuid(value) => Kind::Uuid,
-        None if is_address(value) => Kind::Address,
-        None if is_email(value) => Kind::Email,
-        None => link(),
+    match marks {
+        false => Kind::Text,
+        _ if is_uuid(value) => Kind::Uuid,
+        _ if is_address(value) => Kind::Address,
+        _ if is_email(value) => Kind::Email,
+        _ => link(),
     }
 }
 
@@ -329,7 +333,7 @@ fn day_first(value: &[u8], first_digits: usize, separator: u8, letters: usize) -
 fn month_first(value: &[u8]) -> Option<usize> {
     let letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let dot = usize::from(value.get(letters) == Some(&b'.'));
-    if month(&value[..letters]).is_none() || !matches!(value.get(letters + dot), Some(b' ' | b'-')) {
+    if !matches!(value.get(letters + dot), Some(b' ' | b'-')) || month(&value[..letters]).is_none() {
         return None;
     }
     let (day, mut at) = small_number(value, letters + dot + 1)?;
@@ -353,6 +357,9 @@ fn is_uuid(value: &[u8]) -> bool {
 
 /// IPv4 or IPv6 with a mask or not, or the address of a network card.
 fn is_address(value: &[u8]) -> bool {
+    if !value.first().is_some_and(|byte| byte.is_ascii_hexdigit() || *byte == b':') {
+        return false;
+    }
     let mut parts = value.split(|byte| *byte == b'/');
     let (host, mask) = (parts.next().unwrap_or_default(), parts.next());
     if mask.is_some_and(|mask| mask.is_empty() || mask.len() > 3 || !mask.iter().all(u8::is_ascii_digit)) {

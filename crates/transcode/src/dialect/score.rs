@@ -64,23 +64,23 @@ const BROKEN_BITS: f64 = 40.0;
 /// To say that a column has cells of a further kind.
 const KIND_BITS: f64 = 1.0;
 
-/// Bits for each byte of text: rounded from letter frequencies in English words for letters; what may
+/// Tenths of bits for each byte of text: rounded from letter frequencies in English words for letters; what may
 /// delimit or quote is dear, since text has little of it.
-const fn price(byte: u8) -> f32 {
+const fn price(byte: u8) -> u8 {
     match byte {
-        b'a'..=b'z' => 4.7,
-        b'A'..=b'Z' => 5.0,
-        b'0'..=b'9' => 4.0,
-        b' ' => 4.0,
-        b'.' | b'-' | b'_' | b'(' | b')' | b'/' => 5.5,
-        0x80..=0xFF => 4.0,
-        0..=0x1F | 0x7F => 9.0,
-        _ => 8.0,
+        b'a'..=b'z' => 47,
+        b'A'..=b'Z' => 50,
+        b'0'..=b'9' => 40,
+        b' ' => 40,
+        b'.' | b'-' | b'_' | b'(' | b')' | b'/' => 55,
+        0x80..=0xFF => 40,
+        0..=0x1F | 0x7F => 90,
+        _ => 80,
     }
 }
 
-const PRICES: [f32; 256] = {
-    let mut prices = [0.0; 256];
+const PRICES: [u8; 256] = {
+    let mut prices = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         prices[byte] = price(byte as u8);
@@ -91,7 +91,9 @@ const PRICES: [f32; 256] = {
 
 /// Bits of these bytes as text.
 pub(super) fn text_bits(bytes: &[u8]) -> f64 {
-    bytes.iter().map(|byte| f64::from(PRICES[usize::from(*byte)])).sum()
+    // Whole numbers are added at one byte a cycle, and every candidate prices every byte.
+    let tenths: u64 = bytes.iter().map(|byte| u64::from(PRICES[usize::from(*byte)])).sum();
+    tenths as f64 / 10.0
 }
 
 /// Bits of a cell whose kind is known.
@@ -108,7 +110,7 @@ fn cell_bits(kind: Kind, value: &[u8]) -> f64 {
     };
     // Blanks that the dialect does not trim are paid for, so that a dialect that does is better.
     let blanks = value.len() - value.trim_ascii().len();
-    each * (value.len() - blanks) as f64 + f64::from(PRICES[usize::from(b' ')]) * blanks as f64
+    each * (value.len() - blanks) as f64 + text_bits(b" ") * blanks as f64
 }
 
 struct Line {
