@@ -11,15 +11,18 @@ use super::{Backend, Session, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres::{Config, Connection, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The oldest server howdah is tested with.
@@ -187,19 +190,36 @@ async fn open(way: &Way<'_>) -> Result<Opened, tokio_postgres::Error> {
         }
         (_, None) => {}
     }
-    let infos = Arc::new(Infos::default());
-    match connector.filter(|_| ssl_mode != SslMode::Disable) {
-        Some(connector) => {
-            let (client, connection) = config.connect(connector.clone()).await?;
-            let major = connection.parameter("server_version").map_or(0, leading_number);
-            Ok((client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major))
-        }
-        None => {
-            let (client, connection) = config.connect(NoTls).await?;
-            let major = connection.parameter("server_version").map_or(0, leading_number);
-            Ok((client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major))
-        }
+    match (connector.filter(|_| ssl_mode != SslMode::Disable), unix_stream(host).await) {
+        (Some(connector), _) => Ok(opened(config.connect(connector.clone()).await?)),
+        (None, Some(stream)) => Ok(opened(config.connect_raw(stream, NoTls).await?)),
+        (None, None) => Ok(opened(config.connect(NoTls).await?)),
     }
+}
+
+fn opened<S, T>((client, connection): (tokio_postgres::Client, Connection<S, T>)) -> Opened
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let infos = Arc::new(Infos::default());
+    let major = connection.parameter("server_version").map_or(0, leading_number);
+    (client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major)
+}
+
+/// A unix socket wakes its writer only when a fourth of what it holds is left. Of the usual 208 KiB the server has read that
+/// before we are awake on a busy machine: its sessions waited for data for a tenth of the load of title.principals, which took
+/// 1.22 s, 1.19 s with 416 KiB (all that Linux grants to anybody) and 1.18 s with more (medians of 11 runs, two sessions, 2 CPUs).
+/// TCP finds its size by itself.
+const UNIX_SEND_BYTES: usize = 1 << 20;
+
+/// `None`, too, if the socket cannot be reached: the library tries it then, and says why.
+async fn unix_stream(host: &Host) -> Option<UnixStream> {
+    let Address::Unix(directory) = &host.address else { return None };
+    let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", host.port))).await.ok()?;
+    // The system grants what it allows.
+    let _ = set_socket_send_buffer_size(&stream, UNIX_SEND_BYTES);
+    Some(stream)
 }
 
 fn leading_number(text: &str) -> u32 {
