@@ -13,6 +13,7 @@ mod asked;
 mod filter;
 pub mod probe;
 mod rows;
+mod seen;
 mod written;
 
 use crate::check::rules::Rule;

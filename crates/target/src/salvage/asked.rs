@@ -2,12 +2,13 @@
 //!
 //! Where the rows of a load keep breaking unique or foreign keys, they go into a temporary table, of rows in binary the columns
 //! of the keys alone, each with the number of its record; the rules of [`crate::check`] tell which of them are not taken.
-//! Rows in binary whose keys have the very bytes of another's are known without a question. The others are shown to COPY,
-//! which has the last word; rows in binary are parsed by nobody again.
+//! Rows in binary whose keys have the very bytes of another's are known without a question, and while [`super::seen`] tells all
+//! that repeat a key of another chunk, only these are asked about. The others are shown to COPY, which has the last word; rows in
+//! binary are parsed by nobody again.
 
 use super::probe::{Broken, OfKeys, Probe, Question};
 use super::rows::{Row, rows_of};
-use super::written::Written;
+use super::written::{Repeats, Written};
 use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
@@ -21,6 +22,15 @@ const UNIQUE_VIOLATION: &str = "23505";
 
 /// A row that repeats another, the record of that, and what is said about it.
 type Repeated = (Row, u64, Error);
+
+/// What keys tell without a question.
+#[derive(Default)]
+struct Known {
+    /// Rows that repeat another of the chunk.
+    repeats: Vec<Repeated>,
+    /// Records that may repeat one of a chunk before, in order.
+    suspects: Vec<u64>,
+}
 
 impl Salvage<'_> {
     /// Stores the rows that are certain, in the form that was made for them, and leaves out what the table refuses. `false`: they
@@ -40,28 +50,29 @@ impl Salvage<'_> {
             return Ok(false);
         }
         let asked = constraints.probe.and_then(|probe| Some((probe, probe.of_keys.as_ref()?)));
-        let (mut left, mut later) = (self.certain(rows), Vec::new());
+        let (mut left, mut known) = (self.certain(rows), Known::default());
         if let Some(asked) = asked.filter(|_| constraints.are_broken) {
-            later = self.take_repeats(asked, &written, &mut left).await?;
-            if constraints.are_asked {
-                left = self.ask_keys(asked, &written, left, refused).await?;
+            known = self.take_repeats(asked, &written, &mut left).await?;
+            if constraints.are_asked || asked.1.are_told() {
+                left = self.ask_keys(asked, &written, left, &known.suspects, refused).await?;
             }
         }
-        let known = rows_of(refused);
-        let asks = asked.is_some() && self.told.is_none();
+        let before = rows_of(refused);
+        let asks = asked.is_some_and(|(_, keys)| self.told.is_none() || keys.are_told());
         let showing = Showing { placed: None, written: Some(&written), bear, asks };
-        if let Some(shown) = self.show(&left, &known, &showing, refused).await?
+        if let Some(shown) = self.show(&left, &before, &showing, refused).await?
             && let Some(asked) = asked
         {
             left.drain(..shown);
+            asked.1.set_told(false);
             if !constraints.are_broken {
-                later = self.take_repeats(asked, &written, &mut left).await?;
+                known = self.take_repeats(asked, &written, &mut left).await?;
             }
-            left = self.ask_keys(asked, &written, left, refused).await?;
-            let known = rows_of(refused);
-            self.show(&left, &known, &Showing { asks: false, ..showing }, refused).await?;
+            left = self.ask_keys(asked, &written, left, &known.suspects, refused).await?;
+            let before = rows_of(refused);
+            self.show(&left, &before, &Showing { asks: false, ..showing }, refused).await?;
         }
-        self.settle_repeats(later, &showing, refused).await?;
+        self.settle_repeats(known.repeats, &showing, refused).await?;
         Ok(true)
     }
 
@@ -71,25 +82,26 @@ impl Salvage<'_> {
         (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none()).collect()
     }
 
-    /// Takes the rows out that repeat others, each with the row that it repeats and what is said about it.
+    /// Takes the rows out that repeat others of the chunk.
     async fn take_repeats(
         &mut self,
         (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
         left: &mut Vec<Row>,
-    ) -> Result<Vec<Repeated>, ChunkError> {
-        let Some((unique, error)) = &keys.unique else { return Ok(Vec::new()) };
+    ) -> Result<Known, ChunkError> {
+        let Some(unique) = &keys.unique else { return Ok(Known::default()) };
         self.save().await?;
         if !self.is_current(probe).await? {
-            return Ok(Vec::new());
+            return Ok(Known::default());
         }
-        let (mut repeats, mut taken) = (written.repeats(unique), Vec::new());
+        let Repeats { mut of, suspects } = written.repeats(&unique.key, &unique.seen);
+        let mut known = Known { repeats: Vec::new(), suspects };
         left.retain(|(row, range)| {
-            let Some(first) = repeats.remove(row) else { return true };
-            taken.push(((*row, range.clone()), first, error.clone()));
+            let Some(first) = of.remove(row) else { return true };
+            known.repeats.push(((*row, range.clone()), first, unique.error.clone()));
             false
         });
-        Ok(taken)
+        Ok(known)
     }
 
     /// Rows whose key is there are refused; COPY says what becomes of those that repeat one which is refused itself, for another
@@ -176,37 +188,45 @@ impl Salvage<'_> {
         self.answer(probe, &probe.of_rows).await
     }
 
-    /// The same about rows in binary, by their keys.
+    /// The same about rows in binary, by their keys; about the suspects alone if these are told.
     async fn ask_keys(
         &mut self,
         (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
         rows: Vec<Row>,
+        suspects: &[u64],
         refused: &mut Vec<Refused>,
     ) -> Result<Vec<Row>, ChunkError> {
         let Some((first, _)) = rows.first().filter(|_| rows.len() >= ASKED_MIN) else { return Ok(rows) };
+        let chosen = keys.are_told().then_some(suspects);
+        if chosen.is_some_and(<[u64]>::is_empty) {
+            return Ok(rows);
+        }
         self.told = Some(0);
         self.save().await?;
         if !self.is_current(probe).await? {
             return Ok(rows);
         }
-        let Some(broken) = self.broken_keys(probe, keys, written, *first).await? else {
+        let Some(broken) = self.broken_keys((probe, keys), written, *first, chosen).await? else {
             self.spoil();
             return Ok(rows);
         };
+        if chosen.is_none() && !broken.is_empty() {
+            keys.set_told(broken.iter().all(|broken| suspects.binary_search(&broken.row).is_ok()));
+        }
         let before = refused.len();
         let left = without(rows, broken, refused);
         self.told = Some(refused.len() - before);
         Ok(left)
     }
 
-    /// As [`Salvage::broken`], of the keys of all rows from this one on.
+    /// As [`Salvage::broken`], of the keys of all rows from this one on, or of those that are chosen.
     async fn broken_keys(
         &mut self,
-        probe: &Probe,
-        keys: &OfKeys,
+        (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
         first: u64,
+        chosen: Option<&[u64]>,
     ) -> Result<Option<Vec<Broken>>, ChunkError> {
         match self.session.client().batch_execute(&keys.question.make_sql).await {
             Ok(()) => {}
@@ -215,7 +235,7 @@ impl Salvage<'_> {
         }
         let (stored, mut next) = (self.stored, first);
         loop {
-            let Some(some) = written.keys(&keys.fields, next) else { return Ok(None) };
+            let Some(some) = written.keys(&keys.fields, next, chosen) else { return Ok(None) };
             if some.rows == 0 {
                 break;
             }

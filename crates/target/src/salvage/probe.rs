@@ -7,6 +7,7 @@
 
 use super::filter::Filter;
 use super::of_rule;
+use super::seen::Seen;
 use super::written::UniqueKey;
 use crate::check::facts::Facts;
 use crate::check::found;
@@ -23,6 +24,7 @@ use howdah_model::{
 };
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use tokio_postgres::types::Type;
 
 /// Where temporary tables are.
@@ -74,9 +76,19 @@ pub(super) struct OfKeys {
     pub(super) question: Question,
     pub(super) copy_sql: String,
     pub(super) fields: Vec<usize>,
-    /// The unique key, where equal values have the same bytes, and what is said about a row that repeats another: not the
-    /// question's matter then. With several keys, it depends on all rows before whether one is kept that others repeat.
-    pub(super) unique: Option<(UniqueKey, Error)>,
+    /// The unique key, if it is the only one and equal values have the same bytes. With several keys, it depends on all rows
+    /// before whether one is kept that others repeat.
+    pub(super) unique: Option<OnlyUnique>,
+}
+
+/// A key whose repetitions among the rows are not the question's matter.
+#[derive(Debug, Clone)]
+pub(super) struct OnlyUnique {
+    pub(super) key: UniqueKey,
+    /// What is said about a row that repeats another.
+    pub(super) error: Error,
+    /// The keys of the rows before.
+    pub(super) seen: Arc<Seen>,
 }
 
 /// What is known of the table's constraints.
@@ -304,9 +316,23 @@ impl OfKeys {
             let is_its = |rule: &Rule| rule.constraint.as_deref() == Some(name);
             let rule_no = question.rules.iter().position(is_its).filter(|_| are_alike)?;
             let error = of_rule(&question.rules.remove(rule_no));
-            Some((UniqueKey { fields, nulls_alike }, error))
+            Some(OnlyUnique { key: UniqueKey { fields, nulls_alike }, error, seen: Arc::new(Seen::new()) })
         });
         Some(OfKeys { question, copy_sql, fields, unique })
+    }
+}
+
+impl OfKeys {
+    /// Rows whose keys were not seen before need not be asked about.
+    pub(super) fn are_told(&self) -> bool {
+        self.unique.as_ref().is_some_and(|unique| unique.seen.tells())
+    }
+
+    /// What was seen before tells, or does not tell, which rows are not taken.
+    pub(super) fn set_told(&self, told: bool) {
+        if let Some(unique) = &self.unique {
+            unique.seen.set_tells(told);
+        }
     }
 }
 

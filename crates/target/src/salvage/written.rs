@@ -3,10 +3,11 @@
 //! Source of the format: PostgreSQL documentation, COPY, "Binary Format". Each piece holds whole rows; the first begins with
 //! the header, the last ends with the trailer.
 
+use super::seen::Seen;
 use bytes::{BufMut, Bytes, BytesMut};
 use howdah_model::{CopyChunk, Form};
-use std::collections::{BTreeMap, HashMap, hash_map};
-use std::hash::BuildHasherDefault;
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
@@ -17,8 +18,6 @@ const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 
 /// Bytes of the largest piece handed to the connection.
 const PIECE_BYTES: usize = 64 << 10;
-/// Rows between two of which it is known where they begin.
-const ROWS_OF_MARK: usize = 64;
 /// So many bytes of keys are held at a time.
 const KEYS_BYTES: usize = 1 << 20;
 
@@ -35,15 +34,41 @@ pub(super) struct Written<'a> {
     pieces: Vec<&'a Bytes>,
     /// Records that are not among them, in order.
     aside: Vec<u64>,
-    /// Every so many rows, where one begins.
-    marks: Vec<Mark>,
+    /// The number of each row's piece, and where it begins in that: 8 bytes for a row, which has 10 at the least.
+    starts: Vec<(u32, u32)>,
+    /// Where the rows of each piece end.
+    ends: Vec<usize>,
 }
-
-/// The number of a record, the number of its row's piece, and where it begins in that.
-type Mark = (u64, usize, usize);
 
 /// A row: the number of its record, the number of its piece, and where it stands in that.
 type Place = (u64, usize, Range<usize>);
+
+/// A hash needs no hash.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |sum, byte| sum.rotate_left(8) ^ u64::from(*byte));
+    }
+}
+
+/// What keys tell of records without a question.
+#[derive(Default)]
+pub(super) struct Repeats {
+    /// Records that repeat another of the chunk, each with the first such one.
+    pub(super) of: BTreeMap<u64, u64>,
+    /// Records that may repeat one of a chunk before, in order.
+    pub(super) suspects: Vec<u64>,
+}
 
 /// Rows of keys.
 pub(super) struct Keys {
@@ -61,41 +86,57 @@ impl<'a> Written<'a> {
         let pieces = faster.parcels.iter().flat_map(|parcel| &parcel.pieces).collect();
         let aside: Vec<u64> = chunk.aside.iter().map(|aside| aside.row).collect();
         let rows = usize::try_from(chunk.origin.records).ok()?.checked_sub(aside.len())?;
-        let mut written = Written { pieces, aside, marks: vec![(0, 0, HEADER.len())] };
-        let (mut found, mut marks) = (0, Vec::new());
-        for (record, no, range) in written.each(0) {
-            if found % ROWS_OF_MARK == 0 {
-                marks.push((record, no, range.start));
-            }
-            found += 1;
-        }
-        written.marks = marks;
-        (found == rows && rows > 0).then_some(written)
+        let mut written = Written { pieces, aside, starts: Vec::with_capacity(rows), ends: Vec::new() };
+        written.find_rows()?;
+        (written.starts.len() == rows && rows > 0).then_some(written)
     }
 
-    /// From this record on. Ends early at bytes that are no row.
+    fn find_rows(&mut self) -> Option<()> {
+        for (no, piece) in (0..).zip(&self.pieces) {
+            let mut at = if no == 0 { HEADER.len() } else { 0 };
+            while let Some(end) = row_end(piece, at) {
+                self.starts.push((no, u32::try_from(at).ok()?));
+                at = end;
+            }
+            self.ends.push(at);
+        }
+        Some(())
+    }
+
+    /// From this record on.
     fn each(&self, record: u64) -> impl Iterator<Item = Place> {
-        let mark_no = self.marks.partition_point(|(of, ..)| *of <= record).saturating_sub(1);
-        let (first, piece_no, at) = self.marks[mark_no];
-        let mut aside = self.aside[self.aside.partition_point(|of| *of < first)..].iter().peekable();
-        let records = (first..).filter(move |row| aside.next_if_eq(&row).is_none());
-        let pieces = self.pieces.iter().enumerate().skip(piece_no);
-        let rows = pieces.flat_map(move |(no, piece)| {
-            let mut at = if no == piece_no { at } else { 0 };
-            std::iter::from_fn(move || {
-                let end = row_end(piece, at)?;
-                Some((no, std::mem::replace(&mut at, end)..end))
-            })
-        });
-        let rows = records.zip(rows).map(|(record, (no, range))| (record, no, range));
-        rows.skip_while(move |(of, ..)| *of < record)
+        let before = self.aside.partition_point(|of| *of < record);
+        let mut aside = self.aside[before..].iter().peekable();
+        let records = (record..).filter(move |row| aside.next_if_eq(&row).is_none());
+        let rows = (self.row_no(record)..self.starts.len()).map(|row| self.row(row));
+        rows.zip(records).map(|((no, range), record)| (record, no, range))
+    }
+
+    /// The row of this record, or of the first one behind it that is not set aside.
+    fn row_no(&self, record: u64) -> usize {
+        let before = self.aside.partition_point(|of| *of < record);
+        usize::try_from(record).unwrap_or(usize::MAX).saturating_sub(before)
+    }
+
+    fn row(&self, row: usize) -> (usize, Range<usize>) {
+        let (no, start) = self.starts[row];
+        let end = match self.starts.get(row + 1) {
+            Some((next, end)) if *next == no => *end as usize,
+            _ => self.ends[no as usize],
+        };
+        (no as usize, start as usize..end)
     }
 
     /// Rows of the record's number and these fields, from this record on, as many as are held at a time; and how many these are.
-    pub(super) fn keys(&self, fields: &[usize], record: u64) -> Option<Keys> {
+    /// Of all records or only of those that are `chosen`, which are in order.
+    pub(super) fn keys(&self, fields: &[usize], record: u64, chosen: Option<&[u64]>) -> Option<Keys> {
         let (mut pieces, mut piece, mut bytes, mut rows) = (Vec::new(), BytesMut::from(HEADER), 0, 0);
         let mut next = record;
+        let mut chosen = chosen.map(|of| of[of.partition_point(|of| *of < record)..].iter().peekable());
         for (record, no, range) in self.each(record) {
+            if chosen.as_mut().is_some_and(|chosen| chosen.next_if_eq(&&record).is_none()) {
+                continue;
+            }
             put_keys(&mut piece, record, &self.pieces[no][range], fields)?;
             (rows, next) = (rows + 1, record + 1);
             if piece.len() >= PIECE_BYTES {
@@ -111,25 +152,43 @@ impl<'a> Written<'a> {
         Some(Keys { pieces, rows, next })
     }
 
-    /// Records whose key has the very bytes of one before them, each with the first such record: what is stored from the same bytes
-    /// is the same to any index. Values may be equal and not be written alike.
-    pub(super) fn repeats(&self, unique: &UniqueKey) -> BTreeMap<u64, u64> {
-        let mut seen: HashMap<u64, Mark, BuildHasherDefault<XxHash3_64>> = HashMap::default();
-        let (mut repeats, mut key, mut other) = (BTreeMap::new(), Vec::new(), Vec::new());
+    /// Looks for keys that have the very bytes of one before: what is stored from the same bytes is the same to any index. Values
+    /// may be equal and not be written alike.
+    pub(super) fn repeats(&self, unique: &UniqueKey, before: &Seen) -> Repeats {
+        let (mut keys, mut hits) = (Vec::with_capacity(self.starts.len()), Vec::new());
+        let (mut key, mut other) = (Vec::new(), Vec::new());
         for (record, no, range) in self.each(0) {
-            if !unique.read(&self.pieces[no][range.clone()], &mut key) {
-                continue;
+            if unique.read(&self.pieces[no][range], &mut key) {
+                let hash = XxHash3_64::oneshot_with_seed(before.seed(), &key);
+                keys.push((record, hash));
+                if before.add(hash) {
+                    hits.push((record, hash));
+                }
             }
-            match seen.entry(XxHash3_64::oneshot(&key)) {
+        }
+        // What was not seen repeats nothing of this chunk either, so that few keys have to be compared.
+        let hashes: HashSet<u64, BuildHasherDefault<Hashed>> = hits.iter().map(|(_, hash)| *hash).collect();
+        let mut firsts: HashMap<u64, u64, BuildHasherDefault<Hashed>> = HashMap::default();
+        let (mut repeats, mut hits) = (Repeats::default(), hits.into_iter().peekable());
+        for (record, hash) in keys.into_iter().filter(|(_, hash)| hashes.contains(hash)) {
+            let is_hit = hits.next_if_eq(&(record, hash)).is_some();
+            match firsts.entry(hash) {
                 // Of two keys with one hash the second is not looked for: COPY will tell.
                 hash_map::Entry::Occupied(entry) => {
-                    let (first, no, at) = *entry.get();
-                    if unique.read(&self.pieces[no][at..], &mut other) && key == other {
-                        repeats.insert(record, first);
+                    let first = *entry.get();
+                    let (row, of_first) = (self.row(self.row_no(record)), self.row(self.row_no(first)));
+                    if unique.read(&self.pieces[row.0][row.1], &mut key)
+                        && unique.read(&self.pieces[of_first.0][of_first.1], &mut other)
+                        && key == other
+                    {
+                        repeats.of.insert(record, first);
                     }
                 }
                 hash_map::Entry::Vacant(entry) => {
-                    entry.insert((record, no, range.start));
+                    entry.insert(record);
+                    if is_hit {
+                        repeats.suspects.push(record);
+                    }
                 }
             }
         }
@@ -168,7 +227,8 @@ impl UniqueKey {
         key.clear();
         let mut no = 0;
         let mut is_whole = true;
-        let read = read_fields(row, |field| {
+        let fields_max = self.fields.iter().max().map_or(0, |last| last + 1);
+        let read = read_fields(row, fields_max, |field| {
             if self.fields.contains(&no) {
                 is_whole &= self.nulls_alike || field.first_chunk() != Some(&NULL);
                 key.extend_from_slice(field);
@@ -184,7 +244,7 @@ fn put_keys(out: &mut BytesMut, record: u64, row: &[u8], fields: &[usize]) -> Op
     out.put_i32(8);
     out.put_u64(record);
     let (mut wanted, mut no) = (fields.iter().peekable(), 0);
-    read_fields(row, |field| {
+    read_fields(row, usize::MAX, |field| {
         if wanted.next_if_eq(&&no).is_some() {
             out.put_slice(field);
         }
@@ -196,14 +256,15 @@ fn put_keys(out: &mut BytesMut, record: u64, row: &[u8], fields: &[usize]) -> Op
 /// Where the row at `at` ends; `None` if none begins there, or it is cut short.
 fn row_end(piece: &[u8], at: usize) -> Option<usize> {
     let mut bytes = 0;
-    read_fields(piece.get(at..)?, |field| bytes += field.len())?;
+    read_fields(piece.get(at..)?, usize::MAX, |field| bytes += field.len())?;
     Some(at + 2 + bytes)
 }
 
-/// Tells the fields of the row that begins here, each with its length before it. `None` at the trailer.
-fn read_fields<'a>(row: &'a [u8], mut tell: impl FnMut(&'a [u8])) -> Option<()> {
+/// Tells the fields of the row that begins here, so many at most, each with its length before it. `None` at the trailer.
+fn read_fields<'a>(row: &'a [u8], fields_max: usize, mut tell: impl FnMut(&'a [u8])) -> Option<()> {
     let (count, mut rest) = row.split_first_chunk()?;
-    for _ in 0..u16::try_from(i16::from_be_bytes(*count)).ok()? {
+    let count = usize::try_from(i16::from_be_bytes(*count)).ok()?;
+    for _ in 0..count.min(fields_max) {
         let length = i32::from_be_bytes(*rest.first_chunk()?);
         let (field, behind) = rest.split_at_checked(4 + usize::try_from(length).unwrap_or(0))?;
         tell(field);
@@ -254,14 +315,18 @@ mod tests {
         let records = |from| written.each(from).map(|(record, no, _)| (record, no)).collect::<Vec<_>>();
         assert_eq!(records(0), [(0, 0), (2, 0), (3, 1), (5, 1)]);
         assert_eq!((records(1), records(4)), (records(2), vec![(5, 1)]));
-        let keys = written.keys(&[1, 2], 2).unwrap();
+        let keys = written.keys(&[1, 2], 2, None).unwrap();
         let place = |place: u64| String::from_utf8(place.to_be_bytes().to_vec()).unwrap();
         let expected: Vec<u8> =
             [2, 3, 5].iter().flat_map(|no| row(&[Some(&place(*no)), None, Some("key of it")])).collect();
         assert_eq!(keys.pieces.concat(), [HEADER, &expected, &TRAILER.to_be_bytes()].concat());
         assert_eq!((keys.rows, keys.next), (3, 6));
-        assert_eq!(written.keys(&[1], 6).unwrap().rows, 0);
-        assert!(written.keys(&[3], 0).is_none());
+        let chosen = written.keys(&[1, 2], 2, Some(&[0, 3])).unwrap();
+        let expected = row(&[Some(&place(3)), None, Some("key of it")]);
+        assert_eq!(chosen.pieces.concat(), [HEADER, &expected, &TRAILER.to_be_bytes()].concat());
+        assert_eq!((chosen.rows, chosen.next), (1, 4));
+        assert_eq!(written.keys(&[1], 6, None).unwrap().rows, 0);
+        assert!(written.keys(&[3], 0, None).is_none());
     }
 
     #[test]
@@ -297,7 +362,16 @@ mod tests {
             Some(Faster::whole(Form::Binary, vec![[HEADER, &bytes, &TRAILER.to_be_bytes()].concat().into()]));
         let written = Written::of(&chunk).unwrap();
         let repeats = |fields: &[usize], nulls_alike| -> Vec<(u64, u64)> {
-            written.repeats(&UniqueKey { fields: fields.to_vec(), nulls_alike }).into_iter().collect()
+            let (key, seen) = (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new());
+            let first = written.repeats(&key, &seen);
+            assert!(first.suspects.is_empty(), "a wrong answer among so few is next to impossible");
+            // Those that are no repetitions, and not NULL, were all seen the first time.
+            let again = written.repeats(&key, &seen);
+            assert_eq!(again.of, first.of);
+            assert!(
+                (0..8).all(|no| again.suspects.contains(&no) || first.of.contains_key(&no) || !nulls_alike)
+            );
+            first.of.into_iter().collect()
         };
         assert_eq!(repeats(&[0], false), [(1, 0)]);
         assert_eq!(repeats(&[0], true), [(1, 0), (5, 4)]);

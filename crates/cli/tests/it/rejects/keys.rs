@@ -108,3 +108,42 @@ fn rows_in_binary_that_break_keys_are_those_that_inserts_refuse() {
         }
     }
 }
+
+/// Of keys of chunks before the client knows; of those that were there it does not, and notices.
+#[test]
+fn keys_of_chunks_before_and_keys_that_were_there_are_told_apart_from_new_ones() {
+    const THERE: u64 = 1_000_000;
+    let ids = (1..=60_000_u64).map(|no| match (no / 15_000, no % 50) {
+        // Every chunk has some that repeat a record far before, then some that were there, then both.
+        (1 | 3, 0) => no - 12_000,
+        (2 | 3, 1) => THERE + no,
+        _ => no,
+    });
+    let ids: Vec<u64> = ids.collect();
+    let mut text = String::new();
+    ids.iter().for_each(|id| writeln!(text, "{id},name of {id}").unwrap());
+    let mut stored: Vec<u64> = ids.iter().copied().filter(|id| *id < THERE).collect();
+    stored.sort_unstable();
+    stored.dedup();
+    let files = Files::new();
+    let packed = files.put("t.csv.gz", &gzip(text.as_bytes()));
+    for major in [13, 15, 18] {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE TABLE t (id int PRIMARY KEY, name text); \
+             INSERT INTO t SELECT {THERE} + no, 'there' FROM generate_series(1, 60000) no"
+        ));
+        let run =
+            howdah("load").args(["--to", &database.conninfo(), "--on-error", "skip", "--encode", "binary"]);
+        let run =
+            run.args(["--max-errors", "100%", "--chunk-size", "64kB", "--format", "csv", "--table", "t"]);
+        let done = run.arg(&packed).run(PATIENCE).expect_code(3);
+        let sums = format!(
+            "SELECT count(*) || ' ' || sum(id) FROM t WHERE id < {THERE} AND name = 'name of ' || id"
+        );
+        let expected = format!("{} {}", stored.len(), stored.iter().sum::<u64>());
+        assert_eq!(database.value(&sums), expected, "{}", done.stderr);
+        let rejects = "SELECT count(*) FROM howdah.reject WHERE sqlstate = '23505'";
+        assert_eq!(database.value(rejects), (ids.len() - stored.len()).to_string());
+    }
+}
