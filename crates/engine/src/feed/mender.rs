@@ -1,7 +1,7 @@
 //! Chunks of a watched file that hold a record which does not fit, with `--lenient`.
 //!
-//! Such a file goes untouched like any other, but its chunks are looked at in the order of the file, since where
-//! a mended chunk ends is known only when it is mended. A chunk without a fault is sent as it is.
+//! Such a file goes untouched like any other, but where a chunk begins is known only when the one before it has been found
+//! to be without a fault, or has been mended. A chunk without a fault is sent as it is.
 
 use super::Feeder;
 use crate::budget::Buffer;
@@ -9,14 +9,12 @@ use crate::pipeline::Run;
 use howdah_model::{Care, Error, ErrorKind, Format, OnError, Place, Plan, Result};
 use howdah_transcode::dialect::TableEnd;
 use howdah_transcode::infer;
-use howdah_transcode::inspect::Inspector;
 use howdah_transcode::mend::{self, Counts, Field, Mended, Shape, Span};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Finds and mends the records of one file that do not fit.
+/// Mends the records of one file that do not fit.
 pub(super) struct Mender {
-    inspector: Inspector,
     shape: Shape,
     format: Format,
     counts: Arc<Counts>,
@@ -24,17 +22,11 @@ pub(super) struct Mender {
 
 impl Mender {
     /// `None` where records are not mended on the way: without `--lenient` and `--nul`, and where all are rewritten.
-    pub(super) fn new(run: &Run, file_no: u32) -> Result<Option<Mender>> {
-        let Some(shape) = mending_shape(&run.plan, file_no) else { return Ok(None) };
+    pub(super) fn new(run: &Run, file_no: u32) -> Option<Mender> {
+        let shape = mending_shape(&run.plan, file_no)?;
         let format = run.plan.tables[run.plan.files[file_no as usize].table_no as usize].format.clone();
         let width = shape.fields.len();
-        let inspector = Inspector::new(&format, &shape.dialect, width)?.for_server(run.plan.server_version);
-        Ok(Some(Mender { inspector, shape, format, counts: run.tally.file(file_no).mends(width) }))
-    }
-
-    /// Nothing is wrong with these whole records.
-    pub(super) fn is_clean(&self, records: &[u8]) -> bool {
-        self.inspector.inspect(records).is_none()
+        Some(Mender { shape, format, counts: run.tally.file(file_no).mends(width) })
     }
 
     /// Mends the records of a chunk; `plain` begins with it. They replace what is in `buffer`, and are counted

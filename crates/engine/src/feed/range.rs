@@ -85,7 +85,7 @@ impl RangedFile {
             bytes: object.stored_bytes().unwrap_or(0).min(plan.data_end_byte.unwrap_or(u64::MAX)),
             object,
             emitter: Emitter::new(run, file_no)?,
-            mender: Mender::new(run, file_no)?,
+            mender: Mender::new(run, file_no),
             receipts: run.receipts(file_no),
             borders,
             first_range: first,
@@ -220,7 +220,7 @@ impl RangedFile {
     }
 
     /// Finds this range's records, and tells the next one how they end. `None`: no record starts in this range.
-    fn find(&self, run: &Run, slice: &Slice, mut sight: Sight) -> Result<Option<(Sight, Found)>> {
+    fn find(&self, run: &Run, slice: &Slice, sight: Sight) -> Result<Option<(Sight, Found)>> {
         let bytes = slice.buffers.data.filled();
         let before = self.before.wait(slice.no, || self.wanted(run, slice.no))?;
         let (from, state) = match before {
@@ -234,28 +234,23 @@ impl RangedFile {
                 return Ok(None);
             }
         };
-        let is_known =
-            if from == 0 { Rules::is_as_inside(state, bytes) } else { sight.scan.first_border == Some(from) };
-        if !is_known {
-            sight = Sight::new(state, from);
-            sight.see(run, &self.emitter, bytes);
-        }
-        let Sight { scan, .. } = &sight;
+        let sight = self.fit(run, bytes, (from, state), sight);
+        let scan = &sight.scan;
         let after = if scan.end_marker.is_some() { Before::Ended } else { Before::State(scan.state) };
         self.before.pass(slice.no + 1, after);
-        let starts_here = state.at_record_start() && from == sight.from;
-        let (first, crossed) = if starts_here { (Some(from), 0) } else { (scan.first_border, 1) };
-        // A border at the very end of the range starts the next range's first record.
-        let Some(first) = first.filter(|first| *first < bytes.len()) else {
-            return Ok(None);
-        };
-        let marker = scan.end_marker.map(|marker| 0_usize.saturating_add_signed(marker));
-        if marker.is_some_and(|marker| marker <= first) {
-            return Ok(None);
+        Ok(found(&sight, bytes, (from, state)).map(|found| (sight, found)))
+    }
+
+    /// What was seen, if it is what is seen from there; else the bytes are seen once more.
+    fn fit(&self, run: &Run, bytes: &[u8], (from, state): (usize, State), sight: Sight) -> Sight {
+        let is_known =
+            if from == 0 { Rules::is_as_inside(state, bytes) } else { sight.scan.first_border == Some(from) };
+        if is_known {
+            return sight;
         }
-        let last_border = scan.last_border.unwrap_or(first);
-        let found = Found { first, records: scan.records - crossed, last_border, state: scan.state, marker };
-        Ok(Some((sight, found)))
+        let mut sight = Sight::new(state, from);
+        sight.see(run, &self.emitter, bytes);
+        sight
     }
 
     /// Reads on until the record that crosses the end of the range has ended.
@@ -302,4 +297,19 @@ impl RangedFile {
         let grow = feeder.run.budget.grow(&mut slice.buffers.data, more);
         feeder.handle.block_on(grow).map_err(|error| error.at(place))
     }
+}
+
+/// The records that start in a range of these bytes, seen from there. `None`: no record does.
+fn found(sight: &Sight, bytes: &[u8], (from, state): (usize, State)) -> Option<Found> {
+    let scan = &sight.scan;
+    let starts_here = state.at_record_start() && from == sight.from;
+    let (first, crossed) = if starts_here { (Some(from), 0) } else { (scan.first_border, 1) };
+    // A border at the very end of the range starts the next range's first record.
+    let first = first.filter(|first| *first < bytes.len())?;
+    let marker = scan.end_marker.map(|marker| 0_usize.saturating_add_signed(marker));
+    if marker.is_some_and(|marker| marker <= first) {
+        return None;
+    }
+    let last_border = scan.last_border.unwrap_or(first);
+    Some(Found { first, records: scan.records - crossed, last_border, state: scan.state, marker })
 }

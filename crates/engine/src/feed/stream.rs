@@ -110,7 +110,7 @@ impl<'a> Splitter<'a> {
             feeder,
             borders: run.plan.borders(file_no),
             emitter: Emitter::new(run, file_no)?,
-            mender: Mender::new(run, file_no)?,
+            mender: Mender::new(run, file_no),
             end: table_end(&run.plan, file_no),
             other_table: None,
             plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
@@ -151,7 +151,7 @@ impl<'a> Splitter<'a> {
         let border_byte = self.borders.end_byte(chunk_no);
         let mut sight = Sight::new(State::START, 0);
         let filled = self.fill(&mut buffers.data, border_byte, &mut sight);
-        if self.mends(&filled, &buffers.data) {
+        if self.mends(&filled, &buffers.data, &sight) {
             return self.next_mended(buffers, start_byte, border_byte);
         }
         let cut = filled.map_err(fail)?;
@@ -243,13 +243,16 @@ impl<'a> Splitter<'a> {
     }
 
     /// With `--lenient`, something is wrong with a record of this chunk.
-    fn mends(&self, filled: &Result<Cut>, data: &Buffer) -> bool {
-        let Some(mender) = &self.mender else { return false };
+    fn mends(&self, filled: &Result<Cut>, data: &Buffer, sight: &Sight) -> bool {
+        if self.mender.is_none() {
+            return false;
+        }
         match filled {
             // A line that COPY takes for the end of the data ends it before the file does.
             Ok(cut) if cut.end < data.filled().len() => true,
             Ok(cut) => {
-                !self.feeder.run.tally.time(Stage::Split, || mender.is_clean(&data.filled()[..cut.end]))
+                let records = &data.filled()[..cut.end];
+                sight.oddity(&self.feeder.run, &self.emitter, records, 0..cut.end).is_some()
             }
             // Most likely a quote that nobody closes.
             Err(error) => error.kind() == ErrorKind::RecordTooLong,

@@ -1,8 +1,9 @@
 //! Ranges of a file whose records are mended where they need it, one after the other.
 
-use super::{Before, End, Found, RangedFile, Slice};
+use super::{Before, End, RangedFile, Slice, found};
 use crate::budget::Buffers;
 use crate::feed::mender::Mender;
+use crate::feed::sight::Sight;
 use crate::feed::stored::read_at;
 use crate::feed::{Failure, Feeder};
 use howdah_model::{ErrorKind, Omitted, Origin, Result, Stage};
@@ -24,7 +25,7 @@ impl RangedFile {
         let run = &feeder.run;
         let fail = |error| Failure { chunk_no: no, error };
         let mut slice = self.slice(no, buffers);
-        while self.read(feeder, &mut slice, usize::MAX).map_err(fail)? > 0 {}
+        let sight = self.see(feeder, &mut slice).map_err(fail)?;
         let before = self.before.wait(no, || self.wanted(run, no)).map_err(fail)?;
         let start_byte = match before {
             Before::Record(byte) if byte < slice.end => byte,
@@ -36,7 +37,7 @@ impl RangedFile {
         };
         // Chunks are smaller than memory, so the difference fits.
         let first = usize::try_from(start_byte - slice.start).unwrap_or(usize::MAX);
-        match self.clean_end(mender, feeder, &mut slice, first).map_err(fail)? {
+        match self.clean_end(feeder, &mut slice, first, sight).map_err(fail)? {
             Some(end) => self.send_as_it_is(feeder, slice, first, &end),
             None => self.send_mended(mender, feeder, slice, start_byte),
         }
@@ -45,30 +46,25 @@ impl RangedFile {
     /// Where the last record ends, if nothing is wrong with any.
     fn clean_end(
         &self,
-        mender: &Mender,
         feeder: &Feeder,
         slice: &mut Slice,
         first: usize,
+        sight: Sight,
     ) -> Result<Option<End>> {
-        let tally = &feeder.run.tally;
-        let bytes = &slice.buffers.data.filled()[first..];
-        let scan = tally.time(Stage::Split, || self.emitter.rules.scan(State::START, bytes));
-        let last_border = first + scan.last_border.unwrap_or(0);
+        let run = &feeder.run;
+        let from = (first, State::START);
+        let sight = self.fit(run, slice.buffers.data.filled(), from, sight);
         // A line that COPY takes for the end of the data is one of the things to be mended.
-        let whole = &slice.buffers.data.filled()[first..last_border];
-        if scan.end_marker.is_some() || !tally.time(Stage::Split, || mender.is_clean(whole)) {
-            return Ok(None);
-        }
-        let found = Found { first, records: scan.records, last_border, state: scan.state, marker: None };
+        let found = found(&sight, slice.buffers.data.filled(), from).filter(|found| found.marker.is_none());
+        let Some(found) = found else { return Ok(None) };
         let end = match self.read_tail(feeder, slice, &found) {
             Ok(end) => end,
             // Most likely a quote that nobody closes.
             Err(error) if error.kind() == ErrorKind::RecordTooLong => return Ok(None),
             Err(error) => return Err(error),
         };
-        let tail = &slice.buffers.data.filled()[last_border..end.end];
-        let clean = tail.is_empty() || mender.is_clean(tail);
-        Ok(clean.then_some(End { records: found.records + end.records, ..end }))
+        let oddity = sight.oddity(run, &self.emitter, slice.buffers.data.filled(), first..end.end);
+        Ok(oddity.is_none().then_some(End { records: found.records + end.records, ..end }))
     }
 
     fn send_as_it_is(&self, feeder: &Feeder, slice: Slice, first: usize, end: &End) -> Result<(), Failure> {
@@ -84,8 +80,7 @@ impl RangedFile {
         }
         let start_byte = slice.start + first as u64;
         let origin = self.origin(no, (start_byte, end_byte), before, end.records, Omitted::default());
-        let oddity = self.emitter.look(&feeder.run, &slice.buffers.data.filled()[first..end.end]);
-        self.emitter.emit(feeder, origin, slice.buffers, first..end.end, oddity)
+        self.emitter.emit(feeder, origin, slice.buffers, first..end.end, None)
     }
 
     fn send_mended(
