@@ -1,6 +1,7 @@
 //! What is known of the tables' constraints once rows have broken some, for all sessions of a load.
 
 use howdah_model::{Error, ErrorKind, Result, TablePlan};
+use howdah_target::salvage::SentKeys;
 use howdah_target::salvage::probe::Probe;
 use howdah_target::session::Session;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ pub(crate) struct Probes {
     /// One session reads what a table demands, the others wait for it.
     read: tokio::sync::Mutex<BTreeMap<u32, Option<Arc<Probe>>>>,
     expected: Mutex<BTreeMap<u32, Expected>>,
+    sent: Arc<SentKeys>,
 }
 
 /// What the chunks of a table so far make expect of the next one.
@@ -47,7 +49,7 @@ impl Probes {
         if let Some(known) = read.get(&table_no) {
             return Ok(known.clone());
         }
-        let probe = match Probe::read(session, plan).await {
+        let probe = match Probe::read(session, plan, &self.sent).await {
             Ok(probe) => probe.map(Arc::new),
             Err(error) if error.kind() == ErrorKind::ConnectionLost => return Err(error),
             Err(_) => None,

@@ -30,6 +30,7 @@ use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Re
 pub use probe::Constraints;
 use probe::Probe;
 use rows::{Row, pieces, row_of_line, rows_of};
+pub use seen::SentKeys;
 use std::ops::Range;
 use std::time::Instant;
 use tokio_postgres::Statement;

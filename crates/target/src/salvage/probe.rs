@@ -7,7 +7,7 @@
 
 use super::filter::Filter;
 use super::of_rule;
-use super::seen::Seen;
+use super::seen::{Seen, SentKeys};
 use super::written::UniqueKey;
 use crate::check::facts::Facts;
 use crate::check::found;
@@ -119,12 +119,12 @@ pub(super) struct Broken {
 }
 
 impl Probe {
-    /// Reads what the table demands. `None` where queries would not tell: a trigger may change rows before they are stored,
+    /// Reads what the table demands; `sent` is the load's. `None` where queries would not tell: a trigger may change rows before they are stored,
     /// policies hide some of them, or this role may not make temporary tables or read the table.
     ///
     /// # Errors
     /// Those of the session, which is outside a transaction before and after.
-    pub async fn read(session: &Session, plan: &TablePlan) -> Result<Option<Probe>> {
+    pub async fn read(session: &Session, plan: &TablePlan, sent: &Arc<SentKeys>) -> Result<Option<Probe>> {
         if !matches!(plan.table.kind, RelationKind::Table | RelationKind::Partitioned)
             || plan.staging.is_some()
         {
@@ -136,11 +136,11 @@ impl Probe {
         if facts.may_change_rows() {
             return Ok(None);
         }
-        let Some(probe) = Probe::new(facts, plan) else { return Ok(None) };
+        let Some(probe) = Probe::new(facts, plan, sent) else { return Ok(None) };
         Probe { stamp, ..probe }.with_what_is_feasible(session).await
     }
 
-    fn new(facts: Facts, plan: &TablePlan) -> Option<Probe> {
+    fn new(facts: Facts, plan: &TablePlan, sent: &Arc<SentKeys>) -> Option<Probe> {
         let is_taken = |name: &String| plan.table.columns.iter().any(|column| column.name == *name);
         let place = (0..).map(|no| format!("place{no}")).find(|name| !is_taken(name))?;
         let columns: Vec<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
@@ -149,7 +149,7 @@ impl Probe {
         let filled = plan.copy_sql.strip_prefix(&format!("COPY {own} "))?;
         let copy_sql = format!("COPY {temporary} {filled}");
         let tells_all = facts.has_rules_alone();
-        let of_keys = OfKeys::new(&facts, plan, &place);
+        let of_keys = OfKeys::new(&facts, plan, &place, sent);
         let of_rows = Question::new(facts, plan, &staging, &columns)?;
         let filter = Filter::new(&of_rows.rules);
         let plan = TablePlan { staging: Some(staging), copy_sql, ..plan.clone() };
@@ -282,7 +282,7 @@ impl Question {
 
 impl OfKeys {
     /// `None` where no rows are written in binary, or nothing is demanded but of one row alone.
-    fn new(facts: &Facts, plan: &TablePlan, place: &str) -> Option<OfKeys> {
+    fn new(facts: &Facts, plan: &TablePlan, place: &str, sent: &Arc<SentKeys>) -> Option<OfKeys> {
         let binary = plan.binary.as_ref()?;
         let filled: BTreeSet<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
         let plain = facts.of_keys(&filled);
@@ -316,7 +316,11 @@ impl OfKeys {
             let is_its = |rule: &Rule| rule.constraint.as_deref() == Some(name);
             let rule_no = question.rules.iter().position(is_its).filter(|_| are_alike)?;
             let error = of_rule(&question.rules.remove(rule_no));
-            Some(OnlyUnique { key: UniqueKey { fields, nulls_alike }, error, seen: Arc::new(Seen::new()) })
+            Some(OnlyUnique {
+                key: UniqueKey { fields, nulls_alike },
+                error,
+                seen: Arc::new(Seen::new(sent, plan.table.oid)),
+            })
         });
         Some(OfKeys { question, copy_sql, fields, unique })
     }

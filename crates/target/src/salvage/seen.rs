@@ -8,24 +8,37 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// 8 MiB.
 const WORDS: usize = 1 << 20;
 /// Bits of a key.
 const KEY_BITS: u32 = 4;
 
-/// The filter of one unique key.
-pub(super) struct Seen {
+/// The keys that a load has sent, of all its tables, so that it takes the memory once; none before the first key.
+pub struct SentKeys {
     /// Nobody can choose keys that look alike.
     seed: u64,
-    words: Box<[AtomicU64]>,
+    words: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Default for SentKeys {
+    fn default() -> SentKeys {
+        SentKeys { seed: fastrand::u64(..), words: OnceLock::new() }
+    }
+}
+
+/// Those of one unique key.
+pub(super) struct Seen {
+    sent: Arc<SentKeys>,
+    seed: u64,
     tells: AtomicBool,
 }
 
 impl Seen {
-    pub(super) fn new() -> Seen {
-        let words = std::iter::repeat_with(AtomicU64::default).take(WORDS).collect();
-        Seen { seed: fastrand::u64(..), words, tells: AtomicBool::new(false) }
+    /// Keys of this table are others than the same bytes of another.
+    pub(super) fn new(sent: &Arc<SentKeys>, table_oid: u32) -> Seen {
+        Seen { sent: Arc::clone(sent), seed: sent.seed ^ u64::from(table_oid), tells: AtomicBool::new(false) }
     }
 
     /// For the hashes of the keys.
@@ -35,8 +48,9 @@ impl Seen {
 
     /// Adds a key by its hash; `true` if it may have been added before.
     pub(super) fn add(&self, hash: u64) -> bool {
+        let words = || std::iter::repeat_with(AtomicU64::default).take(WORDS).collect();
         let bits = (0..KEY_BITS).fold(0, |bits, no| bits | 1 << (hash >> (no * 6) & 63));
-        let word = &self.words[(hash >> 44) as usize % WORDS];
+        let word = &self.sent.words.get_or_init(words)[(hash >> 44) as usize % WORDS];
         word.fetch_or(bits, Relaxed) & bits == bits
     }
 
@@ -64,12 +78,16 @@ mod tests {
 
     #[test]
     fn what_was_added_is_seen_and_little_else() {
-        let seen = Seen::new();
+        let sent = Arc::default();
+        let (seen, other_table) = (Seen::new(&sent, 1), Seen::new(&sent, 2));
         let hash = |key: u64| XxHash3_64::oneshot_with_seed(seen.seed(), &key.to_be_bytes());
         let wrong = (0..4_000_000).filter(|key| seen.add(hash(*key))).count();
         assert!(wrong < 20_000, "{wrong}");
         assert!((0..4_000_000).all(|key| seen.add(hash(key))));
         let wrong = (4_000_000..4_100_000).filter(|key| seen.add(hash(*key))).count();
+        assert!(wrong < 2_000, "{wrong}");
+        let hash = |key: u64| XxHash3_64::oneshot_with_seed(other_table.seed(), &key.to_be_bytes());
+        let wrong = (0..100_000).filter(|key| other_table.add(hash(*key))).count();
         assert!(wrong < 2_000, "{wrong}");
     }
 }

@@ -277,6 +277,7 @@ fn read_fields<'a>(row: &'a [u8], fields_max: usize, mut tell: impl FnMut(&'a [u
 mod tests {
     use super::*;
     use howdah_model::{Aside, Doubt, Faster, Omitted, Origin};
+    use std::sync::Arc;
 
     fn row(fields: &[Option<&str>]) -> Vec<u8> {
         let mut row = (fields.len() as i16).to_be_bytes().to_vec();
@@ -362,7 +363,8 @@ mod tests {
             Some(Faster::whole(Form::Binary, vec![[HEADER, &bytes, &TRAILER.to_be_bytes()].concat().into()]));
         let written = Written::of(&chunk).unwrap();
         let repeats = |fields: &[usize], nulls_alike| -> Vec<(u64, u64)> {
-            let (key, seen) = (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new());
+            let (key, seen) =
+                (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new(&Arc::default(), 1));
             let first = written.repeats(&key, &seen);
             assert!(first.suspects.is_empty(), "a wrong answer among so few is next to impossible");
             // Those that are no repetitions, and not NULL, were all seen the first time.
