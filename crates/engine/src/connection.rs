@@ -23,6 +23,9 @@ const OPENED_MAX: usize = 1024;
 /// A session that nobody uses, and since when.
 type Waiting = (Session, Instant);
 
+/// A session that is being opened, and since when.
+type Opening = (JoinHandle<Result<Waiting>>, Instant);
+
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
 pub struct Connection {
@@ -37,7 +40,7 @@ pub struct Connection {
     /// process takes some milliseconds to start, and a distant server several round trips.
     spare: Arc<Mutex<Option<Waiting>>>,
     /// Sessions that are being opened for the next steps, in the order in which they will be taken.
-    ahead: Arc<Mutex<VecDeque<JoinHandle<Result<Waiting>>>>>,
+    ahead: Arc<Mutex<VecDeque<Opening>>>,
 }
 
 impl Connection {
@@ -95,18 +98,27 @@ impl Connection {
         }
     }
 
-    /// Begins to open a session that the next step will want, while this one still waits for the server's answers. A
+    /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
     /// failure that came before anybody wanted the session is told to nobody.
-    pub(crate) fn open_ahead(&self) {
-        let connection = self.clone();
-        let open = async move { Ok((connection.open_new().await?, Instant::now())) };
-        self.ahead().push_back(tokio::spawn(open));
+    pub(crate) fn open_ahead(&self, sessions: usize) {
+        let mut ahead = self.ahead();
+        // Those of a try that failed are still there.
+        while ahead.len() < sessions {
+            let connection = self.clone();
+            let open = async move { Ok((connection.open_new().await?, Instant::now())) };
+            ahead.push_back((tokio::spawn(open), Instant::now()));
+        }
+    }
+
+    /// Closes sessions that were opened ahead and that nobody has wanted for a while: others may need the connections.
+    pub(crate) fn close_unwanted(&self) {
+        self.ahead().retain(|(opening, since)| !opening.is_finished() || since.elapsed() < SPARE_FOR);
     }
 
     /// # Errors
     /// Those of [`Connection::open_new`], if it is waited for here: it has had its time then.
     async fn take_ahead(&self) -> Result<Option<Session>> {
-        let Some(opening) = self.ahead().pop_front() else { return Ok(None) };
+        let Some((opening, _)) = self.ahead().pop_front() else { return Ok(None) };
         let waits = !opening.is_finished();
         match opening.await {
             Ok(Ok(opened)) => Ok(fresh(opened)),
@@ -115,7 +127,7 @@ impl Connection {
         }
     }
 
-    fn ahead(&self) -> MutexGuard<'_, VecDeque<JoinHandle<Result<Waiting>>>> {
+    fn ahead(&self) -> MutexGuard<'_, VecDeque<Opening>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -324,18 +336,37 @@ mod tests {
         database.sql(&format!("CREATE ROLE \"{role}\" LOGIN"));
         let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
         let connection = Connection::resolve(Some(&to)).unwrap();
-        connection.open_ahead();
+        connection.open_ahead(1);
         let session = connection.open().await.unwrap();
         assert_eq!(connection.opened(), [session.backend()]);
         assert_ne!(connection.open().await.unwrap().backend(), session.backend());
 
         database.sql(&format!("ALTER ROLE \"{role}\" NOLOGIN"));
-        connection.open_ahead();
-        while !connection.ahead()[0].is_finished() {
+        connection.open_ahead(1);
+        while !connection.ahead()[0].0.is_finished() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         database.sql(&format!("ALTER ROLE \"{role}\" LOGIN"));
         connection.open().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn sessions_opened_ahead_do_not_add_up_and_are_not_kept_for_long() {
+        let database = Server::shared(15).database();
+        let connection = connection(&database);
+        (0..5).for_each(|_| connection.open_ahead(2));
+        assert_eq!(connection.ahead().len(), 2);
+        while !connection.ahead().iter().all(|(opening, _)| opening.is_finished()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(SPARE_FOR).await;
+        connection.close_unwanted();
+        assert!(connection.ahead().is_empty());
+        let theirs = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{}'", database.name());
+        // The one that asks.
+        while database.value(&theirs) != "1" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     #[tokio::test]
@@ -344,7 +375,7 @@ mod tests {
         let port = silent.local_addr().unwrap().port();
         let to = format!("host=127.0.0.1 port={port} user=x dbname=x sslmode=disable connect_timeout=2");
         let connection = Connection::resolve(Some(&to)).unwrap();
-        connection.open_ahead();
+        connection.open_ahead(1);
         connection.open().await.unwrap_err();
         silent.set_nonblocking(true).unwrap();
         assert!(silent.accept().is_ok());

@@ -113,7 +113,7 @@ async fn begin(
     (noted, ahead): (&AtomicBool, usize),
 ) -> Result<Begun> {
     let session = context.connection.open().await?;
-    (0..ahead).for_each(|_| context.connection.open_ahead());
+    context.connection.open_ahead(ahead);
     let opening = open_ledger(&session, ledger, plan, noted);
     let (receipts, before, dropped, tuned) = context.connection.attend(&session, opening).await?;
     Ok(Begun { session, receipts, before, dropped, tuned })

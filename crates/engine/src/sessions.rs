@@ -72,6 +72,7 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
                 }
             },
             _ = tick.tick() => {
+                run.context.connection.close_unwanted();
                 let refused = shared.refused.swap(0, Relaxed);
                 if refused > 0 {
                     climber.refused(run.tally.sessions.load(Relaxed).saturating_sub(refused));
