@@ -5,9 +5,26 @@ use crate::session::Session;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use howdah_model::{Error, Origin, Reject, Result};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::time::SystemTime;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
+
+/// Of the columns that are written, in their order.
+const REJECT_TYPES: [Type; 11] = [
+    Type::TEXT,
+    Type::INT4,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::BYTEA,
+    Type::BOOL,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TIMESTAMPTZ,
+];
 
 /// A rejected record as the ledger keeps it.
 #[derive(Debug, Clone)]
@@ -36,49 +53,60 @@ impl Ledger {
     /// Writes what was rejected of a chunk and corrects the chunk's counts, in the transaction that stores the rest.
     pub(crate) async fn reject(
         &self,
-        session: &Session,
+        session: &mut Session,
         job_id: &str,
         origin: &Origin,
         rejects: &[Reject],
     ) -> Result<()> {
-        let stored = origin.records.saturating_sub(rejects.len() as u64);
-        let count = i64::try_from(rejects.len()).unwrap_or(i64::MAX);
-        let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
-        let (records, bytes_at): (Vec<i64>, Vec<Option<i64>>) = rejects
-            .iter()
-            .map(|reject| (reject.record.cast_signed(), reject.byte.map(u64::cast_signed)))
-            .unzip();
-        let bytes: Vec<&[u8]> = rejects.iter().map(|reject| reject.bytes.as_ref()).collect();
-        let as_in_file: Vec<bool> = rejects.iter().map(|reject| reject.as_in_file).collect();
-        let columns: Vec<Option<&str>> =
-            rejects.iter().map(|reject| reject.error.place().column.as_deref()).collect();
-        let sqlstates: Vec<Option<&str>> = rejects.iter().map(|reject| reject.error.sqlstate()).collect();
-        let messages: Vec<&str> = rejects.iter().map(|reject| reject.error.message()).collect();
-        let schema = &self.quoted;
+        // With a default that is not known to be the same for all rows, COPY would insert one after the other.
         let sql = format!(
-            "WITH told AS (INSERT INTO {schema}.reject \
-                (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, message) \
-             SELECT $1, $2, $3, r.* FROM ROWS FROM (pg_catalog.unnest($6), pg_catalog.unnest($7), \
-                pg_catalog.unnest($8), pg_catalog.unnest($9), pg_catalog.unnest($10), pg_catalog.unnest($11), \
-                pg_catalog.unnest($12)) r) \
-             UPDATE {schema}.chunk SET rows = $4, rejected = $5 WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3"
+            "COPY {}.reject (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, \
+             message, rejected_at) FROM STDIN WITH (FORMAT binary)",
+            self.quoted
         );
-        let parameters: [(&(dyn ToSql + Sync), Type); 12] = [
+        let copy = session.prepare_copy(&sql).await?;
+        let writing = async {
+            let at = self.correct(session, job_id, origin, rejects.len() as u64).await?;
+            let writer = BinaryCopyInWriter::new(session.client().copy_in(&copy).await?, &REJECT_TYPES);
+            let mut writer = pin!(writer);
+            let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
+            for Reject { record, byte, bytes, as_in_file, error } in rejects {
+                let (record, byte) = (record.cast_signed(), byte.map(u64::cast_signed));
+                let (column, sqlstate) = (error.place().column.as_deref(), error.sqlstate());
+                let (bytes, message) = (bytes.as_ref(), error.message());
+                let row: [&(dyn ToSql + Sync); 11] = [
+                    &job_id, &file_no, &chunk_no, &record, &byte, &bytes, as_in_file, &column, &sqlstate,
+                    &message, &at,
+                ];
+                writer.as_mut().write(&row).await?;
+            }
+            writer.as_mut().finish().await
+        };
+        let written: Result<u64, tokio_postgres::Error> = writing.await;
+        written.map(|_| ()).map_err(|error| self.error(&error, "writing rejected records into the ledger"))
+    }
+
+    /// Of the chunk's records so many are not stored. When that is known, comes back.
+    async fn correct(
+        &self,
+        session: &Session,
+        job_id: &str,
+        origin: &Origin,
+        rejected: u64,
+    ) -> Result<SystemTime, tokio_postgres::Error> {
+        let sql = format!(
+            "UPDATE {}.chunk SET rows = $4, rejected = $5 WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3 \
+             RETURNING pg_catalog.clock_timestamp()",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
             (&job_id, Type::TEXT),
-            (&file_no, Type::INT4),
-            (&chunk_no, Type::INT8),
-            (&stored.cast_signed(), Type::INT8),
-            (&count, Type::INT8),
-            (&records, Type::INT8_ARRAY),
-            (&bytes_at, Type::INT8_ARRAY),
-            (&bytes, Type::BYTEA_ARRAY),
-            (&as_in_file, Type::BOOL_ARRAY),
-            (&columns, Type::TEXT_ARRAY),
-            (&sqlstates, Type::TEXT_ARRAY),
-            (&messages, Type::TEXT_ARRAY),
+            (&origin.file_no.cast_signed(), Type::INT4),
+            (&origin.chunk_no.cast_signed(), Type::INT8),
+            (&origin.records.saturating_sub(rejected).cast_signed(), Type::INT8),
+            (&rejected.cast_signed(), Type::INT8),
         ];
-        let done = session.client().execute_typed(&sql, &parameters).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "writing rejected records into the ledger"))
+        Ok(session.client().query_typed_one(&sql, &parameters).await?.get(0))
     }
 
     /// Files of a job of which records are rejected that nobody has loaded since, each with whether they are kept as
