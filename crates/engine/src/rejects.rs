@@ -124,22 +124,58 @@ pub(crate) async fn place(
 /// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others
 /// that were rewritten.
 pub(crate) fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
+    let Some(rules) = rules(plan, chunk) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (bytes, _, aside) in stretches(chunk) {
+        rows.extend(shifted(rules.ranges(&chunk.bytes[bytes.clone()]), bytes.start));
+        rows.extend(aside.map(|aside| aside.range.clone()));
+    }
+    rows
+}
+
+/// The same of these records, whose numbers are in order, as many as there are.
+fn ranges_of(plan: &Plan, chunk: &CopyChunk, numbers: &[u64]) -> Vec<Range<usize>> {
+    let Some(rules) = rules(plan, chunk) else { return Vec::new() };
+    let (mut ranges, mut left) = (Vec::with_capacity(numbers.len()), numbers);
+    for (bytes, first, aside) in stretches(chunk) {
+        let next = aside.map_or(u64::MAX, |aside| aside.row);
+        let here;
+        (here, left) = left.split_at(left.partition_point(|number| *number < next));
+        let here: Vec<u64> = here.iter().map(|number| number - first).collect();
+        if !here.is_empty() {
+            ranges.extend(shifted(rules.ranges_of(&chunk.bytes[bytes.clone()], &here), bytes.start));
+        }
+        if let (Some(aside), Some((_, rest))) =
+            (aside, left.split_first().filter(|(number, _)| **number == next))
+        {
+            ranges.push(aside.range.clone());
+            left = rest;
+        }
+    }
+    ranges
+}
+
+fn rules(plan: &Plan, chunk: &CopyChunk) -> Option<Rules> {
     let file = &plan.files[chunk.origin.file_no as usize];
     let table = &plan.tables[file.table_no as usize];
     let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);
-    let Ok(rules) = Rules::new(&chunk_format(table), plan.server_version, eol) else { return Vec::new() };
-    let between = |start: usize, end: usize| {
-        let records = chunk.bytes.get(start..end).map(|bytes| rules.ranges(bytes)).unwrap_or_default();
-        records.into_iter().map(move |record| start + record.start..start + record.end)
-    };
-    let (mut rows, mut start) = (Vec::new(), 0);
-    for Aside { range, .. } in &chunk.aside {
-        rows.extend(between(start, range.start));
-        rows.push(range.clone());
-        start = range.end;
-    }
-    rows.extend(between(start, chunk.bytes.len()));
-    rows
+    Rules::new(&chunk_format(table), plan.server_version, eol).ok()
+}
+
+/// The bytes between records that are set aside, the number of the first record there, and the one that is set aside
+/// behind them.
+fn stretches(chunk: &CopyChunk) -> impl Iterator<Item = (Range<usize>, u64, Option<&Aside>)> {
+    let behind = chunk.aside.iter().map(Some).chain([None]);
+    behind.scan((0, 0), |(start, first), aside| {
+        let end = aside.map_or(chunk.bytes.len(), |aside| aside.range.start);
+        let stretch = (*start..end, *first, aside);
+        (*start, *first) = aside.map_or((end, *first), |aside| (aside.range.end, aside.row + 1));
+        Some(stretch)
+    })
+}
+
+fn shifted(ranges: Vec<Range<usize>>, by: usize) -> impl Iterator<Item = Range<usize>> {
+    ranges.into_iter().map(move |range| range.start + by..range.end + by)
 }
 
 /// Too many records are refused, with those of a chunk under way.
@@ -221,9 +257,10 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
     let mut rejects = Vec::with_capacity(refused.len());
     let began = Instant::now();
     let looks_up = |no: usize| no < LOOKED_UP_MAX && began.elapsed() < LOOKING_UP;
-    for (no, Refused { row, range, error }) in refused.into_iter().enumerate() {
+    let numbers: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
+    let ranges = ranges_of(plan, chunk, &numbers);
+    for (no, (Refused { row, error }, range)) in refused.into_iter().zip(ranges).enumerate() {
         let aside = chunk.aside.binary_search_by_key(&row, |aside| aside.row).ok().map(|no| &chunk.aside[no]);
-        let aside = aside.filter(|aside| aside.range == range);
         let in_file = aside.and_then(|aside| aside.in_file.clone());
         let known = error.place().clone();
         let (record, byte) = match (known.record, known.byte) {

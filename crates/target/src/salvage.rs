@@ -29,7 +29,7 @@ use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 pub use probe::Constraints;
 use probe::Probe;
-use rows::{Row, pieces, row_of_line, rows_of};
+use rows::{Places, pieces, row_of_line, rows_of};
 pub use seen::SentKeys;
 use std::ops::Range;
 use std::time::Instant;
@@ -52,8 +52,6 @@ type Refusal = (Error, Option<u64>);
 pub struct Refused {
     /// Its number in the chunk, from 0.
     pub row: u64,
-    /// Where it stands in the chunk.
-    pub range: Range<usize>,
     /// Why.
     pub error: Error,
 }
@@ -78,13 +76,18 @@ pub fn is_of_constraint(error: &Error) -> bool {
 /// How rows are shown to COPY.
 #[derive(Clone, Copy)]
 struct Showing<'a> {
-    /// With their places, for a table that keeps these.
-    placed: Option<&'a Placed>,
-    /// In binary instead of as the file has them.
-    written: Option<&'a Written<'a>>,
+    way: Way<'a>,
     bear: &'a (dyn Fn(u64, u64) -> Result<()> + Send + Sync),
     /// There is a way to ask about many at once.
     asks: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// In binary.
+    Written(&'a Written<'a>),
+    /// As the file has them; with their places before them, for a table that keeps these.
+    AsInFile(&'a Places<'a>, Option<&'a Placed>),
 }
 
 /// A transaction that waits for the rows of a chunk.
@@ -185,29 +188,26 @@ impl<'a> Salvage<'a> {
         let done = match constraints.filtered() {
             _ if placed.is_some() => false,
             Some((probe, filter)) => {
-                self.is_current(probe).await? && self.copy_filtered(filter, rows, &mut refused).await?
+                self.is_current(probe).await? && self.copy_filtered(filter, &mut refused).await?
             }
-            None => self.copy_made(rows, bear, constraints, &mut refused).await?,
+            None => self.copy_made(bear, constraints, &mut refused).await?,
         };
-        let unsure: Vec<Row> = if done {
-            self.chunk.aside.iter().map(|aside| (aside.row, aside.range.clone())).collect()
-        } else {
-            (0..).zip(rows()).collect()
-        };
+        let places = if done { Places::Aside(&self.chunk.aside) } else { Places::All(rows()) };
         let mut known = rows_of(&refused);
-        let mut left: Vec<Row> =
-            unsure.into_iter().filter(|(row, _)| known.binary_search(row).is_err()).collect();
+        let mut left = places.rows();
+        left.retain(|row| known.binary_search(row).is_err());
         let mut probe = constraints.probe.filter(|_| left.len() >= ASKED_MIN);
         if let Some(probe) = probe.take_if(|_| constraints.are_broken) {
-            left = self.ask(probe, left, &mut refused).await?;
+            left = self.ask(probe, &places, left, &mut refused).await?;
             known = rows_of(&refused);
         }
-        let showing = Showing { placed: placed.as_ref(), written: None, bear, asks: probe.is_some() };
+        let way = Way::AsInFile(&places, placed.as_ref());
+        let showing = Showing { way, bear, asks: probe.is_some() };
         if let Some(shown) = self.show(&left, &known, &showing, &mut refused).await?
             && let Some(probe) = probe
         {
             left.drain(..shown);
-            left = self.ask(probe, left, &mut refused).await?;
+            left = self.ask(probe, &places, left, &mut refused).await?;
             known = rows_of(&refused);
             self.show(&left, &known, &Showing { asks: false, ..showing }, &mut refused).await?;
         }
@@ -273,21 +273,21 @@ impl<'a> Salvage<'a> {
         Ok(refused)
     }
 
-    /// Shows rows to COPY as the file has them, all at once, then what was refused in parts. `known` are refused already;
+    /// Shows rows to COPY, all at once, then what was refused in parts. `known` are refused already;
     /// of these, only those before a row count when it is asked whether that is too much. If so many rows break
     /// constraints that asking about the rest is cheaper, the number of rows that were looked at comes back.
     async fn show(
         &mut self,
-        rows: &[Row],
+        rows: &[u64],
         known: &[u64],
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<Option<usize>, ChunkError> {
         let mut parts = vec![(0, rows.len())];
         // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
-        let at_once_max = match showing.placed {
-            Some(_) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
-            None => rows.len(),
+        let at_once_max = match showing.way {
+            Way::AsInFile(_, Some(_)) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
+            _ => rows.len(),
         };
         let (mut at_once, mut broken) = (at_once_max, 0);
         while let Some((first, mut end)) = parts.pop() {
@@ -299,14 +299,7 @@ impl<'a> Salvage<'a> {
                 end = first + at_once;
             }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
-            let (sql, pieces) = match (showing.written, showing.placed) {
-                (Some(written), _) => {
-                    let sql = commit::copy_sql(self.target, self.chunk, None)?;
-                    (sql, written.only(some.iter().map(|(row, _)| *row)))
-                }
-                (_, Some(placed)) => (placed.sql.clone(), placed.pieces(&self.chunk.bytes, some)),
-                _ => (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, some)),
-            };
+            let (sql, pieces) = self.cut(&showing.way, some)?;
             self.save().await?;
             let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
                 if some.len() == at_once {
@@ -314,16 +307,16 @@ impl<'a> Salvage<'a> {
                 }
                 continue;
             };
-            if let [(row, range)] = some {
+            if let [row] = some {
                 broken += usize::from(is_of_constraint(&error));
-                refused.push(Refused { row: *row, range: range.clone(), error });
+                refused.push(Refused { row: *row, error });
                 let behind = known.len() - known.partition_point(|known| known < row);
                 self.bear(showing.bear, refused.len() - behind).await?;
                 continue;
             }
-            let named = line.and_then(|line| match showing.written {
-                Some(_) => usize::try_from(line).ok()?.checked_sub(1).filter(|row| *row < some.len()),
-                None => row_of_line(&self.chunk.bytes, some, line),
+            let named = line.and_then(|line| match showing.way {
+                Way::Written(_) => usize::try_from(line).ok()?.checked_sub(1).filter(|row| *row < some.len()),
+                Way::AsInFile(places, _) => row_of_line(&self.chunk.bytes, places, some, line),
             });
             let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
             if named.is_some() {
@@ -333,6 +326,22 @@ impl<'a> Salvage<'a> {
             parts.extend([(behind, end), (at, behind), (first, at)]);
         }
         Ok(None)
+    }
+
+    /// These rows, and the statement that takes them.
+    fn cut(&self, way: &Way<'_>, rows: &[u64]) -> Result<(String, Vec<Bytes>)> {
+        Ok(match way {
+            Way::Written(written) => {
+                (commit::copy_sql(self.target, self.chunk, None)?, written.only(rows.iter().copied()))
+            }
+            Way::AsInFile(places, Some(placed)) => {
+                let rows = rows.iter().map(|row| (*row, places.of(*row)));
+                (placed.sql.clone(), placed.pieces(&self.chunk.bytes, rows))
+            }
+            Way::AsInFile(places, None) => {
+                (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, places, rows))
+            }
+        })
     }
 
     /// One COPY under the savepoint: what the server says about a row, and the line that it names.
@@ -429,9 +438,9 @@ impl<'a> Salvage<'a> {
             0 => Ok(()),
             _ => Err(Error::new(ErrorKind::Interrupted, "the first one is found")),
         };
-        let (all, mut refused): (Vec<Row>, Vec<Refused>) = ((0..).zip(rows()).collect(), Vec::new());
-        let showing = Showing { placed: None, written: None, bear: &first, asks: false };
-        let shown = self.show(&all, &[], &showing, &mut refused).await;
+        let (places, mut refused) = (Places::All(rows()), Vec::new());
+        let showing = Showing { way: Way::AsInFile(&places, None), bear: &first, asks: false };
+        let shown = self.show(&places.rows(), &[], &showing, &mut refused).await;
         if refused.is_empty() {
             shown?;
             commit::roll_back(self.session).await;
@@ -538,5 +547,5 @@ fn of_rule(rule: &Rule) -> Error {
 }
 
 fn of(aside: &Aside, error: Error) -> Refused {
-    Refused { row: aside.row, range: aside.range.clone(), error }
+    Refused { row: aside.row, error }
 }

@@ -55,13 +55,17 @@ impl Placed {
     }
 
     /// The rows as they are sent: their numbers in the chunk, and where they stand in it.
-    pub(crate) fn pieces(&self, bytes: &Bytes, rows: &[(u64, Range<usize>)]) -> Vec<Bytes> {
+    pub(crate) fn pieces(
+        &self,
+        bytes: &Bytes,
+        rows: impl Iterator<Item = (u64, Range<usize>)>,
+    ) -> Vec<Bytes> {
         let (mut pieces, mut piece) = (Vec::new(), BytesMut::new());
         for (row, range) in rows {
             piece.put_slice(&self.before);
-            piece.put_slice(self.first.saturating_add_unsigned(*row).to_string().as_bytes());
+            piece.put_slice(self.first.saturating_add_unsigned(row).to_string().as_bytes());
             piece.put_slice(&self.behind);
-            piece.put_slice(&bytes[range.clone()]);
+            piece.put_slice(&bytes[range]);
             if piece.len() >= PIECE_BYTES {
                 pieces.push(piece.split().freeze());
             }

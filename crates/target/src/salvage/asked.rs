@@ -7,21 +7,20 @@
 //! binary are parsed by nobody again.
 
 use super::probe::{Broken, OfKeys, Probe, Question};
-use super::rows::{Row, rows_of};
+use super::rows::{Places, rows_of};
 use super::written::{Repeats, Written};
-use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing};
+use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing, Way};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::unchanged;
 use bytes::Bytes;
 use howdah_model::{Error, Result};
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
 
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// A row that repeats another, the record of that, and what is said about it.
-type Repeated = (Row, u64, Error);
+/// A row that repeats another, that one, and what is said about it.
+type Repeated = (u64, u64, Error);
 
 /// What keys tell without a question.
 #[derive(Default)]
@@ -37,7 +36,6 @@ impl Salvage<'_> {
     /// have no such form, or not all of them can be told apart in it; nothing is stored then.
     pub(super) async fn copy_made(
         &mut self,
-        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
         constraints: Constraints<'_>,
         refused: &mut Vec<Refused>,
@@ -50,7 +48,7 @@ impl Salvage<'_> {
             return Ok(false);
         }
         let asked = constraints.probe.and_then(|probe| Some((probe, probe.of_keys.as_ref()?)));
-        let (mut left, mut known) = (self.certain(rows), Known::default());
+        let (mut left, mut known) = (self.certain().collect(), Known::default());
         if let Some(asked) = asked.filter(|_| constraints.are_broken) {
             known = self.take_repeats(asked, &written, &mut left).await?;
             if constraints.are_asked || asked.1.are_told() {
@@ -59,7 +57,7 @@ impl Salvage<'_> {
         }
         let before = rows_of(refused);
         let asks = asked.is_some_and(|(_, keys)| self.told.is_none() || keys.are_told());
-        let showing = Showing { placed: None, written: Some(&written), bear, asks };
+        let showing = Showing { way: Way::Written(&written), bear, asks };
         if let Some(shown) = self.show(&left, &before, &showing, refused).await?
             && let Some(asked) = asked
         {
@@ -77,9 +75,9 @@ impl Salvage<'_> {
     }
 
     /// Rows that are not set aside.
-    fn certain(&self, rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync)) -> Vec<Row> {
+    pub(super) fn certain(&self) -> impl Iterator<Item = u64> {
         let mut aside = self.chunk.aside.iter().map(|aside| aside.row).peekable();
-        (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none()).collect()
+        (0..self.chunk.origin.records).filter(move |row| aside.next_if_eq(row).is_none())
     }
 
     /// Takes the rows out that repeat others of the chunk.
@@ -87,7 +85,7 @@ impl Salvage<'_> {
         &mut self,
         (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
-        left: &mut Vec<Row>,
+        left: &mut Vec<u64>,
     ) -> Result<Known, ChunkError> {
         let Some(unique) = &keys.unique else { return Ok(Known::default()) };
         self.save().await?;
@@ -96,9 +94,9 @@ impl Salvage<'_> {
         }
         let Repeats { mut of, suspects } = written.repeats(&unique.key, &unique.seen);
         let mut known = Known { repeats: Vec::new(), suspects };
-        left.retain(|(row, range)| {
+        left.retain(|row| {
             let Some(first) = of.remove(row) else { return true };
-            known.repeats.push(((*row, range.clone()), first, unique.error.clone()));
+            known.repeats.push((*row, first, unique.error.clone()));
             false
         });
         Ok(known)
@@ -115,10 +113,10 @@ impl Salvage<'_> {
         let not_there = refused.iter().filter(|refused| refused.error.sqlstate() != Some(UNIQUE_VIOLATION));
         let not_there: BTreeSet<u64> = not_there.map(|refused| refused.row).collect();
         let mut left = Vec::new();
-        for ((row, range), first, error) in repeats {
+        for (row, first, error) in repeats {
             match not_there.contains(&first) {
-                true => left.push((row, range)),
-                false => refused.push(Refused { row, range, error }),
+                true => left.push(row),
+                false => refused.push(Refused { row, error }),
             }
         }
         let known = rows_of(refused);
@@ -152,14 +150,15 @@ impl Salvage<'_> {
     pub(super) async fn ask(
         &mut self,
         probe: &Probe,
-        rows: Vec<Row>,
+        places: &Places<'_>,
+        rows: Vec<u64>,
         refused: &mut Vec<Refused>,
-    ) -> Result<Vec<Row>, ChunkError> {
+    ) -> Result<Vec<u64>, ChunkError> {
         self.save().await?;
         if !self.is_current(probe).await? {
             return Ok(rows);
         }
-        let Some(broken) = self.broken(probe, &rows).await? else {
+        let Some(broken) = self.broken(probe, places, &rows).await? else {
             self.spoil();
             return Ok(rows);
         };
@@ -168,7 +167,12 @@ impl Salvage<'_> {
 
     /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is
     /// aborted.
-    async fn broken(&mut self, probe: &Probe, rows: &[Row]) -> Result<Option<Vec<Broken>>, ChunkError> {
+    async fn broken(
+        &mut self,
+        probe: &Probe,
+        places: &Places<'_>,
+        rows: &[u64],
+    ) -> Result<Option<Vec<Broken>>, ChunkError> {
         let Some(placed) = probe.placed() else { return Ok(None) };
         match self.session.client().batch_execute(&probe.of_rows.make_sql).await {
             Ok(()) => {}
@@ -177,7 +181,8 @@ impl Salvage<'_> {
         }
         let stored = self.stored;
         for some in rows.chunks(Placed::rows_at_once(rows.len(), self.chunk.bytes.len())) {
-            let pieces = placed.pieces(&self.chunk.bytes, some);
+            let placed_rows = some.iter().map(|row| (*row, places.of(*row)));
+            let pieces = placed.pieces(&self.chunk.bytes, placed_rows);
             let refusal = self.try_copy(&placed.sql, &pieces, some.len() as u64).await?;
             // These are not in the table.
             (self.stored, self.unmarked) = (stored, false);
@@ -193,11 +198,11 @@ impl Salvage<'_> {
         &mut self,
         (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
-        rows: Vec<Row>,
+        rows: Vec<u64>,
         suspects: &[u64],
         refused: &mut Vec<Refused>,
-    ) -> Result<Vec<Row>, ChunkError> {
-        let Some((first, _)) = rows.first().filter(|_| rows.len() >= ASKED_MIN) else { return Ok(rows) };
+    ) -> Result<Vec<u64>, ChunkError> {
+        let Some(first) = rows.first().filter(|_| rows.len() >= ASKED_MIN) else { return Ok(rows) };
         let chosen = keys.are_told().then_some(suspects);
         if chosen.is_some_and(<[u64]>::is_empty) {
             return Ok(rows);
@@ -269,15 +274,15 @@ impl Salvage<'_> {
 }
 
 /// The rows that nothing is broken by; the others are refused.
-fn without(rows: Vec<Row>, broken: Vec<Broken>, refused: &mut Vec<Refused>) -> Vec<Row> {
+fn without(mut rows: Vec<u64>, broken: Vec<Broken>, refused: &mut Vec<Refused>) -> Vec<u64> {
     let mut errors: HashMap<u64, Error> =
         broken.into_iter().map(|broken| (broken.row, broken.error)).collect();
-    let mut left = Vec::with_capacity(rows.len());
-    for (row, range) in rows {
-        match errors.remove(&row) {
-            Some(error) => refused.push(Refused { row, range, error }),
-            None => left.push((row, range)),
+    rows.retain(|row| match errors.remove(row) {
+        Some(error) => {
+            refused.push(Refused { row: *row, error });
+            false
         }
-    }
-    left
+        None => true,
+    });
+    rows
 }

@@ -14,7 +14,6 @@ use crate::session::{Info, Session};
 use crate::sql::{quote_literal, quote_relation};
 use bytes::Bytes;
 use howdah_model::{Form, Relation, Result};
-use std::ops::Range;
 
 const FUNCTION: &str = "pg_temp.howdah_leave_out";
 
@@ -68,7 +67,6 @@ impl Salvage<'_> {
     pub(super) async fn copy_filtered(
         &mut self,
         filter: &Filter,
-        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
         refused: &mut Vec<Refused>,
     ) -> Result<bool, ChunkError> {
         let Some(faster) = self.chunk.faster.as_ref().filter(|faster| faster.form != Form::AsIs) else {
@@ -101,7 +99,7 @@ impl Salvage<'_> {
         match left_out.filter(|left_out| taken + left_out.len() as u64 == sent) {
             Some(left_out) => {
                 self.keep(taken);
-                self.add(filter, &left_out, rows, refused);
+                self.add(filter, &left_out, refused);
                 Ok(true)
             }
             None => {
@@ -112,24 +110,13 @@ impl Salvage<'_> {
     }
 
     /// The rows by the lines of what was sent, where each row is a line of its own.
-    fn add(
-        &self,
-        filter: &Filter,
-        left_out: &[(u64, usize)],
-        rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
-        refused: &mut Vec<Refused>,
-    ) {
-        if left_out.is_empty() {
-            return;
-        }
-        let mut aside = self.chunk.aside.iter().map(|aside| aside.row).peekable();
-        let sent = (0..).zip(rows()).filter(|(row, _)| aside.next_if_eq(row).is_none());
+    fn add(&self, filter: &Filter, left_out: &[(u64, usize)], refused: &mut Vec<Refused>) {
         // Rows are told in the order in which they were sent.
         let mut left_out = left_out.iter().peekable();
-        for (line, (row, range)) in (1..).zip(sent) {
+        for (line, row) in (1..).zip(self.certain()) {
             let told = left_out.next_if(|(told, _)| *told == line);
             if let Some(rule) = told.and_then(|(_, rule_no)| filter.rules.get(*rule_no)) {
-                refused.push(Refused { row, range, error: of_rule(rule) });
+                refused.push(Refused { row, error: of_rule(rule) });
             }
         }
     }

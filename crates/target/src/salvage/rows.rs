@@ -2,10 +2,38 @@
 
 use super::Refused;
 use bytes::Bytes;
+use howdah_model::Aside;
 use std::ops::Range;
 
-/// The number of a row in its chunk, and where it stands.
-pub(super) type Row = (u64, Range<usize>);
+/// Where rows stand, by their numbers in the chunk.
+pub(super) enum Places<'a> {
+    /// All of them.
+    All(Vec<Range<usize>>),
+    /// Those that are set aside.
+    Aside(&'a [Aside]),
+}
+
+impl Places<'_> {
+    /// Their numbers, in order.
+    pub(super) fn rows(&self) -> Vec<u64> {
+        match self {
+            Places::All(ranges) => (0..ranges.len() as u64).collect(),
+            Places::Aside(aside) => aside.iter().map(|aside| aside.row).collect(),
+        }
+    }
+
+    /// Nowhere, if it is none of these.
+    pub(super) fn of(&self, row: u64) -> Range<usize> {
+        let range = match self {
+            Places::All(ranges) => usize::try_from(row).ok().and_then(|row| ranges.get(row)),
+            Places::Aside(aside) => {
+                let found = aside.binary_search_by_key(&row, |aside| aside.row).ok();
+                found.map(|no| &aside[no].range)
+            }
+        };
+        range.cloned().unwrap_or_default()
+    }
+}
 
 /// Their numbers, in order.
 pub(super) fn rows_of(refused: &[Refused]) -> Vec<u64> {
@@ -15,12 +43,12 @@ pub(super) fn rows_of(refused: &[Refused]) -> Vec<u64> {
 }
 
 /// The rows' bytes, neighbours in one piece.
-pub(super) fn pieces(bytes: &Bytes, rows: &[Row]) -> Vec<Bytes> {
+pub(super) fn pieces(bytes: &Bytes, places: &Places<'_>, rows: &[u64]) -> Vec<Bytes> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for (_, range) in rows {
+    for range in rows.iter().map(|row| places.of(*row)) {
         match ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
-            _ => ranges.push(range.clone()),
+            _ => ranges.push(range),
         }
     }
     ranges.into_iter().map(|range| bytes.slice(range)).collect()
@@ -28,10 +56,10 @@ pub(super) fn pieces(bytes: &Bytes, rows: &[Row]) -> Vec<Bytes> {
 
 /// Which of the rows stands at the line that the server names. It counts lines, not records, and not in every
 /// version alike: this is a hint for where to cut.
-pub(super) fn row_of_line(bytes: &[u8], rows: &[Row], line: u64) -> Option<usize> {
+pub(super) fn row_of_line(bytes: &[u8], places: &Places<'_>, rows: &[u64], line: u64) -> Option<usize> {
     let mut line_now = 1;
-    rows.iter().position(|(_, range)| {
-        let record = &bytes[range.clone()];
+    rows.iter().position(|row| {
+        let record = &bytes[places.of(*row)];
         let ends = |byte| record.iter().filter(|other| **other == byte).count() as u64;
         let lines = ends(b'\n').max(ends(b'\r')).max(1);
         line_now += lines;

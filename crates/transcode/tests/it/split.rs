@@ -177,7 +177,10 @@ proptest! {
     }
 
     #[test]
-    fn records_stand_where_one_after_the_other_ends((format, version) in dialect(), input in input()) {
+    fn records_stand_where_one_after_the_other_ends(
+        (format, version) in dialect(), input in input(), repeated in 1_usize..200, chosen in any::<u64>(),
+    ) {
+        let input = input.repeat(repeated);
         let rules = rules(&format, version, &input);
         let (mut expected, mut start) = (Vec::new(), 0);
         while start < input.len() {
@@ -189,7 +192,11 @@ proptest! {
             expected.push(start..end);
             start = end;
         }
-        prop_assert_eq!(rules.ranges(&input), expected);
+        prop_assert_eq!(rules.ranges(&input), expected.clone());
+        let (numbers, some): (Vec<u64>, Vec<_>) =
+            (0..).zip(expected).filter(|(number, _)| chosen >> (number % 64) & 1 == 1).unzip();
+        let beyond = rules.ranges(&input).len() as u64;
+        prop_assert_eq!(rules.ranges_of(&input, &[numbers, vec![beyond]].concat()), some);
     }
 
     #[test]
