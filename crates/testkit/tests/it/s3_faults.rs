@@ -6,7 +6,9 @@ use std::net::TcpStream;
 
 fn get(proxy: &Proxy, target: &str) -> String {
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
-    write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    // In one piece, as clients send it: the proxy does not put together what comes in several.
+    let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     // A cut may come as a reset; what arrived before it counts.
     let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(5)));
