@@ -14,6 +14,9 @@ use std::sync::{Arc, OnceLock};
 const WORDS: usize = 1 << 20;
 /// Bits of a key.
 const KEY_BITS: u32 = 4;
+/// So many words are looked at before the first of them is changed: they come from memory side by side. A change, which
+/// no other read may pass, would wait for each of them alone.
+const AT_ONCE: usize = 16;
 
 /// The keys that a load has sent, of all its tables, so that it takes the memory once; none before the first key.
 pub struct SentKeys {
@@ -46,12 +49,22 @@ impl Seen {
         self.seed
     }
 
-    /// Adds a key by its hash; `true` if it may have been added before.
-    pub(super) fn add(&self, hash: u64) -> bool {
+    /// Adds keys by their hashes, and tells the places of those that may have been added before.
+    pub(super) fn add_all(&self, hashes: &[u64], mut tell: impl FnMut(usize)) {
         let words = || std::iter::repeat_with(AtomicU64::default).take(WORDS).collect();
-        let bits = (0..KEY_BITS).fold(0, |bits, no| bits | 1 << (hash >> (no * 6) & 63));
-        let word = &self.sent.words.get_or_init(words)[(hash >> 44) as usize % WORDS];
-        word.fetch_or(bits, Relaxed) & bits == bits
+        let words = self.sent.words.get_or_init(words);
+        let word = |hash: u64| &words[(hash >> 44) as usize % WORDS];
+        for (first, some) in (0..).step_by(AT_ONCE).zip(hashes.chunks(AT_ONCE)) {
+            let mut before = [0; AT_ONCE];
+            before.iter_mut().zip(some).for_each(|(before, hash)| *before = word(*hash).load(Relaxed));
+            for (no, (before, hash)) in (first..).zip(before.iter().zip(some)) {
+                let bits = (0..KEY_BITS).fold(0, |bits, no| bits | 1 << (hash >> (no * 6) & 63));
+                // A bit that is set stays so, and one that was not may be by now.
+                if before & bits == bits || word(*hash).fetch_or(bits, Relaxed) & bits == bits {
+                    tell(no);
+                }
+            }
+        }
     }
 
     /// Rows whose keys were not seen need not be asked about.
@@ -80,14 +93,27 @@ mod tests {
     fn what_was_added_is_seen_and_little_else() {
         let sent = Arc::default();
         let (seen, other_table) = (Seen::new(&sent, 1), Seen::new(&sent, 2));
-        let hash = |key: u64| XxHash3_64::oneshot_with_seed(seen.seed(), &key.to_be_bytes());
-        let wrong = (0..4_000_000).filter(|key| seen.add(hash(*key))).count();
-        assert!(wrong < 20_000, "{wrong}");
-        assert!((0..4_000_000).all(|key| seen.add(hash(key))));
-        let wrong = (4_000_000..4_100_000).filter(|key| seen.add(hash(*key))).count();
-        assert!(wrong < 2_000, "{wrong}");
-        let hash = |key: u64| XxHash3_64::oneshot_with_seed(other_table.seed(), &key.to_be_bytes());
-        let wrong = (0..100_000).filter(|key| other_table.add(hash(*key))).count();
-        assert!(wrong < 2_000, "{wrong}");
+        let hash_all = |seen: &Seen, keys: std::ops::Range<u64>| -> Vec<u64> {
+            keys.map(|key| XxHash3_64::oneshot_with_seed(seen.seed(), &key.to_be_bytes())).collect()
+        };
+        let count = |seen: &Seen, keys: std::ops::Range<u64>| {
+            let (first, mut places) = (keys.start, Vec::new());
+            seen.add_all(&hash_all(seen, keys), |no| places.push(first + no as u64));
+            assert!(places.is_sorted());
+            places.len()
+        };
+        assert!(count(&seen, 0..4_000_000) < 20_000);
+        assert_eq!(count(&seen, 0..4_000_000), 4_000_000);
+        assert_eq!(count(&seen, 7..50), 43);
+        assert!(count(&seen, 4_000_000..4_100_000) < 2_000);
+        assert!(count(&other_table, 0..100_000) < 2_000);
+    }
+
+    #[test]
+    fn a_key_is_seen_by_the_next_even_among_those_looked_at_together() {
+        let (seen, mut places) = (Seen::new(&Arc::default(), 1), Vec::new());
+        let hashes: Vec<u64> = (0..40).map(|no| XxHash3_64::oneshot(&[no / 2])).collect();
+        seen.add_all(&hashes, |no| places.push(no));
+        assert_eq!(places, (1..40).step_by(2).collect::<Vec<_>>());
     }
 }
