@@ -36,6 +36,11 @@ use std::time::Instant;
 use tokio_postgres::Statement;
 use written::Written;
 
+/// Rows of so many bytes of a chunk are shown at once: those before the one that is refused were stored in vain. Measured with
+/// 4 million rows (330 MB), 1 % of which repeat a key, 30 rows or 600,000 behind it, medians of 3 runs: all at once 4.6 and 4.6 s, 4 MiB
+/// 4.4 and 4.5 s, 2 MiB 4.4 and 4.6 s, 1 MiB 4.3 and 4.7 s.
+const SHOWN_BYTES: usize = 4 << 20;
+
 /// So few rows cost a COPY no more than its statement.
 const AT_ONCE_MIN: usize = 64;
 
@@ -287,7 +292,7 @@ impl<'a> Salvage<'a> {
         // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
         let at_once_max = match showing.way {
             Way::AsInFile(_, Some(_)) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
-            _ => rows.len(),
+            _ => rows.len().saturating_mul(SHOWN_BYTES).div_ceil(self.chunk.bytes.len().max(1)),
         };
         let (mut at_once, mut broken) = (at_once_max, 0);
         while let Some((first, mut end)) = parts.pop() {
