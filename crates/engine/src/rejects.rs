@@ -7,7 +7,7 @@
 use crate::feed::sifter;
 use crate::locate;
 use crate::pipeline::Run;
-use crate::plan::chunk_format;
+use crate::plan::{chunk_format, plain_bytes};
 use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{
@@ -18,6 +18,7 @@ use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_o
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
@@ -84,6 +85,9 @@ pub(crate) async fn store_rest(
         are_broken: run.probes.are_broken(table_no),
         are_left_out: run.probes.are_left_out(table_no),
         are_asked: run.probes.are_asked(table_no),
+        to_come_bytes: plain_bytes(&run.plan.files)
+            .unwrap_or(0)
+            .saturating_sub(run.tally.bytes_stored.load(Relaxed)),
     };
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
         return Ok((Outcome::AlreadyStored, Vec::new()));

@@ -14,6 +14,7 @@ mod filter;
 pub mod probe;
 mod rows;
 mod seen;
+mod stored;
 mod written;
 
 use crate::check::rules::Rule;

@@ -56,7 +56,9 @@ pub(super) const UNIQUES_SQL: &str = "\
                  AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = i.indexrelid \
-                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))) \
+                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
+           EXISTS (SELECT FROM pg_catalog.pg_collation l \
+                   WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic) \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
@@ -84,7 +86,8 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
                  AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = i.indexrelid \
-                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))) \
+                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
+           true \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \

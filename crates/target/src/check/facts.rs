@@ -53,6 +53,18 @@ pub(super) struct Unique {
     pub(super) nulls_alike: bool,
     pub(super) parts: Vec<KeyPart>,
     pub(super) columns: Vec<String>,
+    /// Values may be the same though their bytes are others.
+    pub(super) is_loose: bool,
+}
+
+/// A unique key of columns as they are.
+pub(crate) struct PlainKey<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) columns: Vec<String>,
+    /// Two NULLs are the same.
+    pub(crate) nulls_alike: bool,
+    /// See [`Unique::is_loose`]; types are not looked at.
+    pub(crate) is_loose: bool,
 }
 
 /// A foreign key.
@@ -102,6 +114,23 @@ pub struct Facts {
     pub(super) others: Vec<Other>,
 }
 
+impl Unique {
+    /// `None` unless it is of columns as they are, and about all rows.
+    fn plain(&self) -> Option<PlainKey<'_>> {
+        let column = |part: &KeyPart| {
+            let is_bare = part.expression.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let is_it = |column: &&String| {
+                quote_ident(column) == part.expression || is_bare && **column == part.expression
+            };
+            self.columns.iter().find(is_it).cloned()
+        };
+        let columns = self.parts.iter().map(column).collect::<Option<Vec<String>>>()?;
+        let plain =
+            PlainKey { name: &self.name, columns, nulls_alike: self.nulls_alike, is_loose: self.is_loose };
+        self.predicate.is_none().then_some(plain)
+    }
+}
+
 impl Facts {
     /// Reads them; of a table that is going to be made, its key.
     ///
@@ -129,24 +158,13 @@ impl Facts {
     /// The demands of its keys alone, with no other of these columns than theirs. `None` where something it demands may be
     /// about any column.
     pub(crate) fn of_keys(&self, filled: &BTreeSet<&str>) -> Option<Facts> {
-        let plain = |unique: &Unique| {
-            let is_column = |part: &KeyPart| {
-                let is_bare =
-                    part.expression.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                let is_it = |column: &String| {
-                    quote_ident(column) == part.expression || is_bare && *column == part.expression
-                };
-                unique.columns.iter().any(is_it)
-            };
-            unique.predicate.is_none() && unique.parts.iter().all(is_column)
-        };
         let about_any = self.is_partitioned
             || self.bounds.is_some()
             || !self.checks.is_empty()
             || !self.exclusions.is_empty()
             || self.columns.iter().any(|column| column.generated.is_some())
             || self.foreign.iter().any(|foreign| foreign.oid == self.oid)
-            || !self.uniques.iter().all(plain);
+            || !self.uniques.iter().all(|unique| unique.plain().is_some());
         if about_any {
             return None;
         }
@@ -159,16 +177,15 @@ impl Facts {
         Some(Facts { columns, ..self.clone() })
     }
 
-    /// The only unique key's name, its columns, and whether two NULLs are the same. Only for what [`Facts::of_keys`] gives.
-    pub(crate) fn only_unique(&self) -> Option<(&str, Vec<String>, bool)> {
-        let [unique] = &self.uniques[..] else { return None };
-        let column = |part: &KeyPart| {
-            let is_it =
-                |column: &&String| quote_ident(column) == part.expression || **column == part.expression;
-            unique.columns.iter().find(is_it).cloned()
-        };
-        let columns = unique.parts.iter().map(column).collect::<Option<Vec<String>>>()?;
-        Some((&unique.name, columns, unique.nulls_alike))
+    /// All unique keys. `None` where one is not of columns alone, or where it counts for another row which of two that are
+    /// alike is refused.
+    pub(crate) fn plain_keys(&self) -> Option<Vec<PlainKey<'_>>> {
+        let is_about_rows =
+            !self.exclusions.is_empty() || self.foreign.iter().any(|foreign| foreign.oid == self.oid);
+        if self.is_partitioned || is_about_rows {
+            return None;
+        }
+        self.uniques.iter().map(Unique::plain).collect()
     }
 
     /// Rules join the rows with each other, or with the table by more than its keys: looking up would compare each with each.
@@ -236,6 +253,7 @@ impl Facts {
             nulls_alike: false,
             parts,
             columns: key.cloned().collect(),
+            is_loose: true,
         };
         Facts {
             relation: plan.table.relation.clone(),
@@ -284,6 +302,7 @@ fn unique(row: &Row) -> Unique {
         nulls_alike: row.get(4),
         parts: parts.map(part).collect(),
         columns: row.get(8),
+        is_loose: row.get(9),
     }
 }
 

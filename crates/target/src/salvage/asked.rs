@@ -6,27 +6,24 @@
 //! that repeat a key of another chunk, only these are asked about. The others are shown to COPY, which has the last word; rows in
 //! binary are parsed by nobody again.
 
-use super::probe::{Broken, OfKeys, Probe, Question};
+use super::probe::{Broken, KnownKey, OfKeys, Probe, Question};
 use super::rows::{Places, rows_of};
-use super::written::{Repeats, Written};
+use super::written::{Repeat, Repeats, Written};
 use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing, Way};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::unchanged;
 use bytes::Bytes;
 use howdah_model::{Error, Result};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 const UNIQUE_VIOLATION: &str = "23505";
-
-/// A row that repeats another, that one, and what is said about it.
-type Repeated = (u64, u64, Error);
 
 /// What keys tell without a question.
 #[derive(Default)]
 struct Known {
-    /// Rows that repeat another of the chunk.
-    repeats: Vec<Repeated>,
+    /// Rows that repeat another of the chunk, in order.
+    repeats: Vec<(u64, Repeat)>,
     /// Records that may repeat one of a chunk before, in order.
     suspects: Vec<u64>,
 }
@@ -50,7 +47,7 @@ impl Salvage<'_> {
         let asked = constraints.probe.and_then(|probe| Some((probe, probe.of_keys.as_ref()?)));
         let (mut left, mut known) = (self.certain().collect(), Known::default());
         if let Some(asked) = asked.filter(|_| constraints.are_broken) {
-            known = self.take_repeats(asked, &written, &mut left).await?;
+            known = self.take_repeats(asked, &written, constraints, &mut left).await?;
             if constraints.are_asked || asked.1.are_told() {
                 left = self.ask_keys(asked, &written, left, &known.suspects, refused).await?;
             }
@@ -64,13 +61,15 @@ impl Salvage<'_> {
             left.drain(..shown);
             asked.1.set_told(false);
             if !constraints.are_broken {
-                known = self.take_repeats(asked, &written, &mut left).await?;
+                known = self.take_repeats(asked, &written, constraints, &mut left).await?;
             }
             left = self.ask_keys(asked, &written, left, &known.suspects, refused).await?;
             let before = rows_of(refused);
             self.show(&left, &before, &Showing { asks: false, ..showing }, refused).await?;
         }
-        self.settle_repeats(known.repeats, &showing, refused).await?;
+        if let Some(known_keys) = asked.and_then(|(_, keys)| keys.known_keys.as_ref()) {
+            self.settle_repeats(known.repeats, &known_keys.keys, &showing, refused).await?;
+        }
         Ok(true)
     }
 
@@ -85,38 +84,48 @@ impl Salvage<'_> {
         &mut self,
         (probe, keys): (&Probe, &OfKeys),
         written: &Written<'_>,
+        constraints: Constraints<'_>,
         left: &mut Vec<u64>,
     ) -> Result<Known, ChunkError> {
-        let Some(unique) = &keys.unique else { return Ok(Known::default()) };
+        let Some(known_keys) = &keys.known_keys else { return Ok(Known::default()) };
         self.save().await?;
         if !self.is_current(probe).await? {
             return Ok(Known::default());
         }
-        let Repeats { mut of, suspects } = written.repeats(&unique.key, &unique.seen);
+        self.learn(probe, known_keys, constraints.to_come_bytes).await?;
+        let Repeats { of, suspects } =
+            written.repeats(known_keys.keys.iter().map(|known| (&known.key, &known.seen)));
         let mut known = Known { repeats: Vec::new(), suspects };
         left.retain(|row| {
-            let Some(first) = of.remove(row) else { return true };
-            known.repeats.push((*row, first, unique.error.clone()));
+            let Some(repeat) = of.get(row) else { return true };
+            known.repeats.push((*row, *repeat));
             false
         });
         Ok(known)
     }
 
-    /// Rows whose key is there are refused; COPY says what becomes of those that repeat one which is refused itself, for another
-    /// reason than its key.
+    /// Rows whose key is there are refused; COPY says what becomes of those that repeat one of which that is not certain, because it is
+    /// refused itself.
     async fn settle_repeats(
         &mut self,
-        repeats: Vec<Repeated>,
+        repeats: Vec<(u64, Repeat)>,
+        keys: &[KnownKey],
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
-        let not_there = refused.iter().filter(|refused| refused.error.sqlstate() != Some(UNIQUE_VIOLATION));
-        let not_there: BTreeSet<u64> = not_there.map(|refused| refused.row).collect();
+        // Why a row is refused that was not stored: of several keys, only for those taken out here it is known which.
+        let only_key =
+            |error: &Error| (keys.len() == 1 && error.sqlstate() == Some(UNIQUE_VIOLATION)).then_some(0);
+        let mut reasons: HashMap<u64, Option<usize>> =
+            refused.iter().map(|refused| (refused.row, only_key(&refused.error))).collect();
         let mut left = Vec::new();
-        for (row, first, error) in repeats {
-            match not_there.contains(&first) {
-                true => left.push(row),
-                false => refused.push(Refused { row, error }),
+        for (row, Repeat { first, key_no }) in repeats {
+            if reasons.get(&first).is_none_or(|reason| *reason == Some(key_no)) {
+                reasons.insert(row, Some(key_no));
+                refused.push(Refused { row, error: keys[key_no].error.clone() });
+            } else {
+                reasons.insert(row, None);
+                left.push(row);
             }
         }
         let known = rows_of(refused);
@@ -217,7 +226,9 @@ impl Salvage<'_> {
             return Ok(rows);
         };
         if chosen.is_none() && !broken.is_empty() {
-            keys.set_told(broken.iter().all(|broken| suspects.binary_search(&broken.row).is_ok()));
+            // Those that repeat another of the chunk are not among the rows any more.
+            let mut left = broken.iter().filter(|broken| rows.binary_search(&broken.row).is_ok());
+            keys.set_told(left.all(|broken| suspects.binary_search(&broken.row).is_ok()));
         }
         let before = refused.len();
         let left = without(rows, broken, refused);

@@ -9,7 +9,7 @@ use super::filter::Filter;
 use super::of_rule;
 use super::seen::{Seen, SentKeys};
 use super::written::UniqueKey;
-use crate::check::facts::Facts;
+use crate::check::facts::{Facts, PlainKey};
 use crate::check::found;
 use crate::check::rows::Rows;
 use crate::check::rules::{Rule, rules_for};
@@ -25,6 +25,7 @@ use howdah_model::{
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio_postgres::types::Type;
 
 /// Where temporary tables are.
@@ -76,19 +77,25 @@ pub(super) struct OfKeys {
     pub(super) question: Question,
     pub(super) copy_sql: String,
     pub(super) fields: Vec<usize>,
-    /// The unique key, if it is the only one and equal values have the same bytes. With several keys, it depends on all rows
-    /// before whether one is kept that others repeat.
-    pub(super) unique: Option<OnlyUnique>,
+    /// The table's unique keys, if equal values of all of them have the same bytes.
+    pub(super) known_keys: Option<Arc<KnownKeys>>,
 }
 
-/// A key whose repetitions among the rows are not the question's matter.
-#[derive(Debug, Clone)]
-pub(super) struct OnlyUnique {
+/// Keys whose repetitions among the rows are not the question's matter.
+#[derive(Debug)]
+pub(super) struct KnownKeys {
+    pub(super) keys: Vec<KnownKey>,
+    tells: AtomicBool,
+    is_learnt: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(super) struct KnownKey {
     pub(super) key: UniqueKey,
     /// What is said about a row that repeats another.
     pub(super) error: Error,
     /// The keys of the rows before.
-    pub(super) seen: Arc<Seen>,
+    pub(super) seen: Seen,
 }
 
 /// What is known of the table's constraints.
@@ -102,6 +109,8 @@ pub struct Constraints<'a> {
     pub are_left_out: bool,
     /// Few of them could be told without asking.
     pub are_asked: bool,
+    /// About so many plain bytes of the load are still to be stored.
+    pub to_come_bytes: u64,
 }
 
 impl<'a> Constraints<'a> {
@@ -186,6 +195,10 @@ impl Probe {
     /// Rows in binary can be asked about as they are.
     pub fn asks_of_keys(&self) -> bool {
         self.of_keys.is_some()
+    }
+
+    pub(super) fn table_oid(&self) -> u32 {
+        self.plan.table.oid
     }
 
     pub(super) fn filter(&self) -> Option<&Filter> {
@@ -286,7 +299,7 @@ impl OfKeys {
         let binary = plan.binary.as_ref()?;
         let filled: BTreeSet<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
         let plain = facts.of_keys(&filled);
-        let only_unique = plain.as_ref().and_then(Facts::only_unique);
+        let plain_keys = facts.plain_keys();
         let facts = plain.as_ref().unwrap_or(facts);
         let fields: Vec<usize> =
             (0..binary.columns.len()).filter(|no| facts.has_column(&binary.columns[*no])).collect();
@@ -308,48 +321,73 @@ impl OfKeys {
             ..plan.clone()
         };
         let mut question = Question::new(facts.clone(), &narrow, &staging, &columns).filter(|_| has_keys)?;
-        let unique = only_unique.and_then(|(name, columns, nulls_alike)| {
+        let known_keys =
+            plain_keys.and_then(|keys| KnownKeys::new(&keys, plan, &mut question, sent)).map(Arc::new);
+        Some(OfKeys { question, copy_sql, fields, known_keys })
+    }
+}
+
+impl KnownKeys {
+    /// Takes the repetitions out of the question. `None` if not those of all keys can be known.
+    fn new(
+        keys: &[PlainKey<'_>],
+        plan: &TablePlan,
+        question: &mut Question,
+        sent: &Arc<SentKeys>,
+    ) -> Option<KnownKeys> {
+        let binary = plan.binary.as_ref()?;
+        let (mut rules, mut known_keys) = (question.rules.clone(), Vec::new());
+        for (no, PlainKey { name, columns, nulls_alike, is_loose }) in keys.iter().enumerate() {
             let of = |column: &String| binary.columns.iter().position(|name| name == column);
             let fields = columns.iter().map(of).collect::<Option<Vec<usize>>>()?;
-            let are_alike = columns.iter().all(|column| is_written_alike(plan, binary, column));
+            let is_alike = |column: &String| is_written_alike(plan, binary, column, *is_loose);
             // The first rule of a key is about repetitions.
-            let is_its = |rule: &Rule| rule.constraint.as_deref() == Some(name);
-            let rule_no = question.rules.iter().position(is_its).filter(|_| are_alike)?;
-            let error = of_rule(&question.rules.remove(rule_no));
-            Some(OnlyUnique {
-                key: UniqueKey { fields, nulls_alike },
-                error,
-                seen: Arc::new(Seen::new(sent, plan.table.oid)),
-            })
-        });
-        Some(OfKeys { question, copy_sql, fields, unique })
+            let is_its = |rule: &Rule| rule.constraint.as_deref() == Some(*name);
+            let rule_no = rules.iter().position(is_its).filter(|_| columns.iter().all(is_alike))?;
+            let error = of_rule(&rules.remove(rule_no));
+            let key = UniqueKey { fields, nulls_alike: *nulls_alike };
+            known_keys.push(KnownKey { key, error, seen: Seen::new(sent, (plan.table.oid, no)) });
+        }
+        question.rules = rules;
+        let known_keys =
+            KnownKeys { keys: known_keys, tells: AtomicBool::new(false), is_learnt: AtomicBool::new(false) };
+        (!known_keys.keys.is_empty()).then_some(known_keys)
+    }
+
+    /// Whoever is told so first is to learn the keys that the table holds.
+    pub(super) fn is_to_learn(&self) -> bool {
+        !self.is_learnt.swap(true, Relaxed)
     }
 }
 
 impl OfKeys {
     /// Rows whose keys were not seen before need not be asked about.
     pub(super) fn are_told(&self) -> bool {
-        self.unique.as_ref().is_some_and(|unique| unique.seen.tells())
+        self.known_keys.as_ref().is_some_and(|known_keys| known_keys.tells.load(Relaxed))
     }
 
     /// What was seen before tells, or does not tell, which rows are not taken.
     pub(super) fn set_told(&self, told: bool) {
-        if let Some(unique) = &self.unique {
-            unique.seen.set_tells(told);
+        if let Some(known_keys) = &self.known_keys {
+            known_keys.tells.store(told, Relaxed);
         }
     }
 }
 
 /// Equal values of the column have the same bytes, so that repetitions are known without asking.
-fn is_written_alike(plan: &TablePlan, binary: &BinaryPlan, column: &str) -> bool {
-    use BinaryType::{Bool, Bytea, Date, Int2, Int4, Int8, Oid, Time, Timestamp, TimestampTz, Uuid};
+fn is_written_alike(plan: &TablePlan, binary: &BinaryPlan, column: &str, is_loose: bool) -> bool {
+    use BinaryType::{Bool, Bytea, Date, Int2, Int4, Int8, Oid, Text, Time, Timestamp, TimestampTz, Uuid};
     let of_type = binary.columns.iter().zip(&binary.types).find(|(name, _)| *name == column);
-    // A precision rounds what is stored.
-    let is_rounded = plan.table.columns.iter().any(|of| of.name == column && of.type_name.contains('('));
-    let is_canonical = |of: &BinaryType| {
-        matches!(of, Bool | Bytea | Date | Int2 | Int4 | Int8 | Oid | Time | Timestamp | TimestampTz | Uuid)
+    let type_name = plan.table.columns.iter().find(|of| of.name == column).map(|of| of.type_name.as_str());
+    // A precision rounds what is stored. A length cuts off blanks at most, of what is too long.
+    let is_rounded = type_name.is_none_or(|name| name.contains('('));
+    let is_text = type_name.is_some_and(|name| name == "text" || name.starts_with("character varying"));
+    let is_canonical = |of: &BinaryType| match of {
+        Bool | Bytea | Date | Int2 | Int4 | Int8 | Oid | Time | Timestamp | TimestampTz | Uuid => !is_rounded,
+        Text => is_text && !is_loose,
+        _ => false,
     };
-    !is_rounded && of_type.is_some_and(|(_, of)| is_canonical(of))
+    of_type.is_some_and(|(_, of)| is_canonical(of))
 }
 
 fn temporary(what: &str, oid: u32, place: &str) -> StagingPlan {

@@ -3,12 +3,13 @@
 //! A Bloom filter of words, as Putze, Sanders and Singler describe (Cache-, Hash- and Space-Efficient Bloom Filters, 2007): the
 //! bits of a key stand in one word, so that it takes one access to memory. What it has not seen was not added. Of four
 //! million keys it takes one in a hundred for seen that was not, of sixteen million one in six; what it takes for seen is looked up, so
-//! that a wrong answer costs time only. Keys that were there before the load, or that others store, it does not know: it is
+//! that a wrong answer costs time only. Keys that others store meanwhile it does not know: it is
 //! believed only while it would have told all rows of the last chunk about which the server was asked.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use twox_hash::XxHash3_64;
 
 /// 8 MiB.
 const WORDS: usize = 1 << 20;
@@ -35,18 +36,18 @@ impl Default for SentKeys {
 pub(super) struct Seen {
     sent: Arc<SentKeys>,
     seed: u64,
-    tells: AtomicBool,
 }
 
 impl Seen {
-    /// Keys of this table are others than the same bytes of another.
-    pub(super) fn new(sent: &Arc<SentKeys>, table_oid: u32) -> Seen {
-        Seen { sent: Arc::clone(sent), seed: sent.seed ^ u64::from(table_oid), tells: AtomicBool::new(false) }
+    /// The same bytes are another key in another table, or as another of its keys.
+    pub(super) fn new(sent: &Arc<SentKeys>, (table_oid, key_no): (u32, usize)) -> Seen {
+        let key = u64::from(table_oid) << 32 | key_no as u64;
+        Seen { sent: Arc::clone(sent), seed: sent.seed ^ key }
     }
 
-    /// For the hashes of the keys.
-    pub(super) fn seed(&self) -> u64 {
-        self.seed
+    /// Of a key's bytes.
+    pub(super) fn hash(&self, key: &[u8]) -> u64 {
+        XxHash3_64::oneshot_with_seed(self.seed, key)
     }
 
     /// Adds keys by their hashes, and tells the places of those that may have been added before.
@@ -66,35 +67,25 @@ impl Seen {
             }
         }
     }
-
-    /// Rows whose keys were not seen need not be asked about.
-    pub(super) fn tells(&self) -> bool {
-        self.tells.load(Relaxed)
-    }
-
-    /// It would, or would not, have told which rows the server does not take.
-    pub(super) fn set_tells(&self, tells: bool) {
-        self.tells.store(tells, Relaxed);
-    }
 }
 
 impl fmt::Debug for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seen").field("tells", &self.tells).finish_non_exhaustive()
+        f.debug_struct("Seen").finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use twox_hash::XxHash3_64;
 
     #[test]
     fn what_was_added_is_seen_and_little_else() {
         let sent = Arc::default();
-        let (seen, other_table) = (Seen::new(&sent, 1), Seen::new(&sent, 2));
+        let (seen, other_table, other_key) =
+            (Seen::new(&sent, (1, 0)), Seen::new(&sent, (2, 0)), Seen::new(&sent, (1, 1)));
         let hash_all = |seen: &Seen, keys: std::ops::Range<u64>| -> Vec<u64> {
-            keys.map(|key| XxHash3_64::oneshot_with_seed(seen.seed(), &key.to_be_bytes())).collect()
+            keys.map(|key| seen.hash(&key.to_be_bytes())).collect()
         };
         let count = |seen: &Seen, keys: std::ops::Range<u64>| {
             let (first, mut places) = (keys.start, Vec::new());
@@ -107,11 +98,12 @@ mod tests {
         assert_eq!(count(&seen, 7..50), 43);
         assert!(count(&seen, 4_000_000..4_100_000) < 2_000);
         assert!(count(&other_table, 0..100_000) < 2_000);
+        assert!(count(&other_key, 0..100_000) < 2_000);
     }
 
     #[test]
     fn a_key_is_seen_by_the_next_even_among_those_looked_at_together() {
-        let (seen, mut places) = (Seen::new(&Arc::default(), 1), Vec::new());
+        let (seen, mut places) = (Seen::new(&Arc::default(), (1, 0)), Vec::new());
         let hashes: Vec<u64> = (0..40).map(|no| XxHash3_64::oneshot(&[no / 2])).collect();
         seen.add_all(&hashes, |no| places.push(no));
         assert_eq!(places, (1..40).step_by(2).collect::<Vec<_>>());

@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
 use std::ops::Range;
-use twox_hash::XxHash3_64;
 
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: i16 = -1;
 /// The length of NULL, which has no bytes.
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
@@ -66,11 +65,20 @@ impl Hasher for Hashed {
     }
 }
 
+/// What a record repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Repeat {
+    /// The first record of the chunk with the same key.
+    pub(super) first: u64,
+    /// Which of the keys it is.
+    pub(super) key_no: usize,
+}
+
 /// What keys tell of records without a question.
 #[derive(Default)]
 pub(super) struct Repeats {
-    /// Records that repeat another of the chunk, each with the first such one.
-    pub(super) of: BTreeMap<u64, u64>,
+    /// Records that repeat another of the chunk.
+    pub(super) of: BTreeMap<u64, Repeat>,
     /// Records that may repeat one of a chunk before, in order.
     pub(super) suspects: Vec<u64>,
 }
@@ -160,22 +168,34 @@ impl<'a> Written<'a> {
     }
 
     /// Looks for keys that have the very bytes of one before: what is stored from the same bytes is the same to any index. Values
-    /// may be equal and not be written alike.
-    pub(super) fn repeats(&self, unique: &UniqueKey, before: &Seen) -> Repeats {
+    /// may be equal and not be written alike. `known` are all keys of a row, each with what was seen of it before.
+    pub(super) fn repeats<'k>(&self, known: impl Iterator<Item = (&'k UniqueKey, &'k Seen)>) -> Repeats {
+        let mut repeats = Repeats::default();
+        for (key_no, (unique, before)) in known.enumerate() {
+            self.repeats_of((key_no, unique), before, &mut repeats);
+        }
+        let Repeats { of, suspects } = &mut repeats;
+        suspects.sort_unstable();
+        suspects.dedup();
+        suspects.retain(|record| !of.contains_key(record));
+        repeats
+    }
+
+    fn repeats_of(&self, (key_no, unique): (usize, &UniqueKey), before: &Seen, repeats: &mut Repeats) {
         let mut records = Vec::with_capacity(self.starts.len());
         let (mut hashed, mut hits) = (Vec::with_capacity(self.starts.len()), Vec::new());
         let (mut key, mut other) = (Vec::new(), Vec::new());
         for (record, no, range) in self.each(0) {
             if unique.read(&self.pieces[no][range], &mut key) {
                 records.push(record);
-                hashed.push(XxHash3_64::oneshot_with_seed(before.seed(), &key));
+                hashed.push(before.hash(&key));
             }
         }
         before.add_all(&hashed, |no| hits.push((records[no], hashed[no])));
         // What was not seen repeats nothing of this chunk either, so that few keys have to be compared.
         let hashes: HashSet<u64, BuildHasherDefault<Hashed>> = hits.iter().map(|(_, hash)| *hash).collect();
         let mut firsts: HashMap<u64, u64, BuildHasherDefault<Hashed>> = HashMap::default();
-        let (mut repeats, mut hits) = (Repeats::default(), hits.into_iter().peekable());
+        let mut hits = hits.into_iter().peekable();
         let keys = records.into_iter().zip(hashed);
         for (record, hash) in keys.filter(|(_, hash)| hashes.contains(hash)) {
             let is_hit = hits.next_if_eq(&(record, hash)).is_some();
@@ -188,7 +208,7 @@ impl<'a> Written<'a> {
                         && unique.read(&self.pieces[of_first.0][of_first.1], &mut other)
                         && key == other
                     {
-                        repeats.of.insert(record, first);
+                        repeats.of.entry(record).or_insert(Repeat { first, key_no });
                     }
                 }
                 hash_map::Entry::Vacant(entry) => {
@@ -199,7 +219,6 @@ impl<'a> Written<'a> {
                 }
             }
         }
-        repeats
     }
 
     /// The rows of these records, which are in order.
@@ -230,7 +249,7 @@ impl<'a> Written<'a> {
 
 impl UniqueKey {
     /// The key of the row that begins here; `false` if it is like no other.
-    fn read(&self, row: &[u8], key: &mut Vec<u8>) -> bool {
+    pub(super) fn read(&self, row: &[u8], key: &mut Vec<u8>) -> bool {
         key.clear();
         let mut no = 0;
         let mut is_whole = true;
@@ -261,7 +280,7 @@ fn put_keys(out: &mut BytesMut, record: u64, row: &[u8], fields: &[usize]) -> Op
 }
 
 /// Where the row at `at` ends; `None` if none begins there, or it is cut short.
-fn row_end(piece: &[u8], at: usize) -> Option<usize> {
+pub(super) fn row_end(piece: &[u8], at: usize) -> Option<usize> {
     let count = u16::try_from(i16::from_be_bytes(*piece.get(at..)?.first_chunk()?)).ok()?;
     let mut end = at + size_of::<i16>();
     for _ in 0..count {
@@ -375,22 +394,28 @@ mod tests {
         let written = Written::of(&chunk).unwrap();
         let repeats = |fields: &[usize], nulls_alike| -> Vec<(u64, u64)> {
             let (key, seen) =
-                (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new(&Arc::default(), 1));
-            let first = written.repeats(&key, &seen);
+                (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new(&Arc::default(), (1, 0)));
+            let first = written.repeats(std::iter::once((&key, &seen)));
             assert!(first.suspects.is_empty(), "a wrong answer among so few is next to impossible");
             // Those that are no repetitions, and not NULL, were all seen the first time.
-            let again = written.repeats(&key, &seen);
+            let again = written.repeats(std::iter::once((&key, &seen)));
             assert_eq!(again.of, first.of);
             let is_whole =
                 |no: u64| nulls_alike || fields.iter().all(|field| rows[no as usize][*field].is_some());
             let expected = (0..8).filter(|no| is_whole(*no) && !first.of.contains_key(no));
             assert_eq!(again.suspects, expected.collect::<Vec<u64>>());
-            first.of.into_iter().collect()
+            first.of.into_iter().map(|(record, repeat)| (record, repeat.first)).collect()
         };
         assert_eq!(repeats(&[0], false), [(1, 0)]);
         assert_eq!(repeats(&[0], true), [(1, 0), (5, 4)]);
         assert_eq!(repeats(&[1], false), [(2, 1), (3, 1), (7, 0)]);
         assert_eq!(repeats(&[0, 1], false), []);
+        let sent = Arc::default();
+        let keys = [0, 1].map(|field| UniqueKey { fields: vec![field], nulls_alike: false });
+        let seen = [0, 1].map(|no| Seen::new(&sent, (1, no)));
+        let of_both = written.repeats(keys.iter().zip(&seen)).of;
+        let expected = [(1, 0, 0), (2, 1, 1), (3, 1, 1), (7, 0, 1)];
+        assert_eq!(of_both, expected.map(|(of, first, key_no)| (of, Repeat { first, key_no })).into());
     }
 
     #[test]

@@ -4,17 +4,20 @@ use crate::scene::{Files, PATIENCE, gzip, howdah};
 use fastrand::Rng;
 use howdah_testkit::{Database, Server};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 const ROWS: u64 = 12_000;
 
 /// What a table may demand. `boss` leads to one row alone.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 8] = [
     "(id int PRIMARY KEY, code text, amount numeric, boss int, day timestamp)",
     "(id bigint PRIMARY KEY, code varchar(9), amount numeric(9, 2), boss int REFERENCES boss, day timestamp(0))",
     "(id int UNIQUE, code text, amount numeric, boss int NOT NULL, day timestamp, UNIQUE (code, day) DEFERRABLE)",
     "(id int, code text, amount numeric UNIQUE, boss int REFERENCES boss DEFERRABLE INITIALLY DEFERRED, day date)",
     "(id int, code text PRIMARY KEY, amount float8, boss int REFERENCES boss, day timestamptz)",
     "(id int, code text, amount numeric, boss int REFERENCES boss, day timestamp(0), UNIQUE (id, day))",
+    "(id int PRIMARY KEY, code varchar(9) UNIQUE, amount numeric, boss int, day timestamp)",
+    "(id int, code text, amount numeric CHECK (amount <> 777), boss int REFERENCES boss, day timestamp, UNIQUE (code, day), UNIQUE (id))",
 ];
 
 /// Keys that are there, keys that repeat others, near and far, some of which are refused themselves; values that are equal and
@@ -145,5 +148,46 @@ fn keys_of_chunks_before_and_keys_that_were_there_are_told_apart_from_new_ones()
         assert_eq!(database.value(&sums), expected, "{}", done.stderr);
         let rejects = "SELECT count(*) FROM howdah.reject WHERE sqlstate = '23505'";
         assert_eq!(database.value(rejects), (ids.len() - stored.len()).to_string());
+    }
+}
+
+/// What the table holds is read once, and only keys that may be among it are looked up.
+#[test]
+fn keys_that_were_there_are_learnt_where_less_is_there_than_is_to_come() {
+    const THERE: u64 = 1_000_000;
+    let is_there = |no: u64| no.is_multiple_of(40);
+    let mut text = String::new();
+    (1..=ROWS * 5).for_each(|no| {
+        let id = if is_there(no) { THERE + no % 3000 } else { no };
+        writeln!(text, "{id},name of {id},code {id}").unwrap();
+    });
+    let files = Files::new();
+    let packed = files.put("t.csv.gz", &gzip(text.as_bytes()));
+    let stored = (1..=ROWS * 5).filter(|no| !is_there(*no)).count() as u64;
+    for (major, keys) in
+        [(13, "PRIMARY KEY (id)"), (15, "UNIQUE (code), PRIMARY KEY (id)"), (18, "UNIQUE (name, id)")]
+    {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE TABLE t (name varchar(40), id int, code text, {keys}); INSERT INTO t \
+             SELECT 'name of ' || id, id, 'code ' || id FROM generate_series({THERE}, {THERE} + 2999) AS id"
+        ));
+        let run =
+            howdah("load").args(["--to", &database.conninfo(), "--on-error", "skip", "--encode", "binary"]);
+        let run = run.args(["--columns", "id,name,code", "--after", "none", "--indexes", "keep"]);
+        let run = run.args(["--chunk-size", "256kB", "--jobs", "1", "--format", "csv", "--table", "t"]);
+        let done = run.arg(&packed).run(PATIENCE).expect_code(3);
+        let counts = "SELECT (SELECT count(*) FROM t) || ' ' || (SELECT count(*) FROM howdah.reject)";
+        let expected = format!("{} {}", stored + 3000, ROWS * 5 - stored);
+        assert_eq!(database.value(counts), expected, "{}", done.stderr);
+        // What a session has done is told when it ends.
+        let told =
+            "SELECT n_tup_ins >= (SELECT count(*) FROM t) FROM pg_stat_user_tables WHERE relname = 't'";
+        while database.value(told) != "t" {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let looked_up = "SELECT max(idx_scan) FROM pg_stat_user_indexes WHERE relname = 't'";
+        let looked_up: u64 = database.value(looked_up).parse().unwrap();
+        assert!(looked_up < ROWS * 5 / 4, "PostgreSQL {major}: {looked_up} keys were looked up");
     }
 }
