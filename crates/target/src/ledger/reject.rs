@@ -58,7 +58,7 @@ impl Ledger {
         origin: &Origin,
         rejects: &[Reject],
     ) -> Result<()> {
-        // With a default that is not known to be the same for all rows, COPY would insert one after the other.
+        // The default of `rejected_at` is volatile: with it COPY would insert one row after the other.
         let sql = format!(
             "COPY {}.reject (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, \
              message, rejected_at) FROM STDIN WITH (FORMAT binary)",

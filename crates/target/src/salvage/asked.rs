@@ -67,8 +67,8 @@ impl Salvage<'_> {
             let before = rows_of(refused);
             self.show(&left, &before, &Showing { asks: false, ..showing }, refused).await?;
         }
-        if let Some(known_keys) = asked.and_then(|(_, keys)| keys.known_keys.as_ref()) {
-            self.settle_repeats(known.repeats, &known_keys.keys, &showing, refused).await?;
+        if let Some(asked) = asked {
+            self.settle_repeats(asked, known.repeats, &showing, refused).await?;
         }
         Ok(true)
     }
@@ -108,14 +108,15 @@ impl Salvage<'_> {
     /// refused itself.
     async fn settle_repeats(
         &mut self,
+        (probe, keys): (&Probe, &OfKeys),
         repeats: Vec<(u64, Repeat)>,
-        keys: &[KnownKey],
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
-        // Why a row is refused that was not stored: of several keys, only for those taken out here it is known which.
-        let only_key =
-            |error: &Error| (keys.len() == 1 && error.sqlstate() == Some(UNIQUE_VIOLATION)).then_some(0);
+        let keys: &[KnownKey] = keys.known_keys.as_ref().map_or(&[], |known| &known.keys);
+        // Which key a row is refused for that was not taken out here is known where there is one, and no trigger that says the same.
+        let is_plain = keys.len() == 1 && probe.tells_all();
+        let only_key = |error: &Error| (is_plain && error.sqlstate() == Some(UNIQUE_VIOLATION)).then_some(0);
         let mut reasons: HashMap<u64, Option<usize>> =
             refused.iter().map(|refused| (refused.row, only_key(&refused.error))).collect();
         let mut left = Vec::new();

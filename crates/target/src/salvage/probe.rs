@@ -197,6 +197,11 @@ impl Probe {
         self.of_keys.is_some()
     }
 
+    /// Nothing but rules that can be asked about refuses rows.
+    pub(super) fn tells_all(&self) -> bool {
+        self.tells_all
+    }
+
     pub(super) fn table_oid(&self) -> u32 {
         self.plan.table.oid
     }

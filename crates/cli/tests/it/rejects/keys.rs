@@ -191,3 +191,33 @@ fn keys_that_were_there_are_learnt_where_less_is_there_than_is_to_come() {
         assert!(looked_up < ROWS * 5 / 4, "PostgreSQL {major}: {looked_up} keys were looked up");
     }
 }
+
+/// What a trigger says of a key is no matter of the table's: the next row with the same one may well be stored.
+#[test]
+fn a_row_that_repeats_one_which_a_trigger_refuses_is_stored() {
+    const PAIRS: u64 = 400;
+    let mut text = String::new();
+    for no in 1..=PAIRS * 50 {
+        let (id, code) = match no % 50 {
+            // Told twice; the second row has its id, and a code of its own.
+            0 => (no, 0),
+            1 => (no.max(2) - 1, no),
+            _ => (no, no),
+        };
+        writeln!(text, "{id},{code}").unwrap();
+    }
+    let files = Files::new();
+    let packed = files.put("t.csv.gz", &gzip(text.as_bytes()));
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, code int); CREATE TABLE told (code int UNIQUE); INSERT INTO told VALUES (0); \
+         CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN INSERT INTO public.told VALUES (NEW.code); RETURN NULL; END $$; \
+         CREATE TRIGGER tell AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION tell()",
+    );
+    let run = howdah("load").args(["--to", &database.conninfo(), "--on-error", "skip", "--encode", "binary"]);
+    let run = run.args(["--chunk-size", "64kB", "--jobs", "1", "--format", "csv", "--table", "t"]);
+    let done = run.arg(&packed).run(PATIENCE).expect_code(3);
+    let counts = "SELECT count(*) || ' ' || count(*) FILTER (WHERE code = id + 1) FROM t";
+    assert_eq!(database.value(counts), format!("{} {}", PAIRS * 49, PAIRS - 1), "{}", done.stderr);
+}
