@@ -58,14 +58,15 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
 async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     let connection = &run.context.connection;
     let session = connection.open().await?;
-    connection.attend(&session, barrier(&session)).await?;
-    let receipts = match &run.ledger {
-        None => None,
-        Some(ledger) => {
-            let receipts = ledger.receipts(&session, &run.plan.job_id);
-            Some(connection.attend(&session, receipts).await?)
+    let receipts = async {
+        match &run.ledger {
+            None => Ok(None),
+            Some(ledger) => ledger.receipts(&session, &run.plan.job_id).await.map(Some),
         }
     };
+    // Sent together: the server reads the ledger when the barrier has answered.
+    let settling = async { tokio::try_join!(barrier(&session), receipts) };
+    let ((), receipts) = connection.attend(&session, settling).await?;
     connection.keep(session);
     Ok(receipts)
 }

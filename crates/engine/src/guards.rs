@@ -101,9 +101,10 @@ async fn hold_again(run: &Run, lost: &Session) -> Option<Session> {
 impl Guard {
     async fn learn(&mut self, run: &Run, session: &Session) {
         let learn = async {
-            let seen = server_disks(&run.context, session).await?;
-            self.data_directory = seen.into_iter().find(|disk| disk.what == "data").map(|disk| disk.path);
-            self.sees_replicas = Some(guards::sees_replicas(session).await?);
+            let (disks, replicas) =
+                tokio::try_join!(server_disks(&run.context, session), guards::sees_replicas(session))?;
+            self.data_directory = disks.into_iter().find(|disk| disk.what == "data").map(|disk| disk.path);
+            self.sees_replicas = Some(replicas);
             Ok::<_, Error>(())
         };
         let _ = timeout(ANSWER_WITHIN, learn).await;
@@ -112,16 +113,25 @@ impl Guard {
     /// The first reason to pause.
     async fn sample(&mut self, run: &Run, session: &Session) -> Result<Option<String>> {
         let full = self.full_disk();
-        self.look_for_room(run, session).await?;
-        let lag = match run.plan.job.guards.max_replica_lag {
-            Some(most) if self.sees_replicas == Some(true) => {
-                too_far(&guards::replicas(session).await?, most)
-            }
-            _ => None,
+        let asked = &run.plan.job.guards;
+        let room = async {
+            if asked.reserve_connections == 0 { Ok(None) } else { guards::room(session).await.map(Some) }
         };
-        let slots = guards::slots(session).await?;
+        let lag = async {
+            match asked.max_replica_lag.filter(|_| self.sees_replicas == Some(true)) {
+                Some(most) => Ok(too_far(&guards::replicas(session).await?, most)),
+                None => Ok(None),
+            }
+        };
+        let opened = run.context.connection.opened();
+        let (slots, waiting) = (guards::slots(session), guards::waiting(session, &opened));
+        // Sent together: one round trip.
+        let (room, lag, slots, waiting) = tokio::try_join!(room, lag, slots, waiting)?;
+        if let Some(room) = room {
+            self.leave_room(run, room);
+        }
         self.tell_slots(run, &slots);
-        self.tell_waiting(run, session).await?;
+        self.tell_waiting(run, &waiting);
         Ok(full.or(lag).or_else(|| about_to_be_lost(&slots)))
     }
 
@@ -149,12 +159,8 @@ impl Guard {
     }
 
     /// As many sessions as leave others what is reserved for them, and one at least.
-    async fn look_for_room(&mut self, run: &Run, session: &Session) -> Result<()> {
+    fn leave_room(&mut self, run: &Run, room: i64) {
         let reserved = i64::from(run.plan.job.guards.reserve_connections);
-        if reserved == 0 {
-            return Ok(());
-        }
-        let room = guards::room(session).await?;
         let open = i64::from(run.tally.sessions.load(Relaxed));
         // The watcher, which comes with the first session, needs one.
         let watcher = i64::from(open == 0);
@@ -174,7 +180,6 @@ impl Guard {
                 ),
             );
         }
-        Ok(())
     }
 
     fn tell_slots(&mut self, run: &Run, slots: &[Slot]) {
@@ -194,11 +199,10 @@ impl Guard {
         }
     }
 
-    async fn tell_waiting(&mut self, run: &Run, session: &Session) -> Result<()> {
-        let pids = guards::waiting(session, &run.context.connection.opened()).await?;
+    fn tell_waiting(&mut self, run: &Run, pids: &[i32]) {
         self.waiting.retain(|pid, _| pids.contains(pid));
         for pid in pids {
-            let (since, told) = self.waiting.entry(pid).or_insert_with(|| (Instant::now(), false));
+            let (since, told) = self.waiting.entry(*pid).or_insert_with(|| (Instant::now(), false));
             if since.elapsed() >= WAIT_TOLD_AFTER && !*told {
                 *told = true;
                 let seconds = since.elapsed().as_secs();
@@ -211,7 +215,6 @@ impl Guard {
                 );
             }
         }
-        Ok(())
     }
 
     fn judge(&mut self, run: &Run, reason: Option<String>) {

@@ -74,7 +74,9 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     warn_of_other_tables(&run);
     run.dropped.store(dropped, Relaxed);
     run.tuned.store(tuned, Relaxed);
-    let outcome = match guards::begin(&run, &session).await {
+    // On sessions of their own; neither needs the other.
+    let (first_look, ()) = tokio::join!(guards::begin(&run, &session), Box::pin(settle(&run, When::AtStart)));
+    let outcome = match first_look {
         Ok(mut guard) => {
             // Each step is large, and whoever calls may have a stack of 2 MiB only.
             let steps = Box::pin(load_and_finish(&run, opened));
@@ -234,7 +236,6 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
-    Box::pin(settle(run, When::AtStart)).await;
     Box::pin(tune::apply(run)).await?;
     Box::pin(indexes::drop_all(run)).await?;
     Box::pin(triggers::silence_all(run)).await?;

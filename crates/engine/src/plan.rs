@@ -226,10 +226,10 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     let connection = &context.connection;
     let session = patiently(context, patience_of(job), || connection.open()).await?;
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let recode = connection.attend(&session, recoding(&session, &job.format)).await?;
     let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
     let identity = Identity::new(job, versions);
-    let settled = connection.attend(&session, identity.settle(&session, job)).await?;
+    let asking = async { tokio::try_join!(recoding(&session, &job.format), identity.settle(&session, job)) };
+    let (recode, settled) = connection.attend(&session, asking).await?;
     Ok(Connected { session, recode, identity, settled })
 }
 

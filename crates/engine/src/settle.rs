@@ -45,15 +45,18 @@ pub(crate) async fn settle(run: &Run, when: When) {
 
 async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     let connection = &run.context.connection;
-    if when == When::AtStart {
-        forget_left(&run.context, ledger.schema(), None).await?;
-    }
     let session = connection.open().await?;
     let reading = async {
-        let dropped = ledger.open_undos(&session, None).await?;
-        Ok((dropped, ledger.held(&session, None).await?))
+        let checks =
+            async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
+        let (dropped, tuned) = (ledger.open_undos(&session, None), ledger.held(&session, None));
+        // Sent together: one round trip.
+        tokio::try_join!(checks, dropped, tuned)
     };
-    let (dropped, tuned) = connection.attend(&session, reading).await?;
+    let (checks, dropped, tuned) = connection.attend(&session, reading).await?;
+    if !checks.is_empty() {
+        forget_left(&run.context, ledger.schema(), None).await?;
+    }
     let mut by_job: BTreeMap<String, Left> = BTreeMap::new();
     for undo in dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)) {
         by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);

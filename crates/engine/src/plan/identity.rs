@@ -123,11 +123,12 @@ impl Identity {
             Some(ledger) if ledger.exists(session).await? => ledger,
             _ => return Ok(fresh(name, job)),
         };
-        let known = ledger.of_work(session, &self.work_key, &self.identity).await?;
+        let known = ledger.of_work(session, &self.work_key, &self.identity);
+        let (known, first) = tokio::try_join!(known, ledger.find(session, &name))?;
         if !job.force {
             self.refuse_changed_sources(&known, &name)?;
         }
-        let Some(first) = ledger.find(session, &name).await? else {
+        let Some(first) = first else {
             return Ok(fresh(name, job));
         };
         self.refuse_other_work(&first)?;

@@ -19,17 +19,29 @@ const TABLE_BYTES_MIN: u64 = 4 << 30;
 /// Tables of more leaf partitions are left alone: each takes a transaction, before and after.
 const LEAVES_MAX: usize = 1000;
 
+const COMMIT: &str = "synchronous_commit";
+const TOAST: &str = "default_toast_compression";
+const FSYNC: &str = "fsync";
+const FULL_PAGE_WRITES: &str = "full_page_writes";
+const AUTOVACUUM: &str = "autovacuum";
+const SHOWN: [&str; 6] = [COMMIT, TOAST, WAL_COMPRESSION, FSYNC, FULL_PAGE_WRITES, AUTOVACUUM];
+
 /// Settles it.
 pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) -> Result<TuningPlan> {
     let level = plan.job.tune.unwrap_or_default();
     let mut tuning = TuningPlan { level, ..TuningPlan::default() };
-    if level >= Tune::Session {
-        tuning.settings.extend(of_sessions(context, session, plan).await?);
-    }
-    let held = match ledger_of(&plan.job) {
-        Some(ledger) => context.connection.attend(session, ledger.held(session, None)).await?,
-        None => Vec::new(),
+    let held = async {
+        match ledger_of(&plan.job) {
+            Some(ledger) => ledger.held(session, None).await,
+            None => Ok(Vec::new()),
+        }
     };
+    // Sent together: one round trip.
+    let asking = async { tokio::try_join!(show(session, &SHOWN), held) };
+    let (now, held) = context.connection.attend(session, asking).await?;
+    if level >= Tune::Session {
+        tuning.settings.extend(of_sessions(context, session, plan, &now).await?);
+    }
     let mut unlogged = Vec::new();
     let mut seen = BTreeSet::new();
     for table in &plan.tables {
@@ -50,14 +62,16 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
         tuning.settings.extend(settings);
         tuning.notes.extend(notes);
     }
-    tuning.unsafe_as_it_is = as_it_is(context, session, unlogged).await?;
+    tuning.unsafe_as_it_is = as_it_is(&now, unlogged);
     Ok(tuning)
 }
 
-async fn of_sessions(context: &Context, session: &Session, plan: &Plan) -> Result<Vec<Tuned>> {
-    const COMMIT: &str = "synchronous_commit";
-    const TOAST: &str = "default_toast_compression";
-    let now = context.connection.attend(session, show(session, &[COMMIT, TOAST, WAL_COMPRESSION])).await?;
+async fn of_sessions(
+    context: &Context,
+    session: &Session,
+    plan: &Plan,
+    now: &BTreeMap<String, String>,
+) -> Result<Vec<Tuned>> {
     let setting = |name: &str, during: &str, gain: &str, risk: Option<&str>| Tuned {
         scope: TuneScope::Session,
         relation: None,
@@ -149,24 +163,16 @@ fn is_large(plan: &Plan, relation: &Relation) -> bool {
 }
 
 /// Never does a load switch these off, and never on: a plan tells.
-async fn as_it_is(context: &Context, session: &Session, unlogged: Vec<String>) -> Result<Vec<String>> {
+fn as_it_is(now: &BTreeMap<String, String>, unlogged: Vec<String>) -> Vec<String> {
     const RISKS: [(&str, &str); 4] = [
+        (FSYNC, "a crash of the machine may destroy the whole cluster, also rows that were stored long ago"),
+        (FULL_PAGE_WRITES, "a crash of the machine may leave torn pages that recovery cannot mend"),
+        (COMMIT, "commits of other sessions may be lost in a crash; a load makes its own durable at its end"),
         (
-            "fsync",
-            "a crash of the machine may destroy the whole cluster, also rows that were stored long ago",
-        ),
-        ("full_page_writes", "a crash of the machine may leave torn pages that recovery cannot mend"),
-        (
-            "synchronous_commit",
-            "commits of other sessions may be lost in a crash; a load makes its own durable at its end",
-        ),
-        (
-            "autovacuum",
+            AUTOVACUUM,
             "nobody cleans the tables up, renews statistics, or keeps transaction numbers from running out early",
         ),
     ];
-    let names: Vec<&str> = RISKS.iter().map(|(name, _)| *name).collect();
-    let now = context.connection.attend(session, show(session, &names)).await?;
     let off = |(name, why): &(&str, &str)| {
         (now.get(*name).map(String::as_str) == Some("off")).then(|| format!("{name} is off: {why}"))
     };
@@ -176,5 +182,5 @@ async fn as_it_is(context: &Context, session: &Session, unlogged: Vec<String>) -
             "{relation} is UNLOGGED: a crash of the server empties it, and replicas have none of its rows"
         )
     }));
-    Ok(found)
+    found
 }

@@ -9,6 +9,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
+use futures_util::future;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
@@ -100,8 +101,11 @@ impl Trigger {
 pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> Result<Triggers> {
     let fail = |error| session_error(&error, "reading the table's triggers");
     let client = session.client();
-    client.batch_execute(&format!("BEGIN READ ONLY; {SPELLING_SQL}")).await.map_err(fail)?;
-    let rows = read(session, relation).await?;
+    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
+    // Sent together.
+    let (begun, rows) = future::join(client.batch_execute(&begin), read(session, relation)).await;
+    begun.map_err(fail)?;
+    let rows = rows?;
     // Who may is for the server to say: extensions of managed servers have a say in it.
     let tried = match try_replica {
         true => client.batch_execute("SET LOCAL session_replication_role TO replica").await.map(|()| true),
