@@ -4,16 +4,17 @@
 //! BEGIN and claim as for any chunk; the values that only the server can read are judged in one question; the rows
 //! that are certain go by one COPY; the others are shown to COPY as the file has them, under a savepoint. What a
 //! COPY refuses is cut at the line that the server names, or in the middle if it names none, and both parts are tried
-//! again: a record is refused only when COPY has refused it alone, with all rows before it in the table. So each row is sent
-//! at most twice for the first bad record behind it, whatever their number. Where many rows break constraints, the
-//! server is asked about all that are left at once ([`probe`]), and only the others are shown; of the chunks behind, COPY
-//! leaves such rows out itself where it can ([`filter`]).
+//! again ([`show`]): a record is refused only when COPY has refused it alone, or named it, with all rows before it in the
+//! table. So each row is sent at most twice for the first bad record behind it, whatever their number. Where many rows
+//! break constraints, the server is asked about all that are left at once ([`probe`]), and only the others are shown; of
+//! the chunks behind, COPY leaves such rows out itself where it can ([`filter`]).
 
 mod asked;
 mod filter;
 pub mod probe;
 mod rows;
 mod seen;
+mod show;
 mod stored;
 mod written;
 
@@ -22,36 +23,18 @@ use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Outcome};
 use crate::copy::judge::judge;
 use crate::copy::placed::Placed;
 use crate::copy::server_error::POLICY_SQLSTATE;
-use crate::copy::{silent, stream};
+use crate::copy::silent;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
-use bytes::Bytes;
 use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
 pub use probe::Constraints;
 use probe::Probe;
-use rows::{Places, pieces, row_of_line, rows_of};
+use rows::{Places, rows_of};
 pub use seen::SentKeys;
+use show::{ASKED_MIN, BROKEN_MAX, Showing, Way};
 use std::ops::Range;
 use std::time::Instant;
-use tokio_postgres::Statement;
-use written::Written;
-
-/// Rows of so many bytes of a chunk are shown at once: those before the one that is refused were stored in vain. Measured with
-/// 4 million rows (330 MB), 1 % of which repeat a key, 30 rows or 600,000 behind it, medians of 3 runs: all at once 4.6 and 4.6 s, 4 MiB
-/// 4.4 and 4.5 s, 2 MiB 4.4 and 4.6 s, 1 MiB 4.3 and 4.7 s.
-const SHOWN_BYTES: usize = 4 << 20;
-
-/// So few rows cost a COPY no more than its statement.
-const AT_ONCE_MIN: usize = 64;
-
-/// After so many rows of a chunk that broke constraints, the server is asked about the rest: each has cost three COPYs.
-const BROKEN_MAX: usize = 8;
-/// About fewer rows it is not asked.
-const ASKED_MIN: usize = 1000;
-
-/// What the server says about a row, and the line of what was sent that it names.
-type Refusal = (Error, Option<u64>);
 
 /// A record that the table does not take.
 #[derive(Debug, Clone)]
@@ -77,23 +60,6 @@ pub fn is_about_a_row(error: &Error) -> bool {
 /// It broke a constraint.
 pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
-}
-
-/// How rows are shown to COPY.
-#[derive(Clone, Copy)]
-struct Showing<'a> {
-    way: Way<'a>,
-    bear: &'a (dyn Fn(u64, u64) -> Result<()> + Send + Sync),
-    /// There is a way to ask about many at once.
-    asks: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Way<'a> {
-    /// In binary.
-    Written(&'a Written<'a>),
-    /// As the file has them; with their places before them, for a table that keeps these.
-    AsInFile(&'a Places<'a>, Option<&'a Placed>),
 }
 
 /// A transaction that waits for the rows of a chunk.
@@ -279,136 +245,6 @@ impl<'a> Salvage<'a> {
         Ok(refused)
     }
 
-    /// Shows rows to COPY, all at once, then what was refused in parts. `known` are refused already;
-    /// of these, only those before a row count when it is asked whether that is too much. If so many rows break
-    /// constraints that asking about the rest is cheaper, the number of rows that were looked at comes back.
-    async fn show(
-        &mut self,
-        rows: &[u64],
-        known: &[u64],
-        showing: &Showing<'_>,
-        refused: &mut Vec<Refused>,
-    ) -> Result<Option<usize>, ChunkError> {
-        let mut parts = vec![(0, rows.len())];
-        // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
-        let at_once_max = match showing.way {
-            Way::AsInFile(_, Some(_)) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
-            _ => rows.len().saturating_mul(SHOWN_BYTES).div_ceil(self.chunk.bytes.len().max(1)),
-        };
-        let (mut at_once, mut broken) = (at_once_max, 0);
-        while let Some((first, mut end)) = parts.pop() {
-            if showing.asks && broken >= BROKEN_MAX && rows.len() - first >= ASKED_MIN {
-                return Ok(Some(first));
-            }
-            if end - first > at_once {
-                parts.push((first + at_once, end));
-                end = first + at_once;
-            }
-            let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
-            let (sql, pieces) = self.cut(&showing.way, some)?;
-            self.save().await?;
-            let Some((error, line)) = self.try_copy(&sql, &pieces, some.len() as u64).await? else {
-                if some.len() == at_once {
-                    at_once = at_once.saturating_mul(2).min(at_once_max);
-                }
-                continue;
-            };
-            if let [row] = some {
-                broken += usize::from(is_of_constraint(&error));
-                refused.push(Refused { row: *row, error });
-                let behind = known.len() - known.partition_point(|known| known < row);
-                self.bear(showing.bear, refused.len() - behind).await?;
-                continue;
-            }
-            let named = line.and_then(|line| match showing.way {
-                Way::Written(_) => usize::try_from(line).ok()?.checked_sub(1).filter(|row| *row < some.len()),
-                Way::AsInFile(places, _) => row_of_line(&self.chunk.bytes, places, some, line),
-            });
-            let (at, behind) = named.map_or((some.len() / 2, some.len() / 2), |row| (row, row + 1));
-            if named.is_some() {
-                at_once = (2 * behind).max(AT_ONCE_MIN).min(at_once_max);
-            }
-            let (at, behind) = (first + at, first + behind);
-            parts.extend([(behind, end), (at, behind), (first, at)]);
-        }
-        Ok(None)
-    }
-
-    /// These rows, and the statement that takes them.
-    fn cut(&self, way: &Way<'_>, rows: &[u64]) -> Result<(String, Vec<Bytes>)> {
-        Ok(match way {
-            Way::Written(written) => {
-                (commit::copy_sql(self.target, self.chunk, None)?, written.only(rows.iter().copied()))
-            }
-            Way::AsInFile(places, Some(placed)) => {
-                let rows = rows.iter().map(|row| (*row, places.of(*row)));
-                (placed.sql.clone(), placed.pieces(&self.chunk.bytes, rows))
-            }
-            Way::AsInFile(places, None) => {
-                (self.target.table.copy_sql.clone(), pieces(&self.chunk.bytes, places, rows))
-            }
-        })
-    }
-
-    /// One COPY under the savepoint: what the server says about a row, and the line that it names.
-    async fn try_copy(
-        &mut self,
-        sql: &str,
-        pieces: &[Bytes],
-        rows: u64,
-    ) -> Result<Option<Refusal>, ChunkError> {
-        let statement = self.session.prepare_copy(sql).await?;
-        match self.send_copy(&statement, pieces).await? {
-            Ok(taken) if taken == rows => {
-                self.keep(rows);
-                Ok(None)
-            }
-            Ok(taken) => {
-                commit::roll_back(self.session).await;
-                Err(commit::wrong_count(taken, rows).into())
-            }
-            Err(refusal) => Ok(Some(refusal)),
-        }
-    }
-
-    /// One COPY: how many rows the server took, or what it says about one.
-    async fn send_copy(
-        &mut self,
-        statement: &Statement,
-        pieces: &[Bytes],
-    ) -> Result<Result<u64, Refusal>, ChunkError> {
-        let sink = match self.session.client().copy_in(statement).await {
-            Ok(sink) => sink,
-            Err(error) => {
-                // See `begin_claim_and_start`.
-                self.session.abandon();
-                return Err(commit::copy_failure(&error, self.target));
-            }
-        };
-        let origin = &self.chunk.origin;
-        let mut sent = stream::Sent {
-            all_bytes: pieces.iter().map(|bytes| bytes.len() as u64).sum(),
-            plain_bytes: origin.end_byte - origin.start_byte,
-            passed_bytes: 0,
-            told: self.progress.bytes_cell(),
-        };
-        let taken = match stream::send(sink, pieces, &mut sent).await {
-            Ok(taken) => self.bring_in(taken).await,
-            refused => refused,
-        };
-        match taken {
-            Ok(taken) => Ok(Ok(taken)),
-            Err(error) => {
-                let failure = commit::copy_failure(&error, self.target);
-                if is_about_a_row(&failure.error) {
-                    self.spoil();
-                    return Ok(Err((failure.error, failure.line)));
-                }
-                Err(self.fail(&error).await)
-            }
-        }
-    }
-
     /// So many rows more are stored under the savepoint.
     fn keep(&mut self, rows: u64) {
         self.savepoint = Savepoint::Kept;
@@ -510,16 +346,21 @@ impl<'a> Salvage<'a> {
 
     /// A savepoint under which nothing has been done.
     async fn save(&mut self) -> Result<(), ChunkError> {
+        let sql = self.save_sql();
+        self.run(&sql).await
+    }
+
+    /// Leads to one; if it fails, the chunk does.
+    fn save_sql(&mut self) -> String {
         self.progress.step();
         let mark = self.target.ledger.filter(|_| self.unmarked);
         let mark = mark.map(|ledger| ledger.mark_sql(self.target.job_id, &self.chunk.origin) + "; ");
         let sql = mark.unwrap_or_default() + self.savepoint.sql();
-        self.run(&sql).await?;
         self.unmarked = false;
         if self.savepoint == Savepoint::None {
             self.savepoint = Savepoint::Kept;
         }
-        Ok(())
+        sql
     }
 
     async fn run(&mut self, sql: &str) -> Result<(), ChunkError> {

@@ -8,8 +8,9 @@
 
 use super::probe::{Broken, KnownKey, OfKeys, Probe, Question};
 use super::rows::{Places, rows_of};
+use super::show::{ASKED_MIN, Showing, Way};
 use super::written::{Repeat, Repeats, Written};
-use super::{ASKED_MIN, Constraints, Refused, Salvage, Showing, Way};
+use super::{Constraints, Refused, Salvage};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::unchanged;

@@ -87,7 +87,7 @@ impl Salvage<'_> {
         let prepared = self.session.client().prepare(&sql).await;
         let statement = self.or_fail(prepared).await?;
         self.session.infos().listen();
-        let taken = self.send_copy(&statement, &pieces).await;
+        let taken = self.send_copy("", &statement, &pieces).await;
         let told = self.session.infos().take();
         let Ok(taken) = taken? else { return Ok(false) };
         let sent = self.chunk.origin.records.saturating_sub(self.chunk.aside.len() as u64);

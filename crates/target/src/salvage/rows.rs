@@ -54,15 +54,22 @@ pub(super) fn pieces(bytes: &Bytes, places: &Places<'_>, rows: &[u64]) -> Vec<By
     ranges.into_iter().map(|range| bytes.slice(range)).collect()
 }
 
-/// Which of the rows stands at the line that the server names. It counts lines, not records, and not in every
-/// version alike: this is a hint for where to cut.
-pub(super) fn row_of_line(bytes: &[u8], places: &Places<'_>, rows: &[u64], line: u64) -> Option<usize> {
-    let mut line_now = 1;
-    rows.iter().position(|row| {
+/// Which of the rows stands at the line that the server names, and whether that is certain. It counts lines, not records, and
+/// not in every version alike: where a row before it has more lines than one, this is a hint for where to cut.
+pub(super) fn row_of_line(
+    bytes: &[u8],
+    places: &Places<'_>,
+    rows: &[u64],
+    line: u64,
+) -> Option<(usize, bool)> {
+    let (mut line_now, mut one_line_each) = (1, true);
+    let at = rows.iter().position(|row| {
         let record = &bytes[places.of(*row)];
         let ends = |byte| record.iter().filter(|other| **other == byte).count() as u64;
-        let lines = ends(b'\n').max(ends(b'\r')).max(1);
-        line_now += lines;
+        let (feeds, returns) = (ends(b'\n'), ends(b'\r'));
+        one_line_each &= feeds + returns <= 1 || (feeds + returns == 2 && record.ends_with(b"\r\n"));
+        line_now += feeds.max(returns).max(1);
         line < line_now
-    })
+    })?;
+    Some((at, one_line_each))
 }

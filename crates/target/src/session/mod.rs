@@ -117,6 +117,11 @@ impl Session {
         self.busy = busy;
     }
 
+    /// This COPY statement has been prepared.
+    pub(crate) fn has_prepared(&self, sql: &str) -> bool {
+        self.copies.contains_key(sql)
+    }
+
     /// The prepared form of a COPY statement; prepared once a session.
     pub(crate) async fn prepare_copy(&mut self, sql: &str) -> Result<Statement> {
         if let Some(statement) = self.copies.get(sql) {
