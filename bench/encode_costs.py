@@ -4,7 +4,7 @@
 Loads files of eight columns of one type in one session, several times in each form, and prints CPU nanoseconds of
 client and server together for a value. The coefficients of crates/engine/src/plan/cost.rs are read off this table: the
 cost of a byte is the slope between the two lengths of text, the cost of a value is what is left of its row.
-`encode_costs.py char date` measures the types with such names alone.
+`encode_costs.py char date` measures the types with such names alone, `encode_costs.py geometry` those of PostGIS.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 
 from harness import measure
 from harness.server import Server, find_binaries
@@ -36,6 +37,11 @@ def day(rng: random.Random) -> str:
 def clock(rng: random.Random) -> str:
     """A time of day."""
     return f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
+
+
+def place(rng: random.Random) -> tuple[float, float]:
+    """A longitude and a latitude to a tenth of a meter."""
+    return round(rng.uniform(-180, 180), 6), round(rng.uniform(-90, 90), 6)
 
 
 VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
@@ -61,19 +67,32 @@ VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "inet": ("inet", lambda rng: f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}"),
     "jsonb": ("jsonb", lambda rng: f'{{"a": {rng.randrange(1000)}, "b": [true, "{rng.getrandbits(32):08x}"]}}'),
     "bytea": ("bytea", lambda rng: f"\\x{rng.getrandbits(128):032x}"),
+    "geometry, points in hex": ("geometry", lambda rng: f"0101000000{pack('<dd', *place(rng)).hex()}"),
+    "geometry, points in words": ("geometry", lambda rng: "POINT({} {})".format(*place(rng))),
+    "geometry, lines of ten in words": (
+        "geometry",
+        lambda rng: f"LINESTRING({','.join('{} {}'.format(*place(rng)) for _ in range(10))})",
+    ),
     "integer[]": ("integer[]", lambda rng: f"{{{','.join(str(rng.randrange(10_000)) for _ in range(3))}}}"),
 }
 
 
 def main() -> None:
     """Prints the table."""
+    # The system's server has no PostGIS; `cargo xtask servers` adds it to that of the tests, where it can.
+    binaries = ROOT / "target/servers/pg15/bin" if sys.argv[1:] == ["geometry"] else find_binaries(ROOT)
     os.environ["PATH"] += f":{ROOT / 'target/servers/psql/bin'}"
     work = (ROOT / "target/bench").absolute()
-    with Server(find_binaries(ROOT), work) as server:
+    with Server(binaries, work) as server:
         print("| type | bytes | text ns | binary ns | binary / text |\n| --- | --- | --- | --- | --- |")
         for name, (sql_type, value) in VALUES.items():
             if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                 continue
+            if sql_type == "geometry":
+                if server.query("SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'") == "0":
+                    print(f"| {name} | no PostGIS |", flush=True)
+                    continue
+                server.query("CREATE EXTENSION IF NOT EXISTS postgis")
             path = work / "encode_costs.csv"
             bytes_a_value = write(path, value)
             server.query(

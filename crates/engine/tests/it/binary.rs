@@ -227,6 +227,30 @@ fn words_whose_case_does_not_count_arrive_in_binary_alone_and_in_arrays() {
 }
 
 #[test]
+fn shapes_arrive_in_binary_unasked_as_words_and_as_digits() {
+    let place = Place::new(15);
+    if !place.database.has_extension("postgis") {
+        return;
+    }
+    place.database.sql("CREATE TABLE t (a geometry(Point, 4326), b geography)");
+    let of = |digits: bool| {
+        let one = "000000000000f03f0000000000000040";
+        let values = ["SRID=4326;POINT(1 2)".to_owned(), format!("0101000020e6100000{one}")];
+        format!("{},{}\n", values[usize::from(digits)], values[usize::from(!digits)]).repeat(500)
+    };
+    let file = place.file("a.csv", format!("{}{}", of(true), of(false)));
+    let loaded = place.loader.load(job(&[&file], "t", Format::csv()));
+    assert_eq!(loaded.rows(), 1000);
+    let table = &loaded.plan.unwrap().tables[0];
+    assert!(table.binary.is_some(), "{:?}", table.notes);
+    let rows = place.select("SELECT DISTINCT ST_AsEWKT(a), ST_AsEWKT(b) FROM t");
+    assert_eq!(rows, ["SRID=4326;POINT(1 2)|SRID=4326;POINT(1 2)"]);
+    // What only the server reads still arrives.
+    let file = place.file("b.csv", "SRID=4326;POINT EMPTY,POINT EMPTY\n");
+    assert_eq!(place.loader.load(job(&[&file], "t", Format::csv())).rows(), 1);
+}
+
+#[test]
 fn a_session_with_unusual_settings_is_sent_no_binary() {
     let place = Place::new(15);
     place.database.sql("CREATE TABLE t (a int[], b timestamptz)");
