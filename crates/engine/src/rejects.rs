@@ -14,7 +14,7 @@ use howdah_model::{
     Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint};
+use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_raised};
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -51,9 +51,11 @@ pub(crate) fn leave_none_out(run: &Run, chunk: &CopyChunk) {
     run.probes.leave_none_out(run.plan.files[chunk.origin.file_no as usize].table_no);
 }
 
-/// What the table refuses can be told in the form that was made for the rows: they broke a constraint, and are cut out of binary.
+/// What the table refuses can be told in the form that was made for the rows: they broke a constraint, or a trigger raised an error,
+/// and are cut out of binary.
 pub(crate) fn stays_written(chunk: &CopyChunk, error: &Error) -> bool {
-    is_of_constraint(error) && chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary)
+    (is_of_constraint(error) || is_raised(error))
+        && chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary)
 }
 
 /// Sets all records of the chunk aside that are not certain; the others are sent as they are.

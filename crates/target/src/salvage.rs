@@ -57,6 +57,11 @@ pub fn is_about_a_row(error: &Error) -> bool {
         && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
 }
 
+/// A function or trigger in PL/pgSQL raised it.
+pub fn is_raised(error: &Error) -> bool {
+    error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("P0"))
+}
+
 /// It broke a constraint.
 pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))

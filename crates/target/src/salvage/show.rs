@@ -7,7 +7,7 @@
 
 use super::rows::{Places, pieces, row_of_line};
 use super::written::Written;
-use super::{Refused, Salvage, is_about_a_row, is_of_constraint};
+use super::{Refused, Salvage, is_about_a_row, is_of_constraint, is_raised};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::stream;
@@ -49,6 +49,14 @@ pub(super) enum Way<'a> {
     AsInFile(&'a Places<'a>, Option<&'a Placed>),
 }
 
+/// Rows that are to be shown, by their numbers among all of these.
+struct Part {
+    first: usize,
+    end: usize,
+    /// No COPY has failed with all of them.
+    is_fresh: bool,
+}
+
 /// Where a COPY failed.
 struct Named {
     /// The row's number among those that were shown.
@@ -68,7 +76,8 @@ impl Salvage<'_> {
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<Option<usize>, ChunkError> {
-        let mut parts = vec![(0, rows.len())];
+        let part = |first: usize, end: usize, is_fresh: bool| Part { first, end, is_fresh };
+        let mut parts = vec![part(0, rows.len(), true)];
         // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
         let at_once_max = match showing.way {
             Way::AsInFile(_, Some(_)) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
@@ -77,12 +86,16 @@ impl Salvage<'_> {
         let (mut at_once, mut broken) = (at_once_max, 0);
         // Refused for sure behind rows that have not failed since.
         let mut told: Option<Refused> = None;
-        while let Some((first, mut end)) = parts.pop() {
+        while let Some(Part { first, mut end, is_fresh }) = parts.pop() {
             if showing.asks && broken >= BROKEN_MAX && rows.len() - first >= ASKED_MIN {
                 return Ok(Some(first));
             }
+            // So that what is left of a COPY that failed is none of its own.
+            while is_fresh && let Some(next) = parts.pop_if(|next| next.is_fresh) {
+                end = next.end;
+            }
             if end - first > at_once {
-                parts.push((first + at_once, end));
+                parts.push(part(first + at_once, end, is_fresh));
                 end = first + at_once;
             }
             let Some(some) = rows.get(first..end).filter(|some| !some.is_empty()) else { continue };
@@ -109,11 +122,12 @@ impl Salvage<'_> {
             let (at, behind) =
                 named.as_ref().map_or((some.len() / 2, some.len() / 2), |named| (named.at, named.at + 1));
             told = named.filter(|named| named.for_sure).map(|named| Refused { row: some[named.at], error });
-            if at < behind {
+            let is_named = at < behind;
+            if is_named {
                 at_once = (2 * behind).max(AT_ONCE_MIN).min(at_once_max);
             }
             let (at, behind) = (first + at, first + behind);
-            parts.extend([(behind, end), (at, behind), (first, at)]);
+            parts.extend([part(behind, end, is_named), part(at, behind, false), part(first, at, false)]);
         }
         Ok(None)
     }
@@ -128,8 +142,7 @@ impl Salvage<'_> {
         };
         // A constraint, or RAISE. Lines are less certain of what is told while COPY reads (a quote that is left open), and while
         // it writes up to a thousand rows at once (one that is too large for a page: `CopyMultiInsertBufferFlush`).
-        let of_one_row =
-            is_of_constraint(error) || error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("P0"));
+        let of_one_row = is_of_constraint(error) || is_raised(error);
         Some(Named { at, for_sure: one_line_each && of_one_row })
     }
 
