@@ -9,7 +9,8 @@ use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
-    Eol, IndexesChoice, Job, Mode, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice, Tune,
+    Eol, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
+    Tune,
 };
 use howdah_target::ledger::{Undo, UndoKind};
 use howdah_target::session::Session;
@@ -103,6 +104,7 @@ pub(super) async fn choose(
                     decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());
                 plan.workers = decided.workers;
                 fates(&captured, &decided, &mut plan);
+                plan.notes.extend(order_matters(&captured, &decided, &plan));
             }
         }
         if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
@@ -173,6 +175,24 @@ fn fates(captured: &Captured, decided: &Decided, plan: &mut IndexesPlan) {
     }
 }
 
+/// It is of the table and leads to the table.
+fn refers_to_itself(key: &ForeignKey) -> bool {
+    key.own && key.index_oid.is_some()
+}
+
+/// One statement of psql is checked behind its last row, a load behind each chunk.
+fn order_matters(captured: &Captured, decided: &Decided, plan: &IndexesPlan) -> Option<String> {
+    let fates = captured.foreign_keys.iter().zip(&decided.foreign_keys);
+    let (key, _) = fates.into_iter().find(|(key, (goes, _))| refers_to_itself(key) && !goes)?;
+    (plan.rows_to_come > ONE_CHUNK_ROWS).then(|| {
+        format!(
+            "{} refers to itself by {}: a row is refused if the one that it refers to comes in a later chunk; --atomic \
+             checks all rows together",
+            plan.relation, key.name
+        )
+    })
+}
+
 /// For each index and foreign key, in the order of [`Captured`]: whether it goes, and why.
 pub(crate) struct Decided {
     indexes: Vec<(bool, String)>,
@@ -189,6 +209,9 @@ impl Decided {
         Chosen { indexes: goes(&self.indexes), foreign_keys: goes(&self.foreign_keys), workers: self.workers }
     }
 }
+
+/// What is dropped tells of no record that contradicts it, and cannot come back then.
+const REFUSES: &str = "--on-error skip: it tells which records are left out";
 
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
 pub(crate) fn decide(
@@ -210,10 +233,16 @@ pub(crate) fn decide(
         None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
         None => wanted(),
     };
+    let skips = job.bad_records.on_error == OnError::Skip;
     let indexes: Vec<(bool, String)> = captured
         .indexes
         .iter()
-        .map(|index| fate(index.keep.clone(), &|| wanted_by_auto(captured, index, rows_to_come)))
+        .map(|index| {
+            fate(index.keep.clone(), &|| match index.refuses && skips {
+                true => (false, REFUSES.to_owned()),
+                false => wanted_by_auto(captured, index, rows_to_come),
+            })
+        })
         .collect();
     let goes = |oid: Option<u32>| {
         let hung_on = |index: &Index| oid.is_some_and(|oid| index.oids.contains(&oid));
@@ -230,7 +259,11 @@ pub(crate) fn decide(
                     None => (true, "--triggers disable".to_owned()),
                 };
             }
-            match fate(key.keep.clone(), &|| foreign_key_wanted_by_auto(captured, key, rows_to_come)) {
+            let wanted = || match skips {
+                true => (false, REFUSES.to_owned()),
+                false => foreign_key_wanted_by_auto(captured, key, rows_to_come),
+            };
+            match fate(key.keep.clone(), &wanted) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
                 fate => fate,
@@ -294,9 +327,15 @@ fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (boo
     (index_cost::is_worth_it(&costs), figures)
 }
 
-fn foreign_key_wanted_by_auto(captured: &Captured, _key: &ForeignKey, rows_to_come: u64) -> (bool, String) {
+/// So few rows come in one chunk, behind which foreign keys are checked.
+const ONE_CHUNK_ROWS: u64 = 1000;
+
+fn foreign_key_wanted_by_auto(captured: &Captured, key: &ForeignKey, rows_to_come: u64) -> (bool, String) {
     if !captured.empty {
         return (false, "the table holds rows, and it goes on refusing what contradicts it".to_owned());
+    }
+    if refers_to_itself(key) && rows_to_come > ONE_CHUNK_ROWS {
+        return (true, "rows may come before those that they refer to".to_owned());
     }
     let costs = index_cost::of_foreign_key(rows_to_come as f64);
     let index_cost::Costs { keep_s, build_s } = costs;

@@ -12,3 +12,7 @@ pub mod verify;
 
 /// How long an error of these statements says it was about.
 pub(crate) const DOING: &str = "bringing rows into the table";
+
+/// Where rows break a constraint of the table that they are to come into.
+pub(crate) const BROKEN_HINT: &str = "howdah check with the same files and table lists the records that it would not take; \
+     --on-error skip leaves those out only where rows come on top chunk by chunk";

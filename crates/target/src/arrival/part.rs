@@ -1,9 +1,9 @@
 //! One part of the rows comes into its table, in one transaction with the row of the ledger that says so; or all rows of
 //! all tables, together with the end of the job.
 
-use super::DOING;
 use super::statements::Span;
 use super::table::Into;
+use super::{BROKEN_HINT, DOING};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -250,5 +250,9 @@ fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {
         _ => format!("the rows cannot come into {relation}: the server says: {told}"),
     };
     let place = howdah_model::Place { column: db.column().map(str::to_owned), ..Default::default() };
-    server_error(db, &message).at(place)
+    let error = server_error(db, &message).at(place);
+    match db.code().code().starts_with("23") {
+        true => error.with_hint(BROKEN_HINT),
+        false => error,
+    }
 }

@@ -29,6 +29,9 @@ const POLICY_ROUTINE: &str = "ExecWithCheckOptions";
 /// `insufficient_privilege` (PostgreSQL documentation, appendix A).
 pub(crate) const POLICY_SQLSTATE: &str = "42501";
 
+/// `foreign_key_violation`
+const FOREIGN_KEY_SQLSTATE: &str = "23503";
+
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
 
@@ -57,6 +60,12 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
         error = error.with_hint(
             "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \
              DEFAULT); --create-partitions makes those of days or months",
+        );
+    }
+    if error.sqlstate() == Some(FOREIGN_KEY_SQLSTATE) {
+        error = error.with_hint(
+            "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
+             and a load without it each chunk alone",
         );
     }
     CopyError { error, line: spot.map(|spot| spot.line) }

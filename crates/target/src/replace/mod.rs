@@ -7,6 +7,7 @@
 mod carry_sql;
 mod refusal_sql;
 
+use crate::arrival::BROKEN_HINT;
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -206,7 +207,8 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
         "55P03" => server_error(db, &format!("{old} cannot be replaced yet: other sessions hold it")),
         state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
             let message = format!("{old} cannot be replaced: the server says: {told}");
-            Error::new(ErrorKind::Table, message).with_sqlstate(state)
+            let error = Error::new(ErrorKind::Table, message).with_sqlstate(state);
+            if state.starts_with("23") { error.with_hint(BROKEN_HINT) } else { error }
         }
         _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),
     }

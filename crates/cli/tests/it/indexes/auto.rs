@@ -3,6 +3,7 @@
 use super::{PLAIN_SCHEMA, load, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, Server};
+use std::fmt::Write;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
@@ -100,4 +101,70 @@ fn a_small_load_keeps_its_indexes_without_a_word() {
     assert!(!told.contains("dropped") && !told.contains("kept"), "{told}");
     assert_eq!(database.value("SELECT count(*) FROM howdah.undo"), "0");
     assert_eq!(schema(&database), before);
+}
+
+/// What is dropped would refuse nothing, and could not come back.
+#[test]
+fn what_tells_which_records_are_left_out_stays() {
+    let files = Files::new();
+    let much = as_long_as(&files, "much.csv", 300 << 20);
+    let database = Server::shared(15).database();
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; CREATE TABLE parent (part integer PRIMARY KEY); \
+         ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parent"
+    ));
+    let told = planned(&database, &much, &["--on-error", "skip"]);
+    for one in ["primary key t_pkey", "foreign key f"] {
+        assert!(told.contains(&format!("{one} is kept: --on-error skip")), "{told}");
+    }
+    assert!(told.contains("index t_note is dropped"), "{told}");
+}
+
+#[test]
+fn records_that_repeat_a_key_are_left_out_of_a_large_load_too() {
+    const ROWS: u64 = 1_000_000;
+    let mut text = "id,name\n".to_owned();
+    (1..=ROWS).for_each(|no| writeln!(text, "{},x", if no % 1000 == 0 { no - 1 } else { no }).unwrap());
+    let files = Files::new();
+    let source = files.put("a.csv", text.as_bytes());
+    let made = ("CREATE TABLE t (id bigint PRIMARY KEY, name text)", &["--format", "csv", "--header"][..]);
+    for (create, options) in [made, ("", &["--create", "--primary-key", "id"])] {
+        let database = Server::shared(18).database();
+        database.sql(create);
+        let load = howdah("load").args(["--table", "t", "--to", &database.conninfo(), "--on-error", "skip"]);
+        let done = load.args(options).arg(&source).run(PATIENCE).expect_code(3);
+        let counts = "SELECT count(*) || ' ' || (SELECT count(*) FROM howdah.reject) FROM t";
+        let expected = format!("{} {}", ROWS - ROWS / 1000, ROWS / 1000);
+        assert_eq!(database.value(counts), expected, "{create}: {}", done.stderr);
+        let keys = "SELECT count(*) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'";
+        assert_eq!(database.value(keys), "1", "{create}");
+    }
+}
+
+/// As into psql, whose one statement is checked behind its last row.
+#[test]
+fn rows_may_come_before_those_of_the_table_that_they_refer_to() {
+    const ROWS: u64 = 20_000;
+    let mut text = String::new();
+    (1..=ROWS).for_each(|no| writeln!(text, "{no},{}", ROWS + 1 - no).unwrap());
+    let files = Files::new();
+    let source = files.put("a.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, boss int REFERENCES t)");
+    let before = schema(&database);
+    let load = || {
+        let to = database.conninfo();
+        let load = howdah("load").args(["--format", "csv", "--header=false", "--table", "t", "--to", &to]);
+        load.args(["--chunk-size", "64kB", "--force"]).arg(&source)
+    };
+    load().run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    assert_eq!(schema(&database), before);
+    // A table that holds rows goes on refusing, and the way out is told.
+    database.sql("TRUNCATE t; INSERT INTO t VALUES (0)");
+    let told = load().run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("refers to itself by t_boss_fkey") && told.contains("hint: "), "{told}");
+    assert_eq!(told.matches("--atomic checks all rows together").count(), 2, "{told}");
+    load().arg("--atomic").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS + 1).to_string());
 }
