@@ -14,7 +14,9 @@ use howdah_model::{
     Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
-use howdah_target::salvage::{Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_raised};
+use howdah_target::salvage::{
+    Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_raised, refers_to_itself,
+};
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -34,6 +36,9 @@ const LOOKING_UP: Duration = Duration::from_secs(5);
 pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
 }
+
+/// `foreign_key_violation` (PostgreSQL documentation, appendix A).
+const FOREIGN_KEY: &str = "23503";
 
 /// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they cannot be told by the
 /// form that was made for them, its records are set aside.
@@ -107,8 +112,8 @@ pub(crate) async fn store_rest(
     Ok((salvage.commit(&rejects).await?, rejects))
 }
 
-/// Finds the record that a policy or constraint refuses, where COPY has not met it and names no line: by storing parts of
-/// the chunk, in a transaction that is rolled back.
+/// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses, of which COPY names no
+/// line: by storing parts of the chunk, in a transaction that is rolled back.
 pub(crate) async fn place(
     run: &Run,
     (session, target): (&mut Session, &ChunkTarget<'_>),
@@ -117,7 +122,13 @@ pub(crate) async fn place(
     failed: ChunkError,
 ) -> ChunkError {
     let is_nameless = failed.line.is_none() && is_about_a_row(&failed.error);
-    if !is_nameless || target.table.policies.is_none() || skips(run) || chunk.faster.is_some() {
+    if !is_nameless || skips(run) || chunk.faster.is_some() {
+        return failed;
+    }
+    let relation = target.table.stored_in();
+    if failed.error.sqlstate() == Some(FOREIGN_KEY)
+        && !matches!(refers_to_itself(session, relation).await, Ok(false))
+    {
         return failed;
     }
     let Ok(Some(salvage)) = Salvage::begin(session, target, chunk, progress).await else { return failed };

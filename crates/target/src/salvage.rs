@@ -27,7 +27,7 @@ use crate::copy::silent;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
-use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Result};
+use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Relation, Result};
 pub use probe::Constraints;
 use probe::Probe;
 use rows::{Places, rows_of};
@@ -35,6 +35,7 @@ pub use seen::SentKeys;
 use show::{ASKED_MIN, BROKEN_MAX, Showing, Way};
 use std::ops::Range;
 use std::time::Instant;
+use tokio_postgres::types::Type;
 
 /// A record that the table does not take.
 #[derive(Debug, Clone)]
@@ -65,6 +66,21 @@ pub fn is_raised(error: &Error) -> bool {
 /// It broke a constraint.
 pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
+}
+
+/// The table has a foreign key to itself, so that whether it takes a row may depend on those behind.
+///
+/// # Errors
+/// Those of the session, which is outside a transaction before and after.
+pub async fn refers_to_itself(session: &Session, relation: &Relation) -> Result<bool> {
+    const SQL: &str = "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' \
+        AND f.conrelid = pg_catalog.to_regclass($1) \
+        AND coalesce(pg_catalog.pg_partition_root(f.conrelid), f.conrelid) \
+            = coalesce(pg_catalog.pg_partition_root(f.confrelid), f.confrelid))";
+    let name = quote_relation(relation);
+    let asked = session.client().query_typed(SQL, &[(&name, Type::TEXT)]).await;
+    let rows = asked.map_err(|error| session_error(&error, "asking for foreign keys"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
 /// A transaction that waits for the rows of a chunk.

@@ -4,6 +4,7 @@ mod foreign;
 mod keys;
 mod many;
 mod random;
+mod stopped;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
