@@ -291,10 +291,12 @@ impl Ledger {
         Ok(rows.iter().map(receipt).collect())
     }
 
+    /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
     fn close_sql(&self, job_id: &str, status: Status, rows_stored: u64) -> String {
         format!(
-            "UPDATE {}.job SET status = {}, rows_stored = {rows_stored}, \
-             finished_at = pg_catalog.clock_timestamp() WHERE job_id = {} RETURNING job_id",
+            "UPDATE {}.job SET status = CASE status WHEN 'done' THEN status ELSE {} END, \
+             rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
+             WHERE job_id = {} RETURNING job_id",
             self.quoted,
             quote_literal(JobStatus::from(status).as_str()),
             quote_literal(job_id)

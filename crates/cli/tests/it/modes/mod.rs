@@ -2,6 +2,7 @@
 
 mod atomic;
 mod kills;
+mod lost;
 mod merge;
 mod refused;
 mod replace;

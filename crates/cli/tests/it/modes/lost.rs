@@ -1,0 +1,53 @@
+//! The answer to the one COMMIT that brings all rows in is lost, and nobody is to try again: the job is done nevertheless.
+
+use super::assert_nothing_left;
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server};
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 5_000;
+const LOCK: &str = "BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(60)";
+
+fn wait_for(database: &Database, sql: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while database.value(sql) != "t" {
+        assert!(Instant::now() < deadline, "never: {sql}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_lost_answer_to_the_last_commit_neither_doubles_nor_bars_the_way() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(61, 1, ROWS));
+    let ways = [&["--atomic"][..], &["--mode", "merge", "--key", "id", "--atomic"]];
+    for (major, way) in MAJORS.iter().flat_map(|major| ways.map(|way| (*major, way))) {
+        let server = Server::shared(major);
+        let (database, proxy) = (server.database(), Proxy::before_server(server));
+        database.sql("CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text)");
+        let load = |to: &str| {
+            let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", to]);
+            load.args(["--retry-for", "0"]).args(way).arg(&source)
+        };
+        let failed = std::thread::scope(|scope| {
+            scope.spawn(|| database.try_sql(LOCK));
+            let held =
+                "SELECT count(*) > 0 FROM pg_locks WHERE relation = 't'::regclass AND mode = 'ShareLock'";
+            wait_for(&database, held);
+            let running = load(&database.conninfo_through(&proxy)).spawn();
+            // The last transaction waits for the table.
+            wait_for(
+                &database,
+                "SELECT count(*) > 0 FROM pg_locks WHERE relation = 't'::regclass AND NOT granted",
+            );
+            proxy.set_times(Fault::CutAfterCommit, 1);
+            database.sql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'ShareLock'");
+            running.wait(PATIENCE)
+        });
+        assert_eq!(failed.code, Some(1), "PostgreSQL {major}, {way:?}: {}", failed.stderr);
+        let again = load(&database.conninfo()).run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("this job finished at"), "PostgreSQL {major}, {way:?}: {again}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{major}, {way:?}");
+        assert_nothing_left(&database, &format!("PostgreSQL {major}, {way:?}"));
+    }
+}
