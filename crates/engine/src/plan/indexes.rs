@@ -212,6 +212,8 @@ impl Decided {
 
 /// What is dropped tells of no record that contradicts it, and cannot come back then.
 const REFUSES: &str = "--on-error skip: it tells which records are left out";
+const UNTOLD: &str =
+    "--indexes rebuild: records that contradict it are stored, not left out, and it cannot come back then";
 
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
 pub(crate) fn decide(
@@ -228,20 +230,22 @@ pub(crate) fn decide(
     };
     let kept = (choice == IndexesChoice::Keep).then(|| "--indexes keep".to_owned());
     let of_all = kept.or_else(|| cannot.clone());
-    let fate = |own: Option<String>, wanted: &dyn Fn() -> (bool, String)| match of_all.clone().or(own) {
+    let skips = job.bad_records.on_error == OnError::Skip;
+    let fate = |own: Option<String>, refuses: bool, wanted: &dyn Fn() -> (bool, String)| match of_all
+        .clone()
+        .or(own)
+    {
         Some(reason) => (false, reason),
+        None if choice == IndexesChoice::Rebuild && refuses && skips => (true, UNTOLD.to_owned()),
         None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
+        None if refuses && skips => (false, REFUSES.to_owned()),
         None => wanted(),
     };
-    let skips = job.bad_records.on_error == OnError::Skip;
     let indexes: Vec<(bool, String)> = captured
         .indexes
         .iter()
         .map(|index| {
-            fate(index.keep.clone(), &|| match index.refuses && skips {
-                true => (false, REFUSES.to_owned()),
-                false => wanted_by_auto(captured, index, rows_to_come),
-            })
+            fate(index.keep.clone(), index.refuses, &|| wanted_by_auto(captured, index, rows_to_come))
         })
         .collect();
     let goes = |oid: Option<u32>| {
@@ -259,11 +263,8 @@ pub(crate) fn decide(
                     None => (true, "--triggers disable".to_owned()),
                 };
             }
-            let wanted = || match skips {
-                true => (false, REFUSES.to_owned()),
-                false => foreign_key_wanted_by_auto(captured, key, rows_to_come),
-            };
-            match fate(key.keep.clone(), &wanted) {
+            let wanted = || foreign_key_wanted_by_auto(captured, key, rows_to_come);
+            match fate(key.keep.clone(), true, &wanted) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
                 fate => fate,

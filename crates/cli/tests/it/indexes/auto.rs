@@ -118,6 +118,8 @@ fn what_tells_which_records_are_left_out_stays() {
         assert!(told.contains(&format!("{one} is kept: --on-error skip")), "{told}");
     }
     assert!(told.contains("index t_note is dropped"), "{told}");
+    let told = planned(&database, &much, &["--on-error", "skip", "--indexes", "rebuild"]);
+    assert!(told.contains("records that contradict it are stored, not left out"), "{told}");
 }
 
 #[test]
