@@ -111,7 +111,7 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     let mut all = Vec::new();
     for (table, staging) in staged(&run.plan) {
         found::analyze(session, &staging.relation).await?;
-        all.extend(Rows::new(Facts::read(session, table).await?, table, staging));
+        all.extend(Rows::new(Facts::read(session, table).await?, table, staging, &run.plan.job.arrival));
     }
     let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job);
     found::begin(session).await?;

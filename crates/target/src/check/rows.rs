@@ -1,10 +1,10 @@
-//! Rows of a staging table as they would be stored: what the files do not fill has its default, and generated columns are
-//! computed.
+//! Rows of a staging table as they would be stored: what the files do not fill has its default, or stays as it is in the row
+//! that is changed, and generated columns are computed.
 
-use super::facts::{Column, Facts};
+use super::facts::{Column, Facts, KeyPart};
 use super::guarded::Condition;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{StagingPlan, TablePlan};
+use howdah_model::{Arrival, Mode, StagingPlan, TablePlan};
 use std::collections::BTreeSet;
 
 /// The rows of one table that are checked.
@@ -14,6 +14,8 @@ pub struct Rows {
     pub facts: Facts,
     /// A query that gives them, each with its place.
     sql: String,
+    /// Where all records wait, those included that would not come.
+    pub(super) waiting: String,
     pub(super) place: String,
     /// Columns whose values storing alone would tell.
     pub(super) unknown: BTreeSet<String>,
@@ -26,8 +28,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// `None` where the staging table keeps no places.
-    pub fn new(facts: Facts, plan: &TablePlan, staging: &StagingPlan) -> Option<Rows> {
+    /// Those that would be stored when they come in this way. `None` where the staging table keeps no places.
+    pub fn new(facts: Facts, plan: &TablePlan, staging: &StagingPlan, arrival: &Arrival) -> Option<Rows> {
         let place = quote_ident(&staging.place.as_ref()?.name);
         let is_filled = |column: &&Column| plan.fields.iter().flatten().any(|field| *field == column.name);
         let (filled, rest): (Vec<&Column>, Vec<&Column>) = facts.columns.iter().partition(is_filled);
@@ -44,15 +46,22 @@ impl Rows {
                 .collect::<Vec<_>>(),
         );
         let own = filled.iter().map(|column| format!("s.{}", quote_ident(&column.name)));
+        let meeting =
+            Meeting::of(&facts, arrival).filter(|meeting| !meeting.changes || !defaulted.is_empty());
         let default = |column: &&Column| {
             let value = column.default.as_deref().filter(|_| !unknown.contains(&column.name));
-            as_column(value.unwrap_or("NULL"), column)
+            let value = value.unwrap_or("NULL");
+            match &meeting {
+                Some(meeting) if meeting.changes => as_column(&meeting.or_as_it_is(value, column), column),
+                _ => as_column(value, column),
+            }
         };
         let fields: Vec<String> = own.chain(defaulted.iter().map(default)).collect();
         let stored = quote_relation(&staging.relation);
+        let from = meeting.as_ref().map_or_else(String::new, Meeting::sql);
         let fields_sql = match facts.columns.is_empty() {
             true => format!("SELECT s.* FROM {stored} AS s"),
-            false => format!("SELECT s.{place}, {} FROM {stored} AS s", fields.join(", ")),
+            false => format!("SELECT s.{place}, {} FROM {stored} AS s{from}", fields.join(", ")),
         };
         let names = filled.iter().chain(&defaulted).map(|column| quote_ident(&column.name)).collect();
         let compute = |column: &&Column| {
@@ -67,7 +76,7 @@ impl Rows {
             let alias = quote_ident(&facts.relation.name);
             sql = format!("SELECT {alias}.*, {} FROM ({sql}) AS {alias}", items.join(", "));
         }
-        Some(Rows { sql, place, unknown, computed, fields_sql, fields: names, facts })
+        Some(Rows { sql, waiting: stored, place, unknown, computed, fields_sql, fields: names, facts })
     }
 
     /// The rows as an item of FROM, under the name of their table, by which expressions may call a whole row.
@@ -93,6 +102,48 @@ impl Rows {
     /// Some of these columns' values are not known.
     pub(super) fn unknown_of<'a>(&self, columns: &'a [String]) -> Option<&'a String> {
         columns.iter().find(|name| self.unknown.contains(*name))
+    }
+}
+
+/// How a row `s` that waits and the row `t` of the table that has its key meet.
+struct Meeting {
+    /// It is changed; otherwise the row that waits does not come.
+    changes: bool,
+    table: String,
+    /// A column of the key, which is not NULL where there is such a row.
+    first: String,
+    same_key: String,
+}
+
+impl Meeting {
+    /// `None` where rows are not told apart.
+    fn of(facts: &Facts, arrival: &Arrival) -> Option<Meeting> {
+        let unique = facts.uniques.iter().find(|unique| arrival.has_key() && unique.is_on(&arrival.key))?;
+        let same = |part: &KeyPart| {
+            let equals = part.equals.as_deref().unwrap_or("=");
+            format!("t.{0} {equals} s.{0}", part.expression)
+        };
+        let only = if facts.is_partitioned { "" } else { "ONLY " };
+        Some(Meeting {
+            changes: arrival.mode == Mode::Merge,
+            table: format!("{only}{}", quote_relation(&facts.relation)),
+            first: unique.parts.first()?.expression.clone(),
+            same_key: unique.parts.iter().map(same).collect::<Vec<_>>().join(" AND "),
+        })
+    }
+
+    /// What follows FROM, behind the rows that wait.
+    fn sql(&self) -> String {
+        let Meeting { changes, table, same_key, .. } = self;
+        match changes {
+            true => format!(" LEFT JOIN {table} AS t ON {same_key}"),
+            false => format!(" WHERE NOT EXISTS (SELECT FROM {table} AS t WHERE {same_key})"),
+        }
+    }
+
+    fn or_as_it_is(&self, value: &str, column: &Column) -> String {
+        let name = quote_ident(&column.name);
+        format!("CASE WHEN t.{} IS NULL THEN {value} ELSE t.{name} END", self.first)
     }
 }
 

@@ -223,7 +223,8 @@ impl<'a> OfTable<'a> {
         }
         let is_key = self.arrival.has_key() && unique.is_on(&self.arrival.key);
         if !is_key || self.arrival.keep == Keep::Error {
-            let sql = self.repeated(unique);
+            let rows = if is_key { self.keys_waiting(unique) } else { self.keys_of_rows(unique) };
+            let sql = repeated(unique, &rows);
             self.add("23505", &unique.name, format!("repeats a value of {what} within the files"), sql);
         }
         let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
@@ -234,18 +235,6 @@ impl<'a> OfTable<'a> {
         let reads = self.facts().relation.clone();
         let reason = format!("a row of the table has the same value of {what}");
         self.add("23505", &unique.name, reason, sql).reads = Some(reads);
-    }
-
-    /// All but the first record of each key.
-    fn repeated(&self, unique: &Unique) -> String {
-        let keys = unique.names().collect::<Vec<_>>().join(", ");
-        format!(
-            "SELECT place, first FROM (\
-                 SELECT place, pg_catalog.min(place) OVER (PARTITION BY {keys}) AS first FROM ({}) AS k WHERE {}) AS f \
-             WHERE first < place",
-            self.keys_of_rows(unique),
-            if unique.nulls_alike { "true".to_owned() } else { unique.is_whole("k") }
-        )
     }
 
     /// Records whose value a row of the table has, which stays when the record comes.
@@ -279,24 +268,13 @@ impl<'a> OfTable<'a> {
         )
     }
 
-    /// Where records are merged by a key, the row of that key is changed, or the record does not come.
+    /// Where records are merged by a key, the row of that key is changed.
     fn stays(&self) -> String {
-        let names: Vec<String> = (1..=self.arrival.key.len()).map(|no| format!("m{no}")).collect();
-        let same = |other: &str| {
-            let equal = names.iter().map(|name| format!("{other}.{name} = s.{name}"));
-            equal.collect::<Vec<_>>().join(" AND ")
-        };
-        match self.arrival.mode {
-            Mode::Merge => format!(" AND NOT ({})", same("t")),
-            Mode::InsertNew => {
-                let facts = self.facts();
-                let only = if facts.is_partitioned { "" } else { "ONLY " };
-                let table = quote_relation(&facts.relation);
-                let there = format!("SELECT {} FROM {only}{table}", self.merged_by());
-                format!(" AND NOT EXISTS (SELECT FROM ({there}) AS o WHERE {})", same("o"))
-            }
-            Mode::Append | Mode::Truncate | Mode::Replace => String::new(),
+        if self.arrival.mode != Mode::Merge {
+            return String::new();
         }
+        let equal = (1..=self.arrival.key.len()).map(|no| format!("t.m{no} = s.m{no}"));
+        format!(" AND NOT ({})", equal.collect::<Vec<_>>().join(" AND "))
     }
 
     /// The columns by which records are merged, `m1` and so on.
@@ -311,6 +289,12 @@ impl<'a> OfTable<'a> {
         format!("SELECT {place} AS place, {} FROM {from}{}", self.fields(unique), unique.filter())
     }
 
+    /// The keys by which records are merged, of those as well that would not come.
+    fn keys_waiting(&self, unique: &Unique) -> String {
+        let (place, waiting) = (&self.rows.place, &self.rows.waiting);
+        format!("SELECT {place} AS place, {} FROM {waiting} AS s", unique.fields())
+    }
+
     /// The keys of the table: of its own rows alone, as tables that inherit from it have indexes of their own.
     fn keys_of_table(&self, unique: &Unique) -> String {
         let facts = self.facts();
@@ -320,9 +304,9 @@ impl<'a> OfTable<'a> {
     }
 
     fn fields(&self, unique: &Unique) -> String {
-        match self.arrival.has_key() {
-            true => format!("{}, {}", unique.fields(), self.merged_by()),
-            false => unique.fields(),
+        match self.arrival.mode {
+            Mode::Merge => format!("{}, {}", unique.fields(), self.merged_by()),
+            _ => unique.fields(),
         }
     }
 
@@ -427,6 +411,17 @@ impl<'a> OfTable<'a> {
     }
 }
 
+/// All but the first record of each key.
+fn repeated(unique: &Unique, rows: &str) -> String {
+    let keys = unique.names().collect::<Vec<_>>().join(", ");
+    format!(
+        "SELECT place, first FROM (\
+             SELECT place, pg_catalog.min(place) OVER (PARTITION BY {keys}) AS first FROM ({rows}) AS k WHERE {}) AS f \
+         WHERE first < place",
+        if unique.nulls_alike { "true".to_owned() } else { unique.is_whole("k") }
+    )
+}
+
 impl Unique {
     /// `"k1"`, `"k2"` ...
     fn names(&self) -> impl Iterator<Item = String> + '_ {
@@ -451,7 +446,7 @@ impl Unique {
     }
 
     /// It is on exactly these columns.
-    fn is_on(&self, key: &[String]) -> bool {
+    pub(super) fn is_on(&self, key: &[String]) -> bool {
         let mut own: Vec<String> = self.parts.iter().map(|part| part.expression.clone()).collect();
         let mut wanted: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
         // The server quotes only where it must.

@@ -265,9 +265,10 @@ impl Question {
             quote_relation(plan.copied_into()),
         );
         let looks_up = !facts.joins_rows();
-        let rows = Rows::new(facts, plan, staging)?;
+        let arrival = Arrival::default();
+        let rows = Rows::new(facts, plan, staging, &arrival)?;
         // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
-        let rules = rules_for(&[rows], &Arrival::default(), true).rules;
+        let rules = rules_for(&[rows], &arrival, true).rules;
         Some(Question { make_sql, rules, looks_up })
     }
 

@@ -291,3 +291,41 @@ fn people_get_a_report_to_read() {
         assert!(finished.stdout.contains(line), "{line}\n{}", finished.stdout);
     }
 }
+
+#[test]
+fn rows_are_looked_at_as_a_merge_would_leave_them() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (id int PRIMARY KEY, a int, b int NOT NULL DEFAULT 0, UNIQUE (a, b), \
+                 CONSTRAINT below CHECK (a < b)); \
+             INSERT INTO t VALUES (1, 1, 10), (2, 2, 20), (3, 3, 7)",
+            // The first keeps its 10, the second meets the row of (3, 7) only with another's, the third is new and has the default.
+            "id,a\n1,5\n2,3\n4,5\n3,9\n",
+        );
+        let source = files.path().join("a.csv");
+        let told = report(&check(&database, &[&source]).args(["--mode", "merge", "--key", "id"]), 3);
+        assert_eq!(kinds(&told), [kind("23514", "below", 3), kind("23514", "below", 4)], "{told:#}");
+    }
+}
+
+#[test]
+fn records_whose_key_is_there_are_not_looked_at_where_they_would_not_come() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (id int PRIMARY KEY, a int UNIQUE CHECK (a > 0)); INSERT INTO t VALUES (1, 1), (2, 2)",
+            "id,a\n1,-1\n3,2\n4,-4\n2,2\n2,-2\n",
+        );
+        let source = files.path().join("a.csv");
+        let told = |options: &[&str]| {
+            let command = check(&database, &[&source]).args(["--mode", "insert-new", "--key", "id"]);
+            kinds(&report(&command.args(options.iter().copied()), 3))
+        };
+        let bad = [kind("23505", "t_a_key", 2), kind("23514", "t_a_check", 3)];
+        assert_eq!(told(&["--keep", "first"]), bad, "PostgreSQL {major}");
+        // That a key repeats ends such a load, whether it is there or not.
+        let repeated = [bad[0].clone(), kind("23505", "t_pkey", 5), bad[1].clone()];
+        assert_eq!(told(&[]), repeated, "PostgreSQL {major}");
+    }
+}
