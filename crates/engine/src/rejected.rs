@@ -87,7 +87,8 @@ fn path_of(row: &JobRow, path: &Path, groups: &[Group], (table_no, as_in_file): 
             format!(".{}", row.plan.tables[table_no as usize].table.relation).replace(['/', '\0'], "_"),
         );
     }
-    let is_rewritten = row.plan.tables[table_no as usize].care == Care::Rewritten;
+    let table = &row.plan.tables[table_no as usize];
+    let is_rewritten = table.care == Care::Rewritten || table.encode == Encode::CopyText;
     if !as_in_file && (is_rewritten || groups.contains(&(table_no, true))) {
         name.push(AS_SENT);
     }

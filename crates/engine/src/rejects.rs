@@ -289,8 +289,7 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
             },
             _ => (origin.first_record + row, None),
         };
-        let is_as_read = aside.is_some() && table.encode == Encode::CopyText && table.recode.is_none();
-        let as_in_file = untouched || in_file.is_some() || is_as_read;
+        let as_in_file = untouched || in_file.is_some();
         let bytes: Bytes = in_file.unwrap_or_else(|| chunk.bytes.slice(range));
         let error = error.at(Place { file: Some(file.location.clone()), ..Place::default() });
         rejects.push(Reject { record, byte, bytes, as_in_file, error });

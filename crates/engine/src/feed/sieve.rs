@@ -9,6 +9,7 @@ use super::{Failure, Feeder};
 use crate::budget::Buffers;
 use crate::pipeline::{Run, unwanted};
 use crate::plan::chunk_format;
+use bytes::Bytes;
 use howdah_model::plan::Encode;
 use howdah_model::{Aside, CopyChunk, Doubt, Eol, ErrorKind, OnError, Origin, Plan, Result, Stage};
 use howdah_transcode::encode::from_utf8;
@@ -185,10 +186,12 @@ impl Emitter {
             if next.is_some_and(|odd| odd.row == bad.row) {
                 next = odd.next();
             }
-            let at = out.len();
-            out.extend_from_slice(&records[bad.range.clone()]);
+            let (at, bytes) = (out.len(), &records[bad.range.clone()]);
+            out.extend_from_slice(bytes);
+            let as_read = || self.recode.is_none().then(|| Bytes::copy_from_slice(bytes));
+            let in_file = bad.in_file.or_else(as_read);
             (start, row) = (bad.range.end, bad.row + 1);
-            aside.push(Aside { range: at..out.len(), ..bad });
+            aside.push(Aside { range: at..out.len(), in_file, ..bad });
         }
         aside
     }

@@ -7,7 +7,7 @@ mod random;
 mod stopped;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, Server};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -194,6 +194,27 @@ fn bad_records_of_a_file_whose_dialect_is_found_are_kept() {
         assert_eq!((seven[2].as_str(), seven[3].as_str()), (as_in_file, sent));
         let at: usize = seven[1].parse().unwrap();
         assert!(text[at..].starts_with("seven;ann;1\n"));
+    }
+}
+
+/// A record that has lost a field on its way, among others that have no fault.
+#[test]
+fn records_that_were_rewritten_on_their_way_are_kept_as_they_were_sent() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note,n\n1,x,1\nseven,y,2\n3,z,3\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, note text)");
+        let bad = files.path().join(format!("bad{major}.csv"));
+        let options = ["--ignore-extra", "--format", "csv", "--header", "--table", "t"];
+        let command =
+            load(&database).args(options).args([std::ffi::OsStr::new("--reject-file"), bad.as_os_str()]);
+        command.arg(&source).run(PATIENCE).expect_code(3);
+        let kept =
+            "SELECT record || ' ' || as_in_file || ' ' || convert_from(bytes, 'UTF8') FROM howdah.reject";
+        assert_eq!(database.value(kept), "2 false seven\ty\n", "PostgreSQL {major}");
+        let sent = std::fs::read_to_string(format!("{}.sent", bad.display())).unwrap();
+        assert_eq!(sent, "id\tnote\nseven\ty\n", "PostgreSQL {major}");
     }
 }
 
