@@ -258,7 +258,9 @@ impl Ledger {
         let unfinished = format!(
             "job_id = {job} AND NOT EXISTS (SELECT FROM {schema}.job WHERE job_id = {job} AND status = 'done')"
         );
-        format!("DELETE FROM {schema}.chunk WHERE {unfinished}; DELETE FROM {schema}.step WHERE {unfinished}")
+        // What was refused of the chunks is refused anew.
+        let tables = ["chunk", "chunk_part", "reject", "step"];
+        tables.map(|table| format!("DELETE FROM {schema}.{table} WHERE {unfinished}")).join("; ")
     }
 
     /// The statement that closes an entry.

@@ -2,7 +2,7 @@
 
 use super::{assert_nothing_left, load};
 use crate::scene::{Files, PATIENCE};
-use howdah_testkit::{Database, Server};
+use howdah_testkit::{Database, MAJORS, Server};
 use std::path::Path;
 
 #[track_caller]
@@ -100,6 +100,27 @@ fn rows_that_the_table_refuses_leave_nothing_behind() {
     database.sql("ALTER TABLE t DROP CONSTRAINT t_note_check");
     load(&database, &[&source]).arg("--atomic").run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn records_kept_of_chunks_that_are_forgotten_are_forgotten_with_them() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\nbad,y\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, note text); \
+             CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'; \
+             CREATE TRIGGER no BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION no()",
+        );
+        let command = load(&database, &[&source]).args(["--atomic", "--on-error", "skip"]);
+        command.run(PATIENCE).expect_code(1);
+        let kept = "SELECT count(*) FROM howdah.reject";
+        assert_eq!(database.value(kept), "0", "PostgreSQL {major}");
+        database.sql("DROP TRIGGER no ON t");
+        command.run(PATIENCE).expect_code(3);
+        assert_eq!(database.value(kept), "1", "PostgreSQL {major}");
+    }
 }
 
 #[test]
