@@ -2,12 +2,15 @@
 //!
 //! Which parts are in, the ledger knows: a run that goes on does the others.
 
+mod judge;
+pub(crate) mod leave_out;
 mod parts;
 
 use crate::Context;
 use crate::indexes::{Crew, tell};
 use crate::load::by_file;
 use crate::pipeline::Run;
+use crate::rejects;
 use crate::retry::patiently;
 use crate::spot::Spots;
 use futures_util::{StreamExt, stream};
@@ -79,26 +82,51 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     done
 }
 
+/// Where rows are left out that the table refuses, and others change it meanwhile, so that it refuses more, these are looked
+/// for so often in all.
+const TRIES: u32 = 3;
+
 async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &StagingPlan)>) -> Result<()> {
-    let (mut all, mut waiting) = (Vec::new(), Vec::new());
-    for (table, staging) in tables {
+    let mut all = Vec::new();
+    for (table, staging) in &tables {
         let read =
             async |session: &Session| Into::read(session, table, staging, &run.plan.job.arrival.key).await;
         let into = on_session(run, read).await?;
         into.expect_columns(table)?;
-        settle_duplicates(run, ledger, &into).await?;
+        all.push(into);
+    }
+    let leaves_out = leave_out::is_for(&run.plan.job);
+    let mut tries = 1;
+    loop {
+        let left_out = if leaves_out { leave_out::all(run, ledger, (&tables, &all)).await? } else { 0 };
+        let failed = match come_in(run, ledger, &all).await {
+            Err(error) if rejects::skips(run) => leave_out::hinted(run, error),
+            done => return done,
+        };
+        // What cannot be told by asking is not told by asking again.
+        let is_other = tries == 1 || left_out > 0;
+        if !(leaves_out && is_other && tries < TRIES && leave_out::is_broken(&failed)) {
+            return Err(failed);
+        }
+        tries += 1;
+    }
+}
+
+async fn come_in(run: &Run, ledger: &Ledger, all: &[Into]) -> Result<()> {
+    let mut waiting = Vec::new();
+    for into in all {
+        settle_duplicates(run, ledger, into).await?;
         let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
-            return Err(nothing_to_keep(&into));
+            return Err(nothing_to_keep(into));
         }
-        all.push(into);
         waiting.push(rows);
     }
     let arrival = &run.plan.job.arrival;
     if arrival.mode == Mode::Replace {
-        take_places(run, ledger, &all).await?;
+        take_places(run, ledger, all).await?;
     } else if arrival.atomic {
-        at_once(run, ledger, &all).await?;
+        at_once(run, ledger, all).await?;
     } else {
         for (into, rows) in all.iter().zip(&waiting) {
             parts::by_parts(run, ledger, into, *rows).await?;

@@ -5,10 +5,10 @@
 //! left is asked by queries that read ([`findings`]). In the end the staging tables are dropped and the ledger forgets the
 //! job; what a kill leaves behind, the next check, load or `howdah restore` takes away ([`forget_left`]).
 
-mod findings;
+pub(crate) mod findings;
 mod kept;
 mod report;
-mod reread;
+pub(crate) mod reread;
 
 use crate::feed::Opened;
 use crate::guards;

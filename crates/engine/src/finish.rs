@@ -127,7 +127,7 @@ fn check_borders(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
 }
 
 /// Read is stored and rejected, file by file: the ledger is told as it was proved.
-async fn note_account(run: &Run) -> Result<()> {
+pub(crate) async fn note_account(run: &Run) -> Result<()> {
     let Some(ledger) = &run.ledger else { return Ok(()) };
     let files: Vec<FileAccount> = (0..run.plan.files.len()).map(|no| run.tally.account(no)).collect();
     let note = async |session: &Session| ledger.account(session, &run.plan.job_id, &files).await;

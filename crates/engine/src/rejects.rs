@@ -225,6 +225,23 @@ fn is_beyond(max: MaxErrors, rejected: u64, read: u64) -> bool {
     }
 }
 
+/// So many of the rows that wait in staging tables are refused besides.
+///
+/// # Errors
+/// `TooManyErrors`.
+pub(crate) fn bear_waiting(run: &Run, refused: u64) -> Result<()> {
+    let (rejected, read) =
+        (run.tally.rows_rejected() + refused, run.tally.rows_stored() + run.tally.rows_rejected());
+    let max = run.plan.job.bad_records.max;
+    let is_beyond = max.is_some_and(|max| is_beyond(max, rejected, read));
+    match is_beyond || is_too_many(max, rejected, read) {
+        true => Err(too_many(max, rejected, read).with_hint(
+            "howdah check with the same files and table lists them; a larger --max-errors goes on here",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// When all rows are in: a share of few records is asked for now.
 ///
 /// # Errors

@@ -26,6 +26,11 @@ impl Spot {
         (omitted.left_out + omitted.blank == 0).then_some(self.first_record + self.row)
     }
 
+    /// Its number in the file, in a chunk of which some were not sent a number that is too small.
+    pub(crate) fn about_record(&self) -> u64 {
+        self.first_record + self.row
+    }
+
     /// Number and first byte, as far as they can be told; the file may have to be read for that.
     pub(crate) async fn found(&self, run: &Run) -> (Option<u64>, Option<u64>) {
         let receipt = self.receipt;

@@ -271,6 +271,8 @@ impl Tally {
         if let Some(file) = self.files.get(file_no) {
             file.rows_stored.store(rows, Relaxed);
             file.rejected.store(rejected, Relaxed);
+            // Rows that another run has stored to wait may have been left out since.
+            file.rows_before.fetch_min(rows, Relaxed);
         }
     }
 

@@ -409,7 +409,8 @@ impl<'a> Salvage<'a> {
     }
 }
 
-fn of_rule(rule: &Rule) -> Error {
+/// What is said of a row that does not meet the rule.
+pub fn of_rule(rule: &Rule) -> Error {
     let place = Place { column: rule.column.clone(), ..Place::default() };
     Error::new(ErrorKind::Server, rule.reason.clone()).with_sqlstate(rule.sqlstate.clone()).at(place)
 }

@@ -128,6 +128,8 @@ async fn make_once(
                 .iter()
                 .any(|row| row.get::<_, &str>(0) == column.name && row.get::<_, &str>(1) == column.type_name)
         });
+        let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
+        let same = same && staging.place.as_ref().is_none_or(|place| has_place(&place.name));
         if !fresh {
             return run("ROLLBACK").await;
         }

@@ -71,7 +71,7 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
         let session = connection.open().await?;
-        let mut asking = Asking { connection, backend: session.backend(), answered: false };
+        let mut asking = Asking::new(connection, &session);
         let receipts = connection.attend(&session, ledger.receipts(&session, &run.plan.job_id)).await?;
         run.set_receipts(by_file(receipts));
         let mut findings = connection.attend(&session, ask_once(run, &session)).await?;
@@ -82,7 +82,7 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
             keep(run, ledger, &session, &findings).await?;
         }
         found::end(&session).await;
-        asking.answered = true;
+        asking.answered();
         Ok(findings)
     };
     let asked = patiently(&run.context, retry_for, once).await;
@@ -92,10 +92,21 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
 
 /// A session that is asked. When nobody waits for the answer any more, its process is ended: a query that sorts for an hour
 /// would keep the staging tables from being dropped.
-struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     connection: &'a Connection,
     backend: Backend,
     answered: bool,
+}
+
+impl Asking<'_> {
+    pub(crate) fn new<'a>(connection: &'a Connection, session: &Session) -> Asking<'a> {
+        Asking { connection, backend: session.backend(), answered: false }
+    }
+
+    /// Nothing is asked any more.
+    pub(crate) fn answered(&mut self) {
+        self.answered = true;
+    }
 }
 
 impl Drop for Asking<'_> {

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Files that are read again.
-pub(super) struct Files<'a> {
+pub(crate) struct Files<'a> {
     run: &'a Run,
     within: Duration,
     reader: Option<(u32, Reader)>,
@@ -34,12 +34,12 @@ struct Records {
 
 impl Files<'_> {
     /// Each file is given up when it takes longer.
-    pub(super) fn new(run: &Run, within: Duration) -> Files<'_> {
+    pub(crate) fn new(run: &Run, within: Duration) -> Files<'_> {
         Files { run, within, reader: None, chunk: None }
     }
 
     /// The first byte of a record, and all of them, its line ending included.
-    pub(super) async fn record(&mut self, spot: &Spot) -> Option<(u64, Bytes)> {
+    pub(crate) async fn record(&mut self, spot: &Spot) -> Option<(u64, Bytes)> {
         if !stands_as_counted(self.run, spot) {
             return None;
         }

@@ -3,9 +3,12 @@
 
 use super::tables::Shape;
 use crate::Context;
+use crate::arrival::leave_out;
 use howdah_model::arrival::PlaceColumn;
 use howdah_model::plan::{FilePlan, TablePlan};
-use howdah_model::{Error, ErrorKind, Job, Keep, LedgerChoice, Mode, RelationKind, Result, StagingPlan};
+use howdah_model::{
+    Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, RelationKind, Result, StagingPlan,
+};
 use howdah_target::arrival::table::Into;
 use howdah_target::session::Session;
 use howdah_target::{replace, staging, truncate};
@@ -52,7 +55,10 @@ pub(super) fn staging(
         _ => staging::name(schema, &digest, table_no),
     };
     let sequence = staging::sequence(&relation);
-    let place = (job.arrival.has_key() || job.arrival.check).then_some(PlaceColumn { name, sequence });
+    // A new table must have no column that the old one has not.
+    let is_asked = job.bad_records.on_error == OnError::Skip && job.arrival.mode != Mode::Replace;
+    let place =
+        (job.arrival.has_key() || job.arrival.check || is_asked).then_some(PlaceColumn { name, sequence });
     Ok(Some(StagingPlan { relation, place }))
 }
 
@@ -103,7 +109,11 @@ pub(super) async fn choose(
             return Err(Error::new(ErrorKind::Columns, message)
                 .with_hint("leave it out of the files, or give --mode insert-new"));
         }
-        table.notes.push(describe(job, &staging));
+        let mut note = describe(job, &staging);
+        if leave_out::is_for(job) {
+            note += "; records that the table would refuse are left out before";
+        }
+        table.notes.push(note);
     }
     Ok(())
 }

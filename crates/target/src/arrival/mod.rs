@@ -1,10 +1,11 @@
 //! Rows of a complete staging table come into their table: all of them, or by their key.
 //!
 //! In the order it happens: [`table`] reads what the key is backed by, and how columns are compared; [`duplicates`] finds
-//! records of one key; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
+//! records of one key; [`leave_out`] takes those away that the table would refuse; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
 //! transaction that also holds a row of the ledger, so that no part comes twice; [`verify`] looks whether they are there then.
 
 pub mod duplicates;
+pub mod leave_out;
 pub mod part;
 pub mod statements;
 pub mod table;
@@ -14,5 +15,5 @@ pub mod verify;
 pub(crate) const DOING: &str = "bringing rows into the table";
 
 /// Where rows break a constraint of the table that they are to come into.
-pub(crate) const BROKEN_HINT: &str = "howdah check with the same files and table lists the records that it would not take; \
-     --on-error skip leaves those out only where rows come on top chunk by chunk";
+pub(crate) const BROKEN_HINT: &str = "howdah check with the same files and table lists the records that it would not take, and \
+     --on-error skip leaves them out";

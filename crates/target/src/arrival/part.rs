@@ -63,7 +63,7 @@ pub async fn may_compress_wal(session: &Session) -> Result<bool> {
 }
 
 impl Surroundings<'_> {
-    fn begin_sql(&self) -> String {
+    pub(super) fn begin_sql(&self) -> String {
         let compress = match self.compress_wal {
             true => format!("; SELECT pg_catalog.set_config(name, 'lz4', true) {MAY_COMPRESS_WAL}"),
             false => String::new(),

@@ -127,11 +127,13 @@ pub(super) const LEAVES_SQL: &str = "\
     SELECT pg_catalog.pg_get_partition_constraintdef(p.relid) FROM pg_catalog.pg_partition_tree($1) p \
     WHERE p.isleaf AND p.relid <> $1 ORDER BY p.relid";
 
-/// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this role, and
-/// whether a trigger may change rows before they are stored.
+/// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this role, whether
+/// a trigger may change rows before they are stored, and whether one may change those that are there or a rule any.
 pub(super) const TABLE_SQL: &str = "\
     SELECT c.relkind = 'p', pg_catalog.pg_get_partition_constraintdef(c.oid), pg_catalog.row_security_active(c.oid), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7 = 7 AND g.tgenabled IN ('O', 'A') \
+                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
+           c.relhasrules OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19 = 19 AND g.tgenabled IN ('O', 'A') \
                    AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 

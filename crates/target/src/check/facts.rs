@@ -105,6 +105,8 @@ pub struct Facts {
     pub(super) has_policies: bool,
     /// A trigger may fill columns, or change or drop rows, before they are stored.
     pub(super) is_changed: bool,
+    /// The same of rows that are changed, and of what rules make of statements.
+    pub(super) is_rewritten: bool,
     pub(super) columns: Vec<Column>,
     pub(super) checks: Vec<Check>,
     pub(super) uniques: Vec<Unique>,
@@ -153,6 +155,16 @@ impl Facts {
     /// Rows may be stored otherwise than they come, or may not be seen.
     pub(crate) fn may_change_rows(&self) -> bool {
         self.is_changed || self.has_policies
+    }
+
+    /// The same of rows that come in from a staging table.
+    pub fn may_change_arriving(&self) -> bool {
+        self.may_change_rows() || self.is_rewritten
+    }
+
+    /// The table.
+    pub fn relation(&self) -> &Relation {
+        &self.relation
     }
 
     /// The demands of its keys alone, with no other of these columns than theirs. `None` where something it demands may be
@@ -225,6 +237,7 @@ impl Facts {
             bounds: table.first().and_then(|row| row.get(1)),
             has_policies: flag(2),
             is_changed: flag(3),
+            is_rewritten: flag(4),
             leaves: match is_partitioned {
                 true => ask(LEAVES_SQL).await?.iter().map(|row| row.get(0)).collect(),
                 false => Vec::new(),
@@ -263,6 +276,7 @@ impl Facts {
             leaves: Vec::new(),
             has_policies: false,
             is_changed: false,
+            is_rewritten: false,
             columns: Vec::new(),
             checks: Vec::new(),
             uniques: Some(primary).filter(|primary| !primary.parts.is_empty()).into_iter().collect(),

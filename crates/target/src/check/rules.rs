@@ -27,8 +27,21 @@ pub struct Rule {
     pub sql: String,
     /// The table that it reads besides the rows: of this, it takes SELECT.
     pub reads: Option<Relation>,
+    /// It is about several records at once.
+    pub among: Option<Among>,
+    /// Whether a record meets it hangs on which other records come.
+    pub leads_to_records: bool,
     /// The same as a condition, where it is one.
     pub(super) condition: Option<Condition>,
+}
+
+/// How a rule tells records that do not go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// All but the first of one key, each with the first.
+    Keys,
+    /// Each that conflicts with an earlier one, with that.
+    Pairs,
 }
 
 impl Rule {
@@ -65,14 +78,19 @@ pub struct Rules {
 
 /// The rules for these rows, which would come as the job says.
 pub fn rules(all: &[Rows], job: &Job) -> Rules {
-    rules_for(all, &job.arrival, job.create_partitions.is_some())
+    rules_for(all, &job.arrival, (job.create_partitions.is_some(), false))
+}
+
+/// The same where it counts which of several records can stay: each is told with all that it conflicts with.
+pub fn rules_in_full(all: &[Rows], job: &Job) -> Rules {
+    rules_for(all, &job.arrival, (job.create_partitions.is_some(), true))
 }
 
 /// The same for rows that come in this way; `makes_partitions` for those that none takes.
-pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool) -> Rules {
+pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, (makes_partitions, in_full): (bool, bool)) -> Rules {
     let mut rules = Rules::default();
     for rows in all {
-        let mut of_table = OfTable { rows, all, arrival, makes_partitions, found: &mut rules };
+        let mut of_table = OfTable { rows, all, arrival, makes_partitions, in_full, found: &mut rules };
         of_table.generated();
         of_table.not_null();
         rows.facts.checks.iter().for_each(|check| of_table.check(check));
@@ -91,6 +109,7 @@ struct OfTable<'a> {
     all: &'a [Rows],
     arrival: &'a Arrival,
     makes_partitions: bool,
+    in_full: bool,
     found: &'a mut Rules,
 }
 
@@ -121,6 +140,8 @@ impl<'a> OfTable<'a> {
             reason,
             sql,
             reads: None,
+            among: None,
+            leads_to_records: false,
             condition: None,
         };
         let no = self.found.rules.len();
@@ -225,7 +246,8 @@ impl<'a> OfTable<'a> {
         if !is_key || self.arrival.keep == Keep::Error {
             let rows = if is_key { self.keys_waiting(unique) } else { self.keys_of_rows(unique) };
             let sql = repeated(unique, &rows);
-            self.add("23505", &unique.name, format!("repeats a value of {what} within the files"), sql);
+            let reason = format!("repeats a value of {what} within the files");
+            self.add("23505", &unique.name, reason, sql).among = Some(Among::Keys);
         }
         let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
         if is_key || is_emptied || self.facts().oid == 0 {
@@ -326,12 +348,13 @@ impl<'a> OfTable<'a> {
         let meet =
             names.iter().zip(operators).map(|(name, operator)| format!("t.{name} {operator} s.{name}"));
         let meet = meet.collect::<Vec<_>>().join(" AND ");
+        let (first, group) =
+            if self.in_full { ("t.place", "") } else { ("pg_catalog.min(t.place)", " GROUP BY s.place") };
         let sql = format!(
-            "SELECT s.place, pg_catalog.min(t.place) FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {meet} \
-             GROUP BY s.place"
+            "SELECT s.place, {first} FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {meet}{group}"
         );
         let reason = format!("conflicts with a record of the files by {what}");
-        self.add("23P01", &exclusion.name, reason, sql);
+        self.add("23P01", &exclusion.name, reason, sql).among = Some(Among::Pairs);
         let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
         if is_emptied {
             return;
@@ -357,7 +380,9 @@ impl<'a> OfTable<'a> {
         }
         let sql = self.dangling(foreign);
         let reason = format!("violates {what}: {} has no such row", foreign.other);
-        self.add("23503", &foreign.name, reason, sql).reads = Some(foreign.other.clone());
+        let leads_to_records = self.all.iter().any(|rows| rows.facts.oid == foreign.oid);
+        let rule = self.add("23503", &foreign.name, reason, sql);
+        (rule.reads, rule.leads_to_records) = (Some(foreign.other.clone()), leads_to_records);
     }
 
     /// Rows whose foreign key leads to no row: neither of the other table nor, for what comes with them, of the files.

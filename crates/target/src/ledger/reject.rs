@@ -58,6 +58,36 @@ impl Ledger {
         origin: &Origin,
         rejects: &[Reject],
     ) -> Result<()> {
+        let (chunk, stored) =
+            ((origin.file_no, origin.chunk_no), origin.records.saturating_sub(rejects.len() as u64));
+        let set = "rows = $4, rejected = $5";
+        self.write_rejects(session, job_id, chunk, (set, stored), rejects).await
+    }
+
+    /// The same of rows of a chunk that are in a staging table, in the transaction that deletes them there.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn reject_later(
+        &self,
+        session: &mut Session,
+        job_id: &str,
+        chunk: (u32, u64),
+        rejects: &[Reject],
+    ) -> Result<()> {
+        let set = "rows = rows - $4, rejected = rejected + $5";
+        self.write_rejects(session, job_id, chunk, (set, rejects.len() as u64), rejects).await
+    }
+
+    /// `set` corrects the chunk's counts by `rows` (`$4`) and the number of the rejects (`$5`).
+    async fn write_rejects(
+        &self,
+        session: &mut Session,
+        job_id: &str,
+        chunk: (u32, u64),
+        (set, rows): (&str, u64),
+        rejects: &[Reject],
+    ) -> Result<()> {
         // The default of `rejected_at` is volatile: with it COPY would insert one row after the other.
         let sql = format!(
             "COPY {}.reject (job_id, file_no, chunk_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, \
@@ -66,10 +96,10 @@ impl Ledger {
         );
         let copy = session.prepare_copy(&sql).await?;
         let writing = async {
-            let at = self.correct(session, job_id, origin, rejects.len() as u64).await?;
+            let at = self.correct(session, job_id, chunk, (set, rows, rejects.len() as u64)).await?;
             let writer = BinaryCopyInWriter::new(session.client().copy_in(&copy).await?, &REJECT_TYPES);
             let mut writer = pin!(writer);
-            let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
+            let (file_no, chunk_no) = (chunk.0.cast_signed(), chunk.1.cast_signed());
             for Reject { record, byte, bytes, as_in_file, error } in rejects {
                 let (record, byte) = (record.cast_signed(), byte.map(u64::cast_signed));
                 let (column, sqlstate) = (error.place().column.as_deref(), error.sqlstate());
@@ -91,19 +121,19 @@ impl Ledger {
         &self,
         session: &Session,
         job_id: &str,
-        origin: &Origin,
-        rejected: u64,
+        (file_no, chunk_no): (u32, u64),
+        (set, rows, rejected): (&str, u64, u64),
     ) -> Result<SystemTime, tokio_postgres::Error> {
         let sql = format!(
-            "UPDATE {}.chunk SET rows = $4, rejected = $5 WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3 \
+            "UPDATE {}.chunk SET {set} WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3 \
              RETURNING pg_catalog.clock_timestamp()",
             self.quoted
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
             (&job_id, Type::TEXT),
-            (&origin.file_no.cast_signed(), Type::INT4),
-            (&origin.chunk_no.cast_signed(), Type::INT8),
-            (&origin.records.saturating_sub(rejected).cast_signed(), Type::INT8),
+            (&file_no.cast_signed(), Type::INT4),
+            (&chunk_no.cast_signed(), Type::INT8),
+            (&rows.cast_signed(), Type::INT8),
             (&rejected.cast_signed(), Type::INT8),
         ];
         Ok(session.client().query_typed_one(&sql, &parameters).await?.get(0))

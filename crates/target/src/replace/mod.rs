@@ -7,7 +7,6 @@
 mod carry_sql;
 mod refusal_sql;
 
-use crate::arrival::BROKEN_HINT;
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -21,6 +20,10 @@ use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
 use refusal_sql::REFUSALS_SQL;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
+
+/// Where rows break a key of the new table.
+const BROKEN_HINT: &str =
+    "howdah check with the same files and table lists the records that it would not take";
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;

@@ -268,7 +268,7 @@ impl Question {
         let arrival = Arrival::default();
         let rows = Rows::new(facts, plan, staging, &arrival)?;
         // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
-        let rules = rules_for(&[rows], &arrival, true).rules;
+        let rules = rules_for(&[rows], &arrival, (true, false)).rules;
         Some(Question { make_sql, rules, looks_up })
     }
 

@@ -6,6 +6,7 @@ mod lost;
 mod merge;
 mod refused;
 mod replace;
+mod skip;
 mod truncate;
 mod turns;
 

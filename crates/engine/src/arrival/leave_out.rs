@@ -1,0 +1,298 @@
+//! Where a load goes on without bad records (`--on-error skip`), rows that wait in staging tables are looked at before they
+//! come into their tables: what these would refuse is kept in the ledger, as COPY's rejects are, and does not come.
+//!
+//! The queries of `howdah check` tell which rows these are ([`ask`]). First go those that are bad by themselves, then those that do not
+//! go together, one after the other in the order of the files ([`super::judge`]). What is found is written down and deleted from
+//! the staging tables in one transaction ([`take_away`]): a run that is killed before it has done nothing, and behind it the next run
+//! finds it done. Nothing is taken away any more when some part has come in.
+
+use super::judge::Judge;
+use super::{settle_duplicates, surroundings};
+use crate::check::findings::Asking;
+use crate::finish::note_account;
+use crate::load::by_file;
+use crate::pipeline::Run;
+use crate::rejects;
+use crate::retry::patiently;
+use crate::spot::Spots;
+use futures_util::StreamExt;
+use howdah_model::arrival::file_of_place;
+use howdah_model::{Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, StagingPlan, TablePlan};
+use howdah_target::arrival::leave_out;
+use howdah_target::arrival::table::Into;
+use howdah_target::check::facts::Facts;
+use howdah_target::check::found::{self, Found};
+use howdah_target::check::rows::Rows;
+use howdah_target::check::rules::{self, Rule};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+mod records;
+
+use records::Records;
+
+/// So many are taken away at once, for they are kept in memory until then: some 40 MB. More are found by asking again.
+const AT_ONCE: usize = 1 << 19;
+
+/// Tables with their staging tables.
+type Staged<'a> = [(&'a TablePlan, &'a StagingPlan)];
+
+/// Rows that wait are left out of this load.
+pub(crate) fn is_for(job: &Job) -> bool {
+    let (arrival, skips) = (&job.arrival, job.bad_records.on_error == OnError::Skip);
+    // With a record goes what it says about its key, and the row of that key must not go with it.
+    skips && arrival.mode != Mode::Replace && !arrival.delete_missing
+}
+
+/// The table has something against a row, so that looking again may help.
+pub(super) fn is_broken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Server | ErrorKind::Table)
+        && error.sqlstate().is_some_and(|state| state.starts_with("23"))
+}
+
+/// Says why a record was not left out.
+pub(super) fn hinted(run: &Run, error: Error) -> Error {
+    let is_of_rows = is_broken(&error) || error.sqlstate().is_some_and(|state| state.starts_with("P0"));
+    if !is_of_rows {
+        return error;
+    }
+    let arrival = &run.plan.job.arrival;
+    error.with_hint(match (arrival.mode, arrival.delete_missing) {
+        (Mode::Replace, _) => {
+            "--mode replace builds keys when all rows are in, and leaves none out for them: howdah check lists such records"
+        }
+        (_, true) => {
+            "--delete-missing would delete the rows of records that are left out, so that none are: howdah check lists them"
+        }
+        _ => {
+            "queries alone find the rows to leave out: not what triggers and policies refuse, and nothing where a BEFORE trigger or \
+             a policy may change rows; howdah check names what it cannot tell"
+        }
+    })
+}
+
+/// Leaves out what the tables would refuse; returns how many records these were.
+///
+/// # Errors
+/// `TooManyErrors`; what ends a load.
+pub(super) async fn all(run: &Run, ledger: &Ledger, (tables, into): (&Staged<'_>, &[Into])) -> Result<u64> {
+    let looking = Looking { run, ledger, tables };
+    let mut left_out = looking.by_themselves(false).await?;
+    if run.plan.job.arrival.keep != Keep::Error {
+        // Of those that are good by themselves one of each key counts.
+        for into in into {
+            settle_duplicates(run, ledger, into).await?;
+        }
+    }
+    let mut together = 0;
+    loop {
+        let round = looking.round(What::Together).await?;
+        together += round.left_out;
+        if round.is_last {
+            break;
+        }
+    }
+    if together > 0 {
+        // Others may have led to these.
+        left_out += looking.by_themselves(true).await?;
+    }
+    left_out += together;
+    if left_out > 0 {
+        note_account(run).await?;
+    }
+    Ok(left_out)
+}
+
+/// Which rules are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Those about each record by itself.
+    Alone,
+    /// Of these, those which other records have to do with.
+    Leading,
+    /// Those about several.
+    Together,
+}
+
+impl What {
+    fn includes(self, rule: &Rule) -> bool {
+        match self {
+            What::Alone => rule.among.is_none(),
+            What::Leading => rule.among.is_none() && rule.leads_to_records,
+            What::Together => rule.among.is_some(),
+        }
+    }
+}
+
+/// What was done at once.
+struct Round {
+    left_out: u64,
+    /// There is nothing more of it.
+    is_last: bool,
+}
+
+/// Records to be left out, each with the number of the reason, in the order of the files.
+struct Bad {
+    rules: Vec<Rule>,
+    records: Vec<(i64, usize)>,
+    is_all: bool,
+}
+
+struct Looking<'a> {
+    run: &'a Run,
+    ledger: &'a Ledger,
+    tables: &'a Staged<'a>,
+}
+
+impl Looking<'_> {
+    /// Until each row that is left is good by itself.
+    async fn by_themselves(&self, leading: bool) -> Result<u64> {
+        let mut left_out = 0;
+        let mut what = if leading { What::Leading } else { What::Alone };
+        loop {
+            let round = self.round(what).await?;
+            left_out += round.left_out;
+            if round.left_out == 0 {
+                return Ok(left_out);
+            }
+            if round.is_last {
+                what = What::Leading;
+            }
+        }
+    }
+
+    async fn round(&self, what: What) -> Result<Round> {
+        let retry_for = Duration::from_millis(self.run.plan.job.retry_for_ms);
+        patiently(&self.run.context, retry_for, || self.round_once(what)).await
+    }
+
+    async fn round_once(&self, what: What) -> Result<Round> {
+        let connection = &self.run.context.connection;
+        let mut session = connection.open().await?;
+        let mut asking = Asking::new(connection, &session);
+        // By whichever run: the counts are the ledger's.
+        connection.attend(&session, self.recount(&session)).await?;
+        let bad = connection.attend(&session, self.ask(&session, what)).await?;
+        found::end(&session).await;
+        asking.answered();
+        let (left_out, is_last) = (bad.records.len() as u64, bad.is_all);
+        if left_out == 0 {
+            return Ok(Round { left_out, is_last: true });
+        }
+        rejects::bear_waiting(self.run, left_out)?;
+        let Some(first) = self.take_away(&mut session, &bad).await? else {
+            return Ok(Round { left_out: 0, is_last: true });
+        };
+        for (file_no, rejects) in first {
+            let location = &self.run.plan.files[file_no as usize].location;
+            self.run.tally.rejected(location, file_no, &rejects);
+        }
+        connection.attend(&session, self.recount(&session)).await?;
+        Ok(Round { left_out, is_last })
+    }
+
+    /// What is in of each chunk, and what was refused.
+    async fn recount(&self, session: &Session) -> Result<()> {
+        let receipts = by_file(self.ledger.receipts(session, &self.run.plan.job_id).await?);
+        for (no, file_no) in (0..self.run.plan.files.len()).zip(0..) {
+            let chunks = || receipts.get(&file_no).into_iter().flat_map(|chunks| chunks.values());
+            let rejected = chunks().map(|receipt| receipt.omitted.rejected).sum();
+            self.run.tally.settle(no, chunks().map(|receipt| receipt.rows).sum(), rejected);
+        }
+        self.run.set_receipts(receipts);
+        Ok(())
+    }
+
+    /// Leaves the transaction open in which was asked.
+    async fn ask(&self, session: &Session, what: What) -> Result<Bad> {
+        let (mut all, mut asked) = (Vec::new(), BTreeSet::new());
+        for (table, staging) in self.tables {
+            found::analyze(session, &staging.relation).await?;
+            let facts = Facts::read(session, table).await?;
+            // A trigger may mend what a query finds bad.
+            if !facts.may_change_arriving() {
+                asked.insert(facts.relation().clone());
+            }
+            all.extend(Rows::new(facts, table, staging, &self.run.plan.job.arrival));
+        }
+        let mut rules = rules::rules_in_full(&all, &self.run.plan.job).rules;
+        rules.retain(|rule| what.includes(rule) && asked.contains(&rule.table));
+        found::begin(session).await?;
+        let (rules, _) = found::feasible(session, rules).await?;
+        let told = collect(session, rules.clone()).await;
+        if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
+            // Some expression fails for some row.
+            found::end(session).await;
+            found::begin(session).await?;
+            let (rules, _) = found::answerable(session, rules).await?;
+            return collect(session, rules).await;
+        }
+        told
+    }
+
+    /// The first of each file that were refused; `None` where rows have come in already.
+    async fn take_away(&self, session: &mut Session, bad: &Bad) -> Result<Option<Vec<(u32, Vec<Reject>)>>> {
+        if !leave_out::begin(session, surroundings(self.run, self.ledger), self.tables).await? {
+            return Ok(None);
+        }
+        let done = self.take_away_within(session, bad).await;
+        match done {
+            Ok(first) => leave_out::commit(session).await.map(|()| Some(first)),
+            Err(error) => {
+                leave_out::roll_back(session).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn take_away_within(&self, session: &mut Session, bad: &Bad) -> Result<Vec<(u32, Vec<Reject>)>> {
+        let spots = Spots::new(self.run);
+        let mut records = Records::new(self.run, self.ledger, &spots);
+        records.keep(session, self.tables, &bad.rules, &bad.records).await?;
+        for (table, staging) in self.tables {
+            let is_of = |(place, _): &&(i64, usize)| self.table_of(*place) == Some(table);
+            let places: Vec<i64> = bad.records.iter().filter(is_of).map(|(place, _)| *place).collect();
+            let deleted = match places.is_empty() {
+                true => 0,
+                false => leave_out::delete(session, staging, &places).await?,
+            };
+            if deleted != places.len() as u64 {
+                let message = "another run of this job has left out rows at the same moment";
+                return Err(Error::new(ErrorKind::CommitUnknown, message));
+            }
+        }
+        Ok(records.first())
+    }
+
+    /// The table with the staging table that the record waits in.
+    fn table_of(&self, place: i64) -> Option<&TablePlan> {
+        let plan = &self.run.plan;
+        let (input_no, _) = file_of_place(place);
+        let file = plan.files.iter().find(|file| file.input_no == input_no)?;
+        let own = plan.tables[file.table_no as usize].staging.as_ref();
+        self.tables.iter().find(|(_, staging)| Some(*staging) == own).map(|(table, _)| *table)
+    }
+}
+
+async fn collect(session: &Session, rules: Vec<Rule>) -> Result<Bad> {
+    let mut stream = found::stream(session, &rules).await?;
+    let (mut judge, mut records, mut of_one) = (Judge::default(), Vec::new(), Vec::<Found>::new());
+    while let Some(found) = stream.next().await {
+        let found = found?;
+        if of_one.first().is_some_and(|other| other.place != found.place) {
+            let place = of_one[0].place;
+            records.extend(judge.reason(&rules, &of_one).map(|reason| (place, reason)));
+            of_one.clear();
+            if records.len() >= AT_ONCE {
+                return Ok(Bad { rules, records, is_all: false });
+            }
+        }
+        of_one.push(found);
+    }
+    if let Some(place) = of_one.first().map(|found| found.place) {
+        records.extend(judge.reason(&rules, &of_one).map(|reason| (place, reason)));
+    }
+    Ok(Bad { rules, records, is_all: true })
+}
