@@ -106,7 +106,15 @@ fn derived(stage: &Stage) -> Vec<String> {
         }
         _ => None,
     };
-    found.into_iter().collect()
+    let kept = format!(
+        "SELECT count(*) = count(DISTINCT (file_no, record)) AND count(*) = (SELECT sum(rows_rejected) FROM {0}.file WHERE job_id = done) \
+            AND count(*) = (SELECT sum(rejected) FROM {0}.chunk WHERE job_id = done) AND count(*) > 0 \
+         FROM {0}.reject JOIN (SELECT job_id AS done FROM {0}.job WHERE status = 'done') d ON done = job_id GROUP BY done",
+        stage.ledger
+    );
+    let keeps = stage.scenario.mode.done_code() == 3;
+    let kept = keeps.then(|| holds(&kept, "refused records are not kept once each")).flatten();
+    found.into_iter().chain(kept).collect()
 }
 
 /// Sessions of the load end soon after it.

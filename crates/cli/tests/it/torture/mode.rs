@@ -11,6 +11,8 @@ pub(super) enum Mode {
     Append { atomic: bool },
     /// They are added, but for those that a CHECK refuses.
     Skip,
+    /// The same all at once, or by a key.
+    SkipStaged { key: Option<&'static str>, atomic: bool },
     /// The table is emptied first.
     Truncate,
     /// Another table takes its place.
@@ -33,13 +35,14 @@ const OTHER_VALUES_SQL: &str = "INSERT INTO t (id, part, score, amount, day, not
 impl Mode {
     pub(super) fn draw(random: &mut Rng, shape: Shape) -> Mode {
         let atomic = random.bool();
-        match (random.u8(..12), shape.key()) {
+        match (random.u8(..14), shape.key()) {
             (0, _) => Mode::Append { atomic: true },
             (1 | 2, _) => Mode::Skip,
             (3, _) => Mode::Truncate,
             (4, _) if shape.can_be_replaced() => Mode::Replace,
             (5 | 6, Some(key)) => Mode::Merge { key, atomic },
             (7, Some(key)) => Mode::InsertNew { key, atomic },
+            (8 | 9, key) => Mode::SkipStaged { key, atomic: atomic || key.is_none() },
             _ => Mode::Append { atomic: false },
         }
     }
@@ -49,6 +52,10 @@ impl Mode {
         let (words, atomic): (&[&str], bool) = match self {
             Mode::Append { atomic } => (&[], atomic),
             Mode::Skip => (&["--on-error", "skip"], false),
+            Mode::SkipStaged { key: None, atomic } => (&["--on-error", "skip"], atomic),
+            Mode::SkipStaged { key: Some(key), atomic } => {
+                (&["--on-error", "skip", "--mode", "merge", "--key", key], atomic)
+            }
             Mode::Truncate => (&["--mode", "truncate"], false),
             Mode::Replace => (&["--mode", "replace"], false),
             Mode::Merge { key, atomic } => (&["--mode", "merge", "--key", key], atomic),
@@ -66,6 +73,8 @@ impl Mode {
                 "{OLD_SQL} {OLD_STAY_SQL} ALTER TABLE t ADD CONSTRAINT refuses CHECK (id < 1000 OR id % 1997 <> 0); \
                  DELETE FROM model.wanted WHERE id >= 1000 AND id % 1997 = 0;"
             ),
+            Mode::SkipStaged { key: None, .. } => Mode::Skip.prepare_sql(),
+            Mode::SkipStaged { .. } => format!("{} {OTHER_VALUES_SQL}", Mode::Skip.prepare_sql()),
             Mode::Truncate | Mode::Replace => OLD_SQL.to_owned(),
             Mode::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
             Mode::InsertNew { .. } => format!(
@@ -80,17 +89,17 @@ impl Mode {
         match self {
             Mode::Append { atomic } => atomic,
             Mode::Skip | Mode::Truncate => false,
-            Mode::Replace | Mode::Merge { .. } | Mode::InsertNew { .. } => true,
+            Mode::SkipStaged { .. } | Mode::Replace | Mode::Merge { .. } | Mode::InsertNew { .. } => true,
         }
     }
 
     /// Each row that there is came by one INSERT into the table.
     pub(super) fn inserts_all(self) -> bool {
-        matches!(self, Mode::Append { .. } | Mode::Skip)
+        matches!(self, Mode::Append { .. } | Mode::Skip | Mode::SkipStaged { key: None, .. })
     }
 
     /// The exit code of a load with nothing left to do.
     pub(super) fn done_code(self) -> i32 {
-        if self == Mode::Skip { 3 } else { 0 }
+        if matches!(self, Mode::Skip | Mode::SkipStaged { .. }) { 3 } else { 0 }
     }
 }
