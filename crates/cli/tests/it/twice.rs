@@ -1,7 +1,7 @@
 //! Loads at the same time: the same job shares its chunks, different jobs keep out of each other's way.
 
-use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
-use howdah_testkit::{Running, Server};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
+use howdah_testkit::{MAJORS, Running, Server};
 use std::time::Duration;
 
 #[test]
@@ -53,4 +53,36 @@ fn different_jobs_load_the_same_table_at_once() {
     runs.into_iter().for_each(|run| drop(run.wait(PATIENCE).expect_code(0)));
     scene.assert_exact("three jobs");
     assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job WHERE status = 'done'"), "3");
+}
+
+#[test]
+fn the_same_job_started_three_times_at_once_leaves_records_out_once() {
+    let files = Files::new();
+    let mut csv = "id,n\n".to_owned();
+    for id in 1..=20_000 {
+        csv += &format!("{id},{}\n", if id % 50 == 0 { 0 } else { id });
+    }
+    let source = files.put("a.csv", csv.as_bytes());
+    let ways = [&["--atomic"][..], &["--mode", "merge", "--key", "id"]];
+    for (major, way) in MAJORS.into_iter().flat_map(|major| ways.map(|way| (major, way))) {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, n int UNIQUE CHECK (n > 0)); \
+             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
+             CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+        );
+        let load = howdah("load")
+            .args(["--chunk-size", "64kB", "--jobs", "2", "--table", "t", "--on-error", "skip"])
+            .args(["--format", "csv", "--header", "--to", &database.conninfo()])
+            .args(way)
+            .arg(&source);
+        let runs: Vec<Running> = (0..3).map(|_| load.spawn()).collect();
+        let ended: Vec<_> = runs.into_iter().map(|run| run.wait(PATIENCE)).collect();
+        let told: Vec<_> = ended.iter().map(|ended| format!("{:?} {}", ended.code, ended.stderr)).collect();
+        let what = format!("PostgreSQL {major} {way:?}\n{}", told.join("\n"));
+        assert!(ended.iter().any(|ended| ended.code == Some(3)), "{what}");
+        assert_eq!(database.value("SELECT count(*) || ' ' || sum(id - n) FROM t"), "19600 0", "{what}");
+        let kept = "SELECT count(*) || ' ' || count(DISTINCT record) FROM howdah.reject";
+        assert_eq!(database.value(kept), "400 400", "{what}");
+    }
 }

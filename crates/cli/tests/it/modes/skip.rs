@@ -217,7 +217,8 @@ fn records_that_lead_to_one_that_was_left_out_are_left_out() {
         let of_file = "SELECT string_agg(target || ' ' || rows_stored || ' ' || rows_rejected, ', ' ORDER BY target) \
                        FROM howdah.file";
         assert_eq!(database.value(of_file), "public.boss 2 1, public.emp 3 1");
-        let states = "SELECT string_agg(record || ' ' || sqlstate, ', ' ORDER BY sqlstate) FROM howdah.reject";
+        let states =
+            "SELECT string_agg(record || ' ' || sqlstate, ', ' ORDER BY sqlstate) FROM howdah.reject";
         assert_eq!(database.value(states), "2 23503, 2 23514");
         let rejected = |no: usize| told(&done)["files"][no]["rows_rejected"].clone();
         assert_eq!((rejected(0), rejected(1)), (1.into(), 1.into()));
