@@ -64,7 +64,7 @@ fn a_file_with_others_behind_it_is_not_cut_small() {
     let plan = loaded.plan.unwrap();
     let chunks = |no: usize| plan.borders(no as u32).chunks(plan.files[no].stored_bytes.unwrap());
     // All sessions begin with the first one.
-    assert_eq!((chunks(0), chunks(1)), (5, 2));
+    assert_eq!((chunks(0), chunks(1)), (5, 3));
     assert!(chunks(5) > 4, "{}", chunks(5));
 }
 
