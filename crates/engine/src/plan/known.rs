@@ -24,8 +24,9 @@ pub(super) async fn choose(
             continue;
         }
         table.notes.push(format!("{SKIPS} are kept in the ledger, and the load goes on"));
-        // What is checked has numbers of its own: the records' places.
-        table.number.take_if(|_| !job.arrival.check);
+        // What waits has numbers of its own, the records' places; those of a sequence would have gaps.
+        let has_places = table.staging.as_ref().is_some_and(|staging| staging.place.is_some());
+        table.number.take_if(|_| !has_places);
         if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
             continue;
         }
