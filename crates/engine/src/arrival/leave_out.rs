@@ -7,7 +7,7 @@
 //! finds it done. Nothing is taken away any more when some part has come in.
 
 use super::judge::Judge;
-use super::{settle_duplicates, surroundings};
+use super::{on_session, settle_duplicates, surroundings};
 use crate::check::findings::Asking;
 use crate::finish::note_account;
 use crate::load::by_file;
@@ -78,6 +78,9 @@ pub(super) fn hinted(run: &Run, error: Error) -> Error {
 /// # Errors
 /// `TooManyErrors`; what ends a load.
 pub(super) async fn all(run: &Run, ledger: &Ledger, (tables, into): (&Staged<'_>, &[Into])) -> Result<u64> {
+    for (_, staging) in tables {
+        on_session(run, async |session| found::analyze(session, &staging.relation).await).await?;
+    }
     let looking = Looking { run, ledger, tables };
     let mut left_out = looking.by_themselves(false).await?;
     if run.plan.job.arrival.keep != Keep::Error {
@@ -209,7 +212,6 @@ impl Looking<'_> {
     async fn ask(&self, session: &Session, what: What) -> Result<Bad> {
         let (mut all, mut asked) = (Vec::new(), BTreeSet::new());
         for (table, staging) in self.tables {
-            found::analyze(session, &staging.relation).await?;
             let facts = Facts::read(session, table).await?;
             // A trigger may mend what a query finds bad.
             if !facts.may_change_arriving() {
