@@ -82,8 +82,8 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     done
 }
 
-/// Where rows are left out that the table refuses, and others change it meanwhile, so that it refuses more, these are looked
-/// for so often in all.
+/// So often rows are brought in, where what the table refuses is left out before: others may change the table in between, so that it
+/// refuses more.
 const TRIES: u32 = 3;
 
 async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &StagingPlan)>) -> Result<()> {

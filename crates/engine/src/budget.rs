@@ -43,8 +43,8 @@ pub const MEMORY_BYTES_MIN: u64 = 64 * MIB;
 const CHUNK_BYTES_DEFAULT: u64 = 16 * MIB;
 /// The same beside a local server, where larger ones gain nothing and are memory that is touched for the first time. Measured
 /// with two sessions on 2 quiet cores, medians of 11 runs in turn, wall and CPU seconds of client and server: lineitem (125 MB,
-/// in binary) 1.02 and 1.85 with up to 8 MiB, 1.02 and 1.83 with 4; title.principals (169 MB, as text; 9 runs) 1.35 and 2.38,
-/// 1.35 and 2.41. Peak memory was 147 and 82 MiB, 97 and 54 MiB.
+/// in binary) 1.02 and 1.85 with up to 8 MiB, 1.02 and 1.83 with 4; title.principals (169 MB, as text; 9 runs, the second with
+/// link-time optimisation, which alone changed nothing that could be told) 1.35 and 2.38, 1.35 and 2.41. Peak memory was 147 and 82 MiB, 97 and 54 MiB.
 const CHUNK_BYTES_NEAR: u64 = 4 * MIB;
 const CHUNK_BYTES_MIN: u64 = MIB;
 /// Beside a local server, where round trips cost little, what is read in order is cut in at least so many chunks: with ten
