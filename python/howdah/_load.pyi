@@ -53,6 +53,7 @@ def load(
     delete_missing: bool = False,
     keep: Literal["first", "last", "error"] = "error",
     atomic: bool = False,
+    freeze: bool = False,
     lock_timeout: int | str | None = None,
     ledger: str | None = "howdah",
     job_id: str | None = None,
@@ -135,6 +136,7 @@ def load(
         delete_missing: Delete rows whose key no record has; for `"merge"`.
         keep: Which of several records of one key counts, in the order of the sources.
         atomic: Other sessions see all rows at once or none.
+        freeze: Write the rows frozen, all rows of a table in one transaction.
         lock_timeout: How long a lock on the table is waited for at a time, in seconds or as `"5s"` (the default).
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.

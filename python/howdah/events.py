@@ -43,6 +43,16 @@ class Stored(TypedDict):
     """An earlier or simultaneous run of the same job had stored it."""
 
 
+class Lost(TypedDict):
+    """Rows of a file that were stored went with their transaction, and are not there any more."""
+
+    type: Literal["lost"]
+    file_no: int
+    """Index into the plan's files."""
+    rows: int
+    """How many: all of the file so far."""
+
+
 class FileDone(TypedDict):
     """A file is in the table."""
 
@@ -99,5 +109,5 @@ class Done(TypedDict):
     """As `Summary.to_dict` returns it."""
 
 
-Event = Union[Planned, Read, Stored, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
+Event = Union[Planned, Read, Stored, Lost, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
 """One thing that happened. Later releases may add types: pass over those you do not know."""

@@ -133,6 +133,7 @@ fn arrival(keywords: &mut Keywords<'_>) -> PyResult<ArrivalOptions> {
         delete_missing: keywords.take("delete_missing")?.unwrap_or(false),
         keep: keywords.take::<Word<KeepName>>("keep")?.map(|word| word.0),
         atomic: keywords.take("atomic")?.unwrap_or(false),
+        freeze: keywords.take("freeze")?.unwrap_or(false),
         lock_timeout: keywords.take::<Number>("lock_timeout")?.map(|number| number.0),
     })
 }

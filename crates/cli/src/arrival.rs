@@ -21,6 +21,7 @@ pub fn resolve(options: &LoadOptions) -> Result<Arrival> {
             Some(KeepName::Last) => Keep::Last,
         },
         atomic: typed.atomic,
+        freeze: typed.freeze,
         lock_timeout_ms: lock_timeout_ms(typed)?,
         check: false,
     };
@@ -80,7 +81,27 @@ fn check(arrival: &Arrival, typed: &ArrivalOptions, options: &LoadOptions) -> Re
     if arrival.is_staged() || arrival.mode != Mode::Append {
         check_others(options)?;
     }
-    Ok(())
+    if arrival.freeze { check_freeze(arrival, options) } else { Ok(()) }
+}
+
+/// What goes with rows that come in one transaction a table.
+fn check_freeze(arrival: &Arrival, options: &LoadOptions) -> Result<()> {
+    if arrival.is_staged() {
+        let message =
+            "--freeze is for rows that come into the table as they are read, not from a staging table";
+        return Err(usage(message.to_owned())
+            .with_hint("a table that is loaded with --freeze shows all its rows at once, as with --atomic"));
+    }
+    let others = [
+        ("--create-partitions", options.run.create_partitions.is_some()),
+        ("--ledger none", options.target.ledger.as_deref() == Some("none")),
+    ];
+    match others.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(usage(format!(
+            "--freeze and {name} exclude each other: all rows of a table come in one transaction, or none"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What goes with rows that are appended as they are read, and not with others.

@@ -70,6 +70,7 @@ struct JobFile {
     delete_missing: Option<bool>,
     keep: Option<String>,
     atomic: Option<bool>,
+    freeze: Option<bool>,
     lock_timeout: Option<Number>,
     job_id: Option<String>,
     retry_for: Option<Number>,
@@ -203,6 +204,7 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     arrival.delete_missing |= file.delete_missing.unwrap_or(false);
     fill(&mut arrival.keep, file.keep.map(|name| word("keep", &name)).transpose()?);
     arrival.atomic |= file.atomic.unwrap_or(false);
+    arrival.freeze |= file.freeze.unwrap_or(false);
     fill(&mut arrival.lock_timeout, file.lock_timeout.map(Number::into_text));
     Ok(file
         .source

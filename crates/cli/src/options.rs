@@ -364,6 +364,10 @@ pub struct ArrivalOptions {
     /// Other sessions see all rows at once or none: these wait in a staging table until all are there
     #[arg(long)]
     pub atomic: bool,
+    /// Write the rows frozen, so that no VACUUM has to visit them, and without WAL where wal_level is minimal: all rows of
+    /// a table in one transaction of one session; for tables that this load makes, or empties by --mode truncate
+    #[arg(long)]
+    pub freeze: bool,
     /// How long a lock on the table is waited for at a time; others wait behind us no longer [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub lock_timeout: Option<String>,

@@ -85,6 +85,7 @@ impl Listener for Progress {
             }
             Event::Read { file_no, bytes } => state.read(*file_no, *bytes),
             Event::Stored { file_no, rows, bytes, .. } => state.stored(*file_no, *rows, *bytes),
+            Event::Lost { file_no, rows } => state.lost(*file_no, *rows),
             Event::FileDone { file_no } => {
                 let line = state.file_done(*file_no);
                 self.line(&state, &line);
@@ -176,6 +177,13 @@ impl State {
             if let Some(bar) = &file.bar {
                 bar.set_message(format!("{} rows", show_count(file.rows)));
             }
+        }
+    }
+
+    fn lost(&mut self, file_no: u32, rows: u64) {
+        self.rows = self.rows.saturating_sub(rows);
+        if let Some(file) = self.files.get_mut(file_no as usize) {
+            file.rows = file.rows.saturating_sub(rows);
         }
     }
 

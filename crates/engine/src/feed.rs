@@ -47,7 +47,11 @@ enum Piece {
 }
 
 /// Hands out pieces, the largest file first and the ranges of a file in order.
-struct Pieces(Mutex<VecDeque<Supply>>);
+struct Pieces {
+    supplies: Mutex<VecDeque<Supply>>,
+    /// Of so many files ranges are handed out by turns.
+    by_turns: usize,
+}
 
 enum Supply {
     Ranges { file: Arc<range::RangedFile>, next: u64 },
@@ -57,14 +61,15 @@ enum Supply {
 impl Pieces {
     /// The next piece that is still wanted: behind a bad chunk nothing of a file is.
     fn next(&self, halt: &Halt) -> Option<Piece> {
-        let mut supplies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supplies = self.supplies.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match supplies.pop_front()? {
                 Supply::Stream(file_no, _) if !halt.wants(file_no, 0) => {}
                 Supply::Ranges { file, next } if !halt.wants(file.file_no(), next) => {}
                 Supply::Stream(file_no, opened) => return Some(Piece::Stream(file_no, opened)),
                 Supply::Ranges { file, next } if next < file.ranges() => {
-                    supplies.push_front(Supply::Ranges { file: Arc::clone(&file), next: next + 1 });
+                    let at = supplies.len().min(self.by_turns - 1);
+                    supplies.insert(at, Supply::Ranges { file: Arc::clone(&file), next: next + 1 });
                     return Some(Piece::Range(file, next));
                 }
                 Supply::Ranges { .. } => {}
@@ -90,7 +95,7 @@ struct Feeder {
 /// `Internal` or `Usage` when a file's dialect cannot be split; `Local` when no thread can be had.
 pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> Result<Vec<JoinHandle<()>>> {
     let mut supplies = VecDeque::new();
-    for (no, opened) in opened.into_iter().enumerate() {
+    for (no, opened) in by_table(&run.plan, opened) {
         let file_no = u32::try_from(no).unwrap_or(u32::MAX);
         supplies.push_back(if run.plan.files[no].ranged {
             let file = Arc::new(range::RangedFile::new(run, file_no, opened.object)?);
@@ -99,8 +104,10 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
             Supply::Stream(file_no, opened)
         });
     }
-    let pieces = Arc::new(Pieces(Mutex::new(supplies)));
     let feeders = feeders(run);
+    // Each session takes the rows of one table.
+    let by_turns = if run.plan.job.arrival.freeze { feeders } else { 1 };
+    let pieces = Arc::new(Pieces { supplies: Mutex::new(supplies), by_turns });
     let (unpackers, ahead_bytes) = unpackers(run, feeders)?;
     (0..feeders)
         .map(|no| {
@@ -118,6 +125,18 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
                 .map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))
         })
         .collect()
+}
+
+/// The files with their numbers, where tables take all rows in one transaction table by table: else each of these would
+/// keep its session for the whole load.
+fn by_table(plan: &Plan, opened: Vec<Opened>) -> Vec<(usize, Opened)> {
+    let mut files: Vec<(usize, Opened)> = opened.into_iter().enumerate().collect();
+    if plan.job.arrival.freeze {
+        let relation = |no: usize| &plan.tables[plan.files[no].table_no as usize].table.relation;
+        let first = |no: usize| (0..=no).find(|first| relation(*first) == relation(no));
+        files.sort_by_cached_key(|(no, _)| first(*no));
+    }
+    files
 }
 
 /// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its

@@ -136,10 +136,14 @@ pub(crate) async fn note_account(run: &Run) -> Result<()> {
 
 /// Reads the files again and loads the chunks that have no receipt any more.
 async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u64) -> Result<()> {
-    let message = format!(
-        "the server crashed and lost {missing} rows it had not yet written to disk: loading these again"
-    );
+    let message = match run.plan.job.arrival.freeze {
+        false => format!(
+            "the server crashed and lost {missing} rows it had not yet written to disk: loading these again"
+        ),
+        true => format!("{missing} rows whose transaction was lost are loaded again"),
+    };
     run.context.listener.on_event(&Event::Notice { message });
+    run.frozen.restart().await;
     let mut opened = Vec::new();
     for file in &run.plan.files {
         let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;

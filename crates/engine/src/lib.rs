@@ -19,6 +19,7 @@ pub mod connection;
 mod disk;
 pub mod feed;
 pub mod finish;
+mod frozen;
 pub mod gate;
 pub mod guards;
 pub mod history;

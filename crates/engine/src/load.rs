@@ -7,7 +7,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, settle};
 use crate::{
-    Context, after, arrival, finish, guards, indexes, rejects, retry, sequences, triggers, tune, verify,
+    Context, after, arrival, finish, frozen, guards, indexes, rejects, retry, sequences, triggers, tune,
+    verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -226,7 +227,8 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
 
 async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let mut seen = BTreeSet::new();
-    for TablePlan { table, .. } in &plan.tables {
+    // Others are emptied in the transaction that their rows come in.
+    for TablePlan { table, .. } in plan.tables.iter().filter(|table| !table.frozen) {
         if seen.insert(&table.relation) {
             let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
             truncate::empty(session, ledger, &plan.job_id, (table, lock_timeout_ms)).await?;
@@ -241,6 +243,7 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     Box::pin(triggers::silence_all(run)).await?;
     Box::pin(pipeline::run(run, opened)).await?;
     Box::pin(finish::finish(run)).await?;
+    frozen::finish(run).await?;
     rejects::check(run)?;
     let verified = Box::pin(verify::compare(run)).await?;
     Box::pin(arrival::bring_in(run)).await?;

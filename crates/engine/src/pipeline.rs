@@ -10,6 +10,7 @@
 
 use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
+use crate::frozen::{Frozen, Table};
 use crate::gate::Gate;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
@@ -62,6 +63,8 @@ pub struct Run {
     pub(crate) probes: Probes,
     /// Chunks are compared with what is stored of them, and not stored.
     pub(crate) comparison: Option<Comparison>,
+    /// Tables whose rows come in one transaction each.
+    pub(crate) frozen: Frozen,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -94,6 +97,7 @@ impl Run {
             silent: OnceLock::new(),
             probes: Probes::default(),
             comparison: None,
+            frozen: Frozen::new(&plan),
             gate: Gate::default(),
             halt: Halt::default(),
             plan,
@@ -121,13 +125,26 @@ impl Run {
 
     /// A chunk is in, by this run or by another one before: counts it, and tells the listener once.
     pub fn stored(&self, file_no: u32, rows: u64, bytes: u64, before: bool) {
-        if self.tally.stored(file_no, rows, before) {
+        let first = self.tally.stored(file_no, rows, before);
+        // A chunk that went with its transaction is new when it comes again.
+        if first || (!before && self.frozen.of(&self.plan, file_no).is_some()) {
             self.context.listener.on_event(&Event::Stored { file_no, rows, bytes, before });
+        }
+    }
+
+    /// What is stored of the file in this run is not there any more.
+    pub fn lost(&self, file_no: u32) {
+        let rows = self.tally.file(file_no).rows_stored.swap(0, Relaxed);
+        if rows > 0 {
+            self.context.listener.on_event(&Event::Lost { file_no, rows });
         }
     }
 
     /// Tells the listener when a file has become complete.
     pub fn tell_if_done(&self, file_no: u32) {
+        if self.frozen.of(&self.plan, file_no).is_some_and(Table::is_pending) {
+            return;
+        }
         if self.tally.file(file_no).becomes_done() {
             self.context.listener.on_event(&Event::FileDone { file_no });
         }

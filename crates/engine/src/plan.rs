@@ -12,6 +12,7 @@ mod earlier;
 mod evolve;
 mod faster;
 mod finding;
+mod freeze;
 mod head;
 mod identity;
 mod index_cost;
@@ -280,6 +281,7 @@ async fn around_rows(
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
     policies::choose(context, session, plan).await?;
+    freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     dated::read(context, session, &plan.job, &mut plan.tables).await
 }

@@ -4,6 +4,7 @@
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
 use crate::feed::wait_to_retry;
+use crate::frozen::{self, Taken};
 use crate::jobs::Climber;
 use crate::locate::locate;
 use crate::pipeline::Run;
@@ -37,7 +38,8 @@ struct Shared {
 impl Shared {
     /// As many as help, and as leave others their connections.
     fn wanted(&self) -> u32 {
-        self.wanted.load(Relaxed).min(self.run.gate.sessions_max())
+        let run = &self.run;
+        self.wanted.load(Relaxed).min(run.gate.sessions_max()).min(run.frozen.sessions_max(&run.plan))
     }
 }
 
@@ -63,7 +65,7 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
         }
         tokio::select! {
             ended = workers.join_next() => match ended {
-                None => return,
+                None => break,
                 Some(Ok(Ended::NotWanted)) => started -= 1,
                 Some(Ok(Ended::NoMoreChunks)) => draining = true,
                 Some(Err(panic)) => {
@@ -79,8 +81,19 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
                 }
                 climber.observe(run.tally.bytes_stored.load(Relaxed) + run.slots.bytes_under_way());
                 shared.wanted.store(climber.wanted(), Relaxed);
+                commit_frozen(run).await;
             }
         }
+    }
+    commit_frozen(run).await;
+    frozen::roll_back(run).await;
+}
+
+/// Of tables whose last chunk was in before it was known to be the last.
+async fn commit_frozen(run: &Run) {
+    match run.context.stop.guard(frozen::commit_complete(run)).await {
+        Err(error) if error.kind() != ErrorKind::Interrupted => run.halt.fail_all(error),
+        Ok(()) | Err(_) => {}
     }
 }
 
@@ -127,6 +140,21 @@ fn is_refusal(error: &Error) -> bool {
     (is_final && directive(error) == Directive::GiveUp) || is_about_a_row(error)
 }
 
+/// Where the chunk goes.
+fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
+    let file = &run.plan.files[chunk.origin.file_no as usize];
+    ChunkTarget {
+        ledger: run.ledger.as_ref(),
+        job_id: &run.plan.job_id,
+        table: &run.plan.tables[file.table_no as usize],
+        // What cannot be read again, or not be missed, must not be lost in a crash of the server.
+        synchronous: !file.rereadable || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
+        first_place: place_of(file.input_no, chunk.origin.start_byte),
+        silent: run.is_silent(file.table_no),
+        held: false,
+    }
+}
+
 /// One session and what is needed to replace it.
 struct Worker<'a> {
     run: &'a Run,
@@ -145,6 +173,9 @@ impl<'a> Worker<'a> {
 
     /// Stores one chunk, exactly once, however often it has to be tried.
     async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
+        if self.store_frozen(&chunk).await? {
+            return Ok(());
+        }
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
         loop {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
@@ -182,22 +213,32 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// The same for a chunk whose table takes all rows in one transaction; false if it does not.
+    async fn store_frozen(&mut self, chunk: &CopyChunk) -> Result<bool> {
+        let (run, file_no) = (self.run, chunk.origin.file_no);
+        let Some(table) = run.frozen.of(&run.plan, file_no) else { return Ok(false) };
+        let target = ChunkTarget { held: true, synchronous: true, ..target(run, chunk) };
+        let storing = frozen::store(run, table, &target, chunk, (&self.slot, &mut self.patience));
+        match run.context.stop.guard(storing).await {
+            Ok(Taken::Not) => return Ok(false),
+            Ok(Taken::Lost) => return Ok(true),
+            Ok(Taken::Held(outcome)) => self.record(chunk, &outcome, &[]),
+            Err(error) => {
+                self.slot.end();
+                return Err(error);
+            }
+        }
+        self.patience.reset();
+        run.context.stop.guard(frozen::commit_if_complete(run, file_no)).await.map(|()| true)
+    }
+
     async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
         let run = self.run;
         let mut session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
             _ => run.context.connection.open().await?,
         };
-        let file = &run.plan.files[chunk.origin.file_no as usize];
-        let target = ChunkTarget {
-            ledger: run.ledger.as_ref(),
-            job_id: &run.plan.job_id,
-            table: &run.plan.tables[file.table_no as usize],
-            // What cannot be read again, or not be missed, must not be lost in a crash of the server.
-            synchronous: !file.rereadable || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
-            first_place: place_of(file.input_no, chunk.origin.start_byte),
-            silent: run.is_silent(file.table_no),
-        };
+        let target = target(run, chunk);
         self.slot.begin(session.backend());
         let progress = &self.slot.progress;
         let storing = async {

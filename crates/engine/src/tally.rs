@@ -102,11 +102,14 @@ impl FileTally {
         self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True once, when all chunks of the file have been found and stored.
+    /// All chunks of the file have been found and stored.
+    pub fn is_complete(&self) -> bool {
+        self.read_done.load(Relaxed) && self.open_chunks.load(Relaxed) == 0
+    }
+
+    /// True once, when that is so.
     pub fn becomes_done(&self) -> bool {
-        self.read_done.load(Relaxed)
-            && self.open_chunks.load(Relaxed) == 0
-            && !self.told_done.swap(true, Relaxed)
+        self.is_complete() && !self.told_done.swap(true, Relaxed)
     }
 }
 

@@ -15,8 +15,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::rejects;
 use bytes::Bytes;
 use howdah_model::{
-    CopyChunk, Error, ErrorKind, Event, Keep, Listener, Place, Receipt, Relation, Result, Stage, Verified,
-    Verify,
+    CopyChunk, Error, ErrorKind, Event, Keep, Listener, Place, Plan, Receipt, Relation, Result, Stage,
+    TablePlan, Verified, Verify,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
@@ -124,10 +124,10 @@ type Sums = HashMap<(u32, u64), Sum>;
 #[derive(Default)]
 struct Found {
     chunks: Sums,
-    /// All that is in tables that this job has made, by their number in the plan: where a column became wider meanwhile, the
-    /// server has written all rows anew, in one transaction.
+    /// All that is in tables that this job has made, by their first number in the plan: where a column became wider meanwhile,
+    /// the server has written all rows anew, in one transaction. Of frozen tables all that this job has stored.
     made: HashMap<u32, Sum>,
-    /// Of those, the tables whose rows were written anew.
+    /// Of those, the tables whose rows one transaction has written.
     rewritten: HashSet<u32>,
     others: BTreeMap<Relation, u64>,
 }
@@ -136,12 +136,23 @@ impl Found {
     /// All rows of this job.
     fn sum(&self, run: &Run) -> Sum {
         let of_chunk = |((file_no, _), sum): (&(u32, u64), &Sum)| {
-            let table_no = run.plan.files[*file_no as usize].table_no;
-            (!self.rewritten.contains(&table_no)).then_some(*sum)
+            (!self.rewritten.contains(&first_table(&run.plan, *file_no))).then_some(*sum)
         };
         let of_made = self.rewritten.iter().filter_map(|table_no| self.made.get(table_no).copied());
         self.chunks.iter().filter_map(of_chunk).chain(of_made).fold(Sum::default(), Sum::and)
     }
+}
+
+/// The first of the plan's tables that is the same relation as this one.
+fn first_of(plan: &Plan, table_no: u32) -> u32 {
+    let relation = &plan.tables[table_no as usize].table.relation;
+    let first = (0..).zip(&plan.tables).find(|(_, table)| table.table.relation == *relation);
+    first.map_or(table_no, |(first, _)| first)
+}
+
+/// The same for the table of a file.
+fn first_table(plan: &Plan, file_no: u32) -> u32 {
+    first_of(plan, plan.files[file_no as usize].table_no)
 }
 
 /// Looks what the tables hold.
@@ -160,9 +171,14 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
         };
         let stored = on_session(run, look).await?;
         found.others.insert(relation.clone(), stored.others.rows);
-        if made {
+        if table.frozen {
+            found.made.insert(
+                first_of(&run.plan, table_no),
+                stored.chunks.values().copied().fold(Sum::default(), Sum::and),
+            );
+        } else if made {
             let all = stored.chunks.values().copied().fold(stored.others, Sum::and);
-            found.made.insert(table_no, all);
+            found.made.insert(first_of(&run.plan, table_no), all);
         }
         let is_ours = |file_no: u32| {
             let file = run.plan.files.get(file_no as usize);
@@ -182,7 +198,7 @@ async fn check_counts(
 ) -> Result<()> {
     let differences = differing_counts(run, receipts, found);
     let Some(first) = differences.first() else { return Ok(()) };
-    let table_of = |file_no: u32| run.plan.files[file_no as usize].table_no;
+    let table_of = |file_no: u32| first_table(&run.plan, file_no);
     let table_no = table_of(first.file_no);
     let of_table = || differences.iter().filter(|difference| table_of(difference.file_no) == table_no);
     let missing: u64 = of_table().map(|difference| difference.expected_rows).sum();
@@ -206,22 +222,37 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
             differences.push(Difference::of_count(receipt, rows));
         }
     }
-    let table_of = |file_no: u32| run.plan.files[file_no as usize].table_no;
-    let relation_of = |table_no: u32| &run.plan.tables[table_no as usize].table.relation;
+    let table_of = |file_no: u32| first_table(&run.plan, file_no);
+    let mut of_frozen: BTreeMap<u32, Difference> = BTreeMap::new();
     for difference in &differences {
         let table_no = table_of(difference.file_no);
-        let of_table = |file_no: u32| relation_of(table_of(file_no)) == relation_of(table_no);
         let expected: u64 = receipts
             .iter()
-            .filter(|(file_no, _)| of_table(**file_no))
+            .filter(|(file_no, _)| table_of(**file_no) == table_no)
             .flat_map(|(_, chunks)| chunks.values().map(|receipt| receipt.rows))
             .sum();
-        if found.made.get(&table_no).is_some_and(|all| all.rows == expected) {
-            found.rewritten.insert(table_no);
-            found.others.remove(relation_of(table_no));
+        let planned = &run.plan.tables[table_no as usize];
+        match found.made.get(&table_no) {
+            Some(all) if all.rows == expected => {
+                found.rewritten.insert(table_no);
+                if !planned.frozen {
+                    found.others.remove(&planned.table.relation);
+                }
+            }
+            Some(all) if planned.frozen => {
+                of_frozen.insert(
+                    table_no,
+                    Difference { of_table: true, ..difference.clone() }.counted(all.rows, expected),
+                );
+            }
+            _ => {}
         }
     }
-    differences.retain(|difference| !found.rewritten.contains(&table_of(difference.file_no)));
+    differences.retain(|difference| {
+        let table_no = table_of(difference.file_no);
+        !found.rewritten.contains(&table_no) && !of_frozen.contains_key(&table_no)
+    });
+    differences.extend(of_frozen.into_values());
     differences
 }
 
@@ -236,19 +267,28 @@ struct Difference {
     /// Behind "of records 1 to 7 ".
     what: String,
     column: Option<String>,
+    /// It is about all rows of the table, which one transaction has stored.
+    of_table: bool,
 }
 
 impl Difference {
     fn of_count(receipt: &Receipt, found: u64) -> Difference {
-        let (expected, rows) = (receipt.rows, if found == 1 { "row is" } else { "rows are" });
-        Difference {
+        let difference = Difference {
             file_no: receipt.file_no,
             chunk_no: receipt.chunk_no,
             start_byte: receipt.start_byte,
             expected_rows: receipt.rows,
-            what: format!("{found} {rows} in the table as this load has stored them, expected {expected}"),
+            what: String::new(),
             column: None,
-        }
+            of_table: false,
+        };
+        difference.counted(found, receipt.rows)
+    }
+
+    fn counted(self, found: u64, expected: u64) -> Difference {
+        let rows = if found == 1 { "row is" } else { "rows are" };
+        let what = format!("{found} {rows} in the table as this load has stored them, expected {expected}");
+        Difference { what, ..self }
     }
 
     fn of_values(receipt: &Receipt, read: Sum, columns: &[String]) -> Difference {
@@ -266,6 +306,7 @@ impl Difference {
             expected_rows: receipt.rows,
             what,
             column: columns.first().filter(|_| columns.len() == 1).cloned(),
+            of_table: false,
         }
     }
 }
@@ -276,6 +317,9 @@ fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Dif
     let Some(first) = differences.first() else { return Ok(()) };
     let file = &run.plan.files[first.file_no as usize];
     let relation = &run.plan.tables[file.table_no as usize].table.relation;
+    if first.of_table {
+        return Err(Error::new(ErrorKind::Differs, format!("{relation}: {}", first.what)).with_hint(HINT));
+    }
     let (from, to) = records(receipts, first);
     let more = match differences.len() {
         1 => String::new(),
@@ -291,9 +335,11 @@ fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Dif
     Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(HINT))
 }
 
-fn other_values(relation: &Relation) -> Error {
+fn other_values(table: &TablePlan) -> Error {
+    let why = if table.frozen { "all came in one transaction" } else { "a column became wider meanwhile" };
     let message = format!(
-        "other values are in {relation} than were read; of which records cannot be told, since a column became wider meanwhile"
+        "other values are in {} than were read; of which records cannot be told, since {why}",
+        table.table.relation
     );
     Error::new(ErrorKind::Differs, message).with_hint(HINT)
 }
@@ -325,7 +371,7 @@ async fn read_again(
     for table in &mut plan.tables {
         verify::aim(table)?;
     }
-    plan.job.create_partitions = None;
+    (plan.job.create_partitions, plan.job.arrival.freeze) = (None, false);
     let mut opened = Vec::new();
     for file in &plan.files {
         let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
@@ -386,7 +432,7 @@ impl Comparison {
         let file = &run.plan.files[origin.file_no as usize];
         let good = self.good(run, session, receipt, chunk).await?;
         let stored = self.found.chunks.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
-        let read = self.read.get(&file.table_no);
+        let read = self.read.get(&first_table(&run.plan, origin.file_no));
         let again = Again {
             ledger: &self.ledger,
             stored_in: &self.stored_in[file.table_no as usize],
@@ -450,7 +496,7 @@ impl Comparison {
         for (table_no, read) in &self.read {
             let read = *read.lock().unwrap_or_else(PoisonError::into_inner);
             if self.found.made.get(table_no) != Some(&read) {
-                return Err(other_values(&run.plan.tables[*table_no as usize].table.relation));
+                return Err(other_values(&run.plan.tables[*table_no as usize]));
             }
         }
         let read = self.chunks.load(Relaxed);

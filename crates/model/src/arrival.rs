@@ -46,6 +46,9 @@ pub struct Arrival {
     pub keep: Keep,
     /// Other sessions see all of the rows at once.
     pub atomic: bool,
+    /// The rows of each table come frozen, in one transaction. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub freeze: bool,
     /// How long a lock is waited for at a time; others wait behind us for no longer.
     pub lock_timeout_ms: u64,
     /// They do not come at all: what the table would have against them is told. Jobs in older ledgers lack it.
@@ -64,6 +67,7 @@ impl Default for Arrival {
             delete_missing: false,
             keep: Keep::Error,
             atomic: false,
+            freeze: false,
             lock_timeout_ms: LOCK_TIMEOUT_MS_DEFAULT,
             check: false,
         }

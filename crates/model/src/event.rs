@@ -61,6 +61,13 @@ pub enum Event {
         /// An earlier or simultaneous run had stored it.
         before: bool,
     },
+    /// Rows of a file that were stored went with their transaction, and are not there any more.
+    Lost {
+        /// Index into the plan's files.
+        file_no: u32,
+        /// How many: all of the file so far.
+        rows: u64,
+    },
     /// A file is in the table.
     FileDone {
         /// Index into the plan's files.

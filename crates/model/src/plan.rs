@@ -112,6 +112,9 @@ pub struct TablePlan {
     /// How rows meet the policies of the table, where these apply to the role. Plans in older ledgers lack it.
     #[serde(default)]
     pub policies: Option<PoliciesPlan>,
+    /// Its rows come frozen, all in one transaction that empties it first. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub frozen: bool,
 }
 
 /// How the rows of a chunk come into a table that the server takes no COPY into.

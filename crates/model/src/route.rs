@@ -4,6 +4,10 @@ use crate::binary::BinaryType;
 use crate::table::Relation;
 use serde::{Deserialize, Serialize};
 
+/// By default, a leaf that gets fewer rows of a chunk is left to the server, to which each COPY is a statement to begin, with
+/// round trips of its own.
+pub const LEAF_ROWS_MIN: u64 = 100;
+
 /// The tree of a partitioned table. Rows whose leaf is not certain go to the table itself, and the server routes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutePlan {
@@ -15,6 +19,13 @@ pub struct RoutePlan {
     pub time_zone: String,
     /// Chunk buffers in which the rows of one chunk are laid out by leaf.
     pub buffers: u32,
+    /// Fewer rows of a chunk get no COPY of their own. Plans in older ledgers lack it.
+    #[serde(default = "leaf_rows_min")]
+    pub leaf_rows_min: u64,
+}
+
+fn leaf_rows_min() -> u64 {
+    LEAF_ROWS_MIN
 }
 
 /// A partition that holds rows.

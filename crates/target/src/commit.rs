@@ -6,8 +6,8 @@
 //! the claim is known to be ours. Whatever fails, the session is left outside a transaction, or closed; retrying is
 //! the caller's business.
 
-use crate::copy::into_leaf;
 use crate::copy::server_error::{copy_error, safe_message};
+use crate::copy::{freezing, into_leaf};
 use crate::copy::{silent, stream, unchanged};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -17,7 +17,9 @@ use crate::sql::{quote_literal, quote_relation};
 use bytes::Bytes;
 use futures_util::future::join5;
 use howdah_model::route::Leaf;
-use howdah_model::{BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, Relation, TablePlan};
+use howdah_model::{
+    BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, Relation, RelationKind, TablePlan,
+};
 use std::collections::VecDeque;
 use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -40,6 +42,9 @@ pub struct ChunkTarget<'a> {
     pub first_place: Option<i64>,
     /// Triggers do not fire: by `session_replication_role`, which the role must be allowed to set.
     pub silent: bool,
+    /// The session is in a transaction that has emptied the table and takes more chunks behind this one, whose rows are
+    /// written frozen: see [`crate::freeze`].
+    pub held: bool,
 }
 
 /// What became of a chunk.
@@ -185,9 +190,11 @@ async fn run(
         roll_back(session).await;
         return Err(error.clone().into());
     }
-    progress.enter(Phase::Commit);
     let copied = Instant::now();
-    commit(session).await?;
+    if !target.held {
+        progress.enter(Phase::Commit);
+        commit(session).await?;
+    }
     let origin = &chunk.origin;
     let receipt = Receipt {
         file_no: origin.file_no,
@@ -240,7 +247,8 @@ async fn begin_claim_and_start(
     // Behind the claim, whose table may have triggers of its own.
     let silencing = async { if target.silent { silent::begin(client).await } else { Ok(()) } };
     let begin = begin_sql(target, chunk, true);
-    match join5(client.batch_execute(&begin), claiming, silencing, comparing, client.copy_in(&first)).await {
+    let beginning = async { if target.held { Ok(()) } else { client.batch_execute(&begin).await } };
+    match join5(beginning, claiming, silencing, comparing, client.copy_in(&first)).await {
         (Ok(()), Ok(claimed), Ok(()), Ok(unchanged), Ok(sink)) => {
             Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
         }
@@ -327,7 +335,10 @@ pub(crate) fn copy_sql(
         Some(leaf) => into_leaf(sql, &table.relation, &leaf.relation),
         None => Some(sql.clone()),
     };
-    sql.and_then(of_leaf).ok_or_else(|| {
+    // Rows that the server routes to their partitions cannot be frozen.
+    let is_frozen = target.held && (leaf.is_some() || table.kind != RelationKind::Partitioned);
+    let in_form = |sql: String| if is_frozen { freezing(&sql) } else { Some(sql) };
+    sql.and_then(of_leaf).and_then(in_form).ok_or_else(|| {
         Error::new(ErrorKind::Internal, "rows were written in a form that the plan has no statement for")
     })
 }
@@ -341,12 +352,6 @@ pub(crate) fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<
 /// READ COMMITTED, because the claim must see what a session it waited for has committed. `counts`: rows come in the
 /// order of the file without gaps, so that a sequence can give them their places.
 pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, counts: bool) -> String {
-    let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
-    let toast = target
-        .table
-        .toast_compression
-        .as_deref()
-        .map(|method| format!("; SET LOCAL default_toast_compression TO {}", quote_literal(method)));
     // Until COMMIT no other session draws from the sequence: its lock keeps them waiting.
     let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
     let place = target.table.staging.as_ref().and_then(|staging| staging.place.as_ref());
@@ -354,12 +359,18 @@ pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, counts: boo
         format!("; ALTER SEQUENCE {} RESTART WITH {first}", quote_relation(&place.sequence))
     });
     let temporary = target.table.policies.as_ref().map(|policies| format!("; {}", policies.make_sql));
-    format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}{}{}",
-        toast.unwrap_or_default(),
-        places.unwrap_or_default(),
-        temporary.unwrap_or_default()
-    )
+    format!("{}{}{}", settings_sql(target), places.unwrap_or_default(), temporary.unwrap_or_default())
+}
+
+/// Begins the transaction, with the settings that hold for any of its chunks.
+pub(crate) fn settings_sql(target: &ChunkTarget<'_>) -> String {
+    let durability = if target.synchronous { DURABLE_SQL } else { "SET LOCAL synchronous_commit TO off" };
+    let toast = target
+        .table
+        .toast_compression
+        .as_deref()
+        .map(|method| format!("; SET LOCAL default_toast_compression TO {}", quote_literal(method)));
+    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}", toast.unwrap_or_default())
 }
 
 pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {

@@ -8,6 +8,7 @@
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
 //! - [`salvage`]: the same for a chunk of which some records are refused;
+//! - [`freeze`]: the transaction that all rows of a table come in, frozen;
 //! - [`staging`]: tables in which rows wait until all of them are there;
 //! - [`arrival`]: how they come into their table then;
 //! - [`check`]: what the table would have against them;
@@ -36,6 +37,7 @@ pub mod copy;
 pub mod ledger;
 
 pub mod commit;
+pub mod freeze;
 pub mod salvage;
 
 pub mod staging;

@@ -80,7 +80,7 @@ pub async fn empty(
     done
 }
 
-fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+pub(crate) fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "emptying the table") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let message =

@@ -27,6 +27,11 @@ const DOING: &str = "comparing what is stored with the sources";
 /// A role may have numbers shortened on their way out: two that differ would look the same.
 pub(crate) const EXACT_SQL: &str = "SET LOCAL extra_float_digits = 3; SET LOCAL jit = off";
 
+/// The first chunk of a transaction.
+const FIRST_SQL: &str = "\
+    SELECT (pg_catalog.min(ARRAY[file_no::pg_catalog.int8, chunk_no]))[1]::pg_catalog.int4 AS file_no, \
+           (pg_catalog.min(ARRAY[file_no::pg_catalog.int8, chunk_no]))[2] AS chunk_no, xid";
+
 /// How many rows, and what they hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
@@ -63,8 +68,8 @@ pub(crate) fn hash_sql(columns: &[String]) -> String {
     )
 }
 
-/// Sums up what the table holds of each chunk of the job: `columns` are compared, of rows of others only
-/// if `all` are; without any, rows are only counted. As many
+/// Sums up what the table holds of each chunk of the job, or of all that one transaction has stored under the first of them:
+/// `columns` are compared, of rows of others only if `all` are; without any, rows are only counted. As many
 /// processes of the server scan the table as it allows, up to `sessions`.
 ///
 /// # Errors
@@ -88,7 +93,8 @@ pub async fn stored(
     let sql = format!(
         "SELECT o.file_no, o.chunk_no, pg_catalog.count(*), \
                 coalesce(pg_catalog.sum(CASE WHEN {all} OR o.file_no IS NOT NULL THEN {hash} END), 0)::pg_catalog.text \
-         FROM {} AS t LEFT JOIN ({}) AS o ON t.xmin = o.xid GROUP BY o.file_no, o.chunk_no",
+         FROM {} AS t LEFT JOIN ({FIRST_SQL} FROM ({}) AS s GROUP BY xid) AS o ON t.xmin = o.xid \
+         GROUP BY o.file_no, o.chunk_no",
         quote_relation(relation),
         ledger.transactions_sql()
     );
@@ -149,7 +155,7 @@ fn read_into() -> Relation {
 pub fn aim(table: &mut TablePlan) -> Result<()> {
     let (from, to) = (table.copied_into().clone(), read_into());
     aim_copy(table, &from, &to)?;
-    table.policies = None;
+    (table.policies, table.frozen) = (None, false);
     (table.number, table.route, table.toast_compression) = (None, None, None);
     table.staging = Some(StagingPlan { relation: to, place: None });
     Ok(())

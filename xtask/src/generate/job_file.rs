@@ -76,6 +76,7 @@ const NAMES: &[(&str, &str)] = &[
     ("delete-missing", "true"),
     ("keep", "\"last\""),
     ("atomic", "true"),
+    ("freeze", "true"),
     ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("retry-for", "\"10min\""),

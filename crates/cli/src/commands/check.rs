@@ -67,7 +67,7 @@ pub async fn check(
 
 /// The same job, of which nothing is stored and for which nothing is changed.
 pub fn only_checked(mut job: Job) -> Job {
-    job.arrival.check = true;
+    (job.arrival.check, job.arrival.freeze) = (true, false);
     job.bad_records.on_error = OnError::Skip;
     (job.indexes, job.triggers) = (IndexesChoice::Keep, TriggersChoice::Keep);
     (job.tune, job.after) = (Some(Tune::Session), Some(Vec::new()));

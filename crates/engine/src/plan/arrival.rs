@@ -91,9 +91,12 @@ pub(super) async fn choose(
         if job.arrival.mode == Mode::Truncate {
             let relation = &table.table.relation;
             context.connection.attend(session, truncate::check(session, relation)).await?;
-            table.notes.push(format!(
-                "{EMPTIED} (TRUNCATE, once for the job): until the load ends, others see it empty or partly filled"
-            ));
+            let seen = if job.arrival.freeze {
+                "in the transaction that its rows come in"
+            } else {
+                "until the load ends, others see it empty or partly filled"
+            };
+            table.notes.push(format!("{EMPTIED} (TRUNCATE, once for the job): {seen}"));
         }
         let Some(staging) = table.staging.clone() else { continue };
         if job.arrival.mode == Mode::Replace {

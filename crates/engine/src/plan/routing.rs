@@ -29,7 +29,8 @@ pub(super) async fn choose(
         table.route = None;
         table.notes.retain(|note| !note.starts_with(BY_CLIENT) && !note.starts_with(BY_SERVER));
         let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
-        let auto = job.partitions == PartitionsChoice::Auto;
+        // Frozen rows are copied into leaves alone, whatever that costs.
+        let auto = job.partitions == PartitionsChoice::Auto && !job.arrival.freeze;
         let route = if job.partitions == PartitionsChoice::Parent {
             Err("--partitions parent".to_owned())
         } else if job.bad_records.on_error == OnError::Skip {
@@ -46,6 +47,9 @@ pub(super) async fn choose(
             Err(reason) => format!("{BY_SERVER}: {reason}"),
         });
         table.route = route.ok();
+        if let Some(route) = table.route.as_mut().filter(|_| job.arrival.freeze) {
+            route.leaf_rows_min = 0;
+        }
     }
     Ok(())
 }

@@ -256,6 +256,7 @@ fn table_plan(
         notes,
         unsure,
         policies: None,
+        frozen: false,
     };
     if leaves_out {
         // What cannot be rewritten is said now, not in the middle of the load.

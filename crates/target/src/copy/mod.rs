@@ -11,5 +11,5 @@ pub(crate) mod stream;
 pub(crate) mod unchanged;
 
 pub use plain::plain;
-pub(crate) use statement::{aim, into_leaf};
+pub(crate) use statement::{aim, freezing, into_leaf};
 pub use statement::{binary_statement, statement, with_column};

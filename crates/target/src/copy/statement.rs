@@ -59,6 +59,12 @@ pub(crate) fn into_leaf(copy_sql: &str, relation: &Relation, leaf: &Relation) ->
     Some(format!("COPY {}{rest}", quote_relation(leaf)))
 }
 
+/// The same statement, writing frozen rows: for a table that the same transaction has made or emptied (PostgreSQL
+/// documentation, COPY, `FREEZE`). `None` if it is not a COPY statement with options.
+pub(crate) fn freezing(copy_sql: &str) -> Option<String> {
+    Some(format!("{}, FREEZE)", copy_sql.strip_suffix(')')?))
+}
+
 /// Has the statements of the plan copy into another relation of the same columns.
 pub(crate) fn aim(table: &mut TablePlan, from: &Relation, to: &Relation) -> Result<()> {
     let aimed = |sql: &str| {

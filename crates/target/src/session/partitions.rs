@@ -9,7 +9,7 @@ use super::bounds::{self, BoundOf};
 use super::column_types::ColumnTypes;
 use crate::error::session_error;
 use howdah_model::route::{
-    Destination, KeyKind, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
+    Destination, KeyKind, LEAF_ROWS_MIN, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
 };
 use howdah_model::{BinaryType, Relation, Result, Table};
 use std::collections::HashMap;
@@ -117,7 +117,13 @@ fn plan(rows: &[Row], columns: &[String], types: &ColumnTypes) -> std::result::R
     if leaves.is_empty() {
         return Err("rows may go to none of its partitions directly".to_owned());
     }
-    Ok(RoutePlan { leaves, root: table, time_zone: types.time_zone.clone(), buffers: 1 })
+    Ok(RoutePlan {
+        leaves,
+        root: table,
+        time_zone: types.time_zone.clone(),
+        buffers: 1,
+        leaf_rows_min: LEAF_ROWS_MIN,
+    })
 }
 
 /// A table of the tree.

@@ -38,6 +38,7 @@ impl Stage {
             synchronous: false,
             first_place: None,
             silent: false,
+            held: false,
         };
         commit_chunk(session, &target, chunk, &CopyProgress::default()).await
     }
@@ -51,6 +52,7 @@ impl Stage {
             synchronous: false,
             first_place: None,
             silent: false,
+            held: false,
         };
         commit_chunk(&mut self.session, &target, chunk, &CopyProgress::default()).await
     }
@@ -257,7 +259,7 @@ on_every_version!(a_terminated_backend_is_a_lost_connection_and_nothing_is_in, s
     let chunk = chunk(0, 2_000_000, rows);
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, first_place: None, silent: false };
+    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, first_place: None, silent: false, held: false };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let kill = async {
         while progress.phase() != Phase::Copy || progress.bytes() == 0 {
@@ -287,6 +289,7 @@ async fn a_dropped_future_leaves_a_closed_session_and_no_rows() {
         synchronous: false,
         first_place: None,
         silent: false,
+        held: false,
     };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let started = async {
@@ -313,6 +316,7 @@ async fn without_a_ledger_a_chunk_is_stored_each_time() {
         synchronous: true,
         first_place: None,
         silent: false,
+        held: false,
     };
     for _ in 0..2 {
         let outcome =

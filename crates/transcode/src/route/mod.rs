@@ -18,9 +18,6 @@ use rows::{Values, Wanted};
 use std::ops::Range;
 use table::Table;
 
-/// A leaf that gets fewer rows of a chunk is left to the server, to which each COPY is a statement to begin, with round
-/// trips of its own.
-const LEAF_ROWS_MIN: u64 = 100;
 /// Rows whose places are remembered at most, 8 bytes each; a chunk that needs more is not laid out. Neighbours that go to
 /// one leaf count as one.
 const RUNS_MAX: usize = 1 << 20;
@@ -31,6 +28,7 @@ pub struct Router {
     table: Table,
     wanted: Wanted,
     leaves: usize,
+    leaf_rows_min: u64,
 }
 
 /// Rows of one leaf, in the bytes that were laid out.
@@ -74,7 +72,7 @@ impl Router {
                 .or_else(|| reader.write_value(binary, text.as_bytes(), &mut bytes).map(|()| bytes))
         };
         let table = Table::new(&plan.root, &|field_no| wanted.value_no(field_no), &bound)?;
-        Some(Router { table, wanted, leaves: plan.leaves.len() })
+        Some(Router { table, wanted, leaves: plan.leaves.len(), leaf_rows_min: plan.leaf_rows_min })
     }
 
     /// Reads records of this format, to find their leaves; `None` where the format says what only the server can carry
@@ -87,7 +85,7 @@ impl Router {
     /// certainty, there are too many of them, or `out` has no room for them.
     pub fn lay_out(&self, sent: Sent<'_>, out: &mut [&mut [u8]]) -> Option<Laid> {
         let mut rows = LaneRows::of(self, sent)?;
-        rows.leave_few_to_the_server();
+        rows.leave_few_to_the_server(self.leaf_rows_min);
         if let Some(leaf_no) = rows.only_lane() {
             return Some(Laid::Whole(leaf_no));
         }
@@ -224,11 +222,11 @@ impl LaneRows {
     }
 
     /// A chunk whose rows all go to one leaf stays with it, however few they are.
-    fn leave_few_to_the_server(&mut self) {
+    fn leave_few_to_the_server(&mut self, leaf_rows_min: u64) {
         if self.only_lane().is_some() {
             return;
         }
-        let few: Vec<bool> = self.rows.iter().map(|rows| *rows < LEAF_ROWS_MIN).collect();
+        let few: Vec<bool> = self.rows.iter().map(|rows| *rows < leaf_rows_min).collect();
         let is_few = |lane: u32| few.get(lane as usize).copied().unwrap_or(true);
         for run in &mut self.runs {
             if is_few(run.lane) {

@@ -14,7 +14,7 @@ pub(super) enum Mode {
     /// The same all at once, or by a key.
     SkipStaged { key: Option<&'static str>, atomic: bool },
     /// The table is emptied first.
-    Truncate,
+    Truncate { freeze: bool },
     /// Another table takes its place.
     Replace,
     /// They change rows of the same key.
@@ -38,7 +38,8 @@ impl Mode {
         match (random.u8(..14), shape.key()) {
             (0, _) => Mode::Append { atomic: true },
             (1 | 2, _) => Mode::Skip,
-            (3, _) => Mode::Truncate,
+            (3, _) => Mode::Truncate { freeze: false },
+            (10, _) => Mode::Truncate { freeze: true },
             (4, _) if shape.can_be_replaced() => Mode::Replace,
             (5 | 6, Some(key)) => Mode::Merge { key, atomic },
             (7, Some(key)) => Mode::InsertNew { key, atomic },
@@ -56,7 +57,8 @@ impl Mode {
             Mode::SkipStaged { key: Some(key), atomic } => {
                 (&["--on-error", "skip", "--mode", "merge", "--key", key], atomic)
             }
-            Mode::Truncate => (&["--mode", "truncate"], false),
+            Mode::Truncate { freeze: false } => (&["--mode", "truncate"], false),
+            Mode::Truncate { freeze: true } => (&["--mode", "truncate", "--freeze"], false),
             Mode::Replace => (&["--mode", "replace"], false),
             Mode::Merge { key, atomic } => (&["--mode", "merge", "--key", key], atomic),
             Mode::InsertNew { key, atomic } => (&["--mode", "insert-new", "--key", key], atomic),
@@ -75,7 +77,7 @@ impl Mode {
             ),
             Mode::SkipStaged { key: None, .. } => Mode::Skip.prepare_sql(),
             Mode::SkipStaged { .. } => format!("{} {OTHER_VALUES_SQL}", Mode::Skip.prepare_sql()),
-            Mode::Truncate | Mode::Replace => OLD_SQL.to_owned(),
+            Mode::Truncate { .. } | Mode::Replace => OLD_SQL.to_owned(),
             Mode::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
             Mode::InsertNew { .. } => format!(
                 "{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL} \
@@ -88,7 +90,7 @@ impl Mode {
     pub(super) fn is_staged(self) -> bool {
         match self {
             Mode::Append { atomic } => atomic,
-            Mode::Skip | Mode::Truncate => false,
+            Mode::Skip | Mode::Truncate { .. } => false,
             Mode::SkipStaged { .. } | Mode::Replace | Mode::Merge { .. } | Mode::InsertNew { .. } => true,
         }
     }

@@ -47,11 +47,15 @@ impl Scenario {
         let mode = Mode::draw(random, shape);
         let triggers = one_of(random, &["keep", "disable"]);
         let indexes = one_of(random, &["auto", "keep", "rebuild", "rebuild"]);
+        let charset = one_of(random, &[Charset::Utf8, Charset::Utf8, Charset::Latin1]);
+        let partitions = one_of(random, &["auto", "direct", "parent"]);
+        // The client has to know the partition of each row.
+        let is_routed = shape == Shape::Partitioned && mode == Mode::Truncate { freeze: true };
         Scenario {
             shape,
             mode,
             format: one_of(random, &[Format::Csv, Format::Csv, Format::Text]),
-            charset: one_of(random, &[Charset::Utf8, Charset::Utf8, Charset::Latin1]),
+            charset: if is_routed { Charset::Utf8 } else { charset },
             files: (0..files).map(|_| one_of(random, &[Codec::Plain, Codec::Gzip, Codec::Zstd])).collect(),
             in_bucket: random.u8(..3) == 0,
             jobs: random.u64(1..=4),
@@ -59,7 +63,7 @@ impl Scenario {
             indexes: if mode.is_staged() { "auto" } else { indexes },
             triggers: if mode.is_staged() { "keep" } else { triggers },
             encode: one_of(random, &["auto", "csv", "text", "binary"]),
-            partitions: one_of(random, &["auto", "direct", "parent"]),
+            partitions: if is_routed { "direct" } else { partitions },
             ledger: one_of(random, &["howdah", "howdah", "night \"shift\"; --"]),
             patient: random.u8(..3) == 0,
             verify: one_of(random, &[None, None, Some("count"), Some("checksum")]),

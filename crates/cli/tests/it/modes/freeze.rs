@@ -1,0 +1,433 @@
+//! Rows that come frozen: all of a table or none, whatever happens to the load, and nothing is left for VACUUM to do.
+
+use super::{assert_nothing_left, load};
+use crate::indexes::schema;
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 20_000;
+
+/// All pages that have rows are visible to all: since version 16 the server extends a table by some more, which are not.
+#[track_caller]
+fn assert_visible(database: &Database, table: &str, what: &str) {
+    let sql = format!(
+        "SELECT r.tableoid::regclass, count(DISTINCT (ctid::text::point)[0]), \
+                (SELECT relallvisible FROM pg_class WHERE oid = r.tableoid) FROM {table} r GROUP BY r.tableoid"
+    );
+    let rows = database.rows(&sql);
+    assert!(!rows.is_empty() && rows.iter().all(|row| row[1] == row[2]), "{what}: {rows:?}");
+}
+
+/// A table with a key, an index, and 5,000 rows of others.
+fn prepared(server: &Server) -> Database {
+    let database = server.database();
+    database.sql(
+        "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); CREATE INDEX ON t (note); \
+         INSERT INTO t SELECT id, 0, 0, 'old' FROM generate_series(1, 5000) id",
+    );
+    database
+}
+
+/// Each COPY takes a little longer, so that it can be hit.
+fn slow_down(database: &Database) {
+    database.sql(
+        "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
+         CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
+    );
+}
+
+/// Waits until the table's transaction is open and `more` holds; false if the load has ended before.
+fn wait_until_held(database: &Database, running: &mut Running, more: &str) -> bool {
+    let held = format!(
+        "SELECT count(*) > 0 AND {more} FROM pg_locks \
+         WHERE relation = 't'::regclass AND mode = 'AccessExclusiveLock' AND granted"
+    );
+    let deadline = Instant::now() + PATIENCE;
+    while database.value(&held) != "t" {
+        assert!(Instant::now() < deadline, "the table is never held");
+        if !running.is_running() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+#[test]
+fn rows_come_frozen_and_visible_in_one_transaction_of_one_session() {
+    let files = Files::new();
+    let sources = [files.put("a.csv", &csv(71, 1, ROWS)), files.put("b.csv", &csv(72, 1 + ROWS, ROWS))];
+    for major in MAJORS {
+        let database = prepared(Server::shared(major));
+        let before = schema(&database);
+        let command = load(&database, &[&sources[0], &sources[1]]).args([
+            "--mode",
+            "truncate",
+            "--freeze",
+            "--chunk-size",
+            "128kB",
+            "--jobs",
+            "4",
+            "--verify",
+            "checksum",
+        ]);
+        command.run(PATIENCE).expect_code(0);
+        let rows = database
+            .rows("SELECT count(*), count(DISTINCT xmin::text), count(*) FILTER (WHERE note = 'old') FROM t");
+        assert_eq!(
+            rows[0],
+            [Some("40000"), Some("1"), Some("0")].map(|text| text.map(str::to_owned)),
+            "{major}"
+        );
+        let chunks = "SELECT count(*) > 8 AND sum(rows) = 40000 FROM howdah.chunk";
+        assert_eq!(database.value(chunks), "t", "PostgreSQL {major}");
+        // Version 13 knows of no page that is visible to all before VACUUM has been there.
+        if major > 13 {
+            assert_visible(&database, "t", &format!("PostgreSQL {major}"));
+        }
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "frozen");
+        let again = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("this job finished at"), "{again}");
+    }
+}
+
+#[test]
+fn a_killed_load_leaves_the_old_rows_and_its_next_run_all_of_the_new_ones() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(73, 1, ROWS));
+    for (major, indexes) in
+        MAJORS.iter().flat_map(|major| ["keep", "rebuild"].map(|indexes| (*major, indexes)))
+    {
+        let what = format!("PostgreSQL {major}, --indexes {indexes}");
+        let database = prepared(Server::shared(major));
+        let before = schema(&database);
+        slow_down(&database);
+        let command = load(&database, &[&source]).args([
+            "--mode",
+            "truncate",
+            "--freeze",
+            "--chunk-size",
+            "128kB",
+            "--indexes",
+            indexes,
+        ]);
+        for delay_ms in [0, 150, 600] {
+            let mut running = command.spawn();
+            assert!(wait_until_held(&database, &mut running, "true"), "{what}: it has ended");
+            std::thread::sleep(Duration::from_millis(delay_ms));
+            let killed = running.kill();
+            database.sql(END_SESSIONS);
+            assert_eq!(
+                database.value("SELECT count(*) FROM t WHERE note = 'old'"),
+                "5000",
+                "{what}: {}",
+                killed.stderr
+            );
+            assert_eq!(database.value("SELECT count(*) FROM t"), "5000", "{what}");
+            assert_eq!(database.value("SELECT count(*) FROM howdah.chunk"), "0", "{what}");
+        }
+        command.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{what}");
+        assert_eq!(
+            database.value("SELECT count(DISTINCT id) FROM t WHERE note <> 'old' OR note IS NULL"),
+            ROWS.to_string(),
+            "{what}"
+        );
+        database.sql("DROP TRIGGER nap ON t; DROP FUNCTION nap");
+        assert_eq!(schema(&database), before, "{what}");
+        assert_nothing_left(&database, &what);
+    }
+}
+
+#[test]
+fn a_transaction_that_is_lost_is_done_again_by_the_same_run() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(74, 1, ROWS));
+    for major in MAJORS {
+        let server = Server::private(major, &ServerOptions::default());
+        let database = prepared(&server);
+        slow_down(&database);
+        let command = load(&database, &[&source]).args([
+            "--mode",
+            "truncate",
+            "--freeze",
+            "--chunk-size",
+            "128kB",
+            "--json",
+        ]);
+        for crashes in [false, true] {
+            let mut running = command.clone().arg("--force").spawn();
+            assert!(wait_until_held(&database, &mut running, "true"), "PostgreSQL {major}: it has ended");
+            std::thread::sleep(Duration::from_millis(250));
+            if crashes {
+                server.crash_and_restart();
+            } else {
+                database.sql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'AccessExclusiveLock'");
+            }
+            let finished = running.wait(PATIENCE).expect_code(0);
+            assert!(
+                finished.stderr.contains("the transaction with the rows of public.t is lost"),
+                "{}",
+                finished.stderr
+            );
+            let told: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+            assert_eq!(
+                (&told["rows_read"], &told["rows_stored"]),
+                (&ROWS.into(), &ROWS.into()),
+                "{}",
+                finished.stdout
+            );
+            assert_eq!(
+                database.value("SELECT count(*) || '/' || count(DISTINCT id) FROM t"),
+                format!("{ROWS}/{ROWS}")
+            );
+            assert_nothing_left(&database, &format!("PostgreSQL {major}"));
+        }
+    }
+}
+
+#[test]
+fn what_the_table_refuses_is_told_in_the_words_of_the_file_and_the_old_rows_stay() {
+    let files = Files::new();
+    let text = String::from_utf8(csv(75, 1, ROWS)).unwrap();
+    for (major, bad, told) in [
+        (15, "17000,x,1.5,bad", "column part: invalid input syntax for type integer"),
+        (18, "17,1,1.5,again", "duplicate key value violates unique constraint"),
+        (13, "17000,1,1.5,bad\n17000,1,1.5,bad", "duplicate key value violates unique constraint"),
+    ] {
+        let source = files.put(
+            "bad.csv",
+            format!("{text}{bad}\n").replace("17000,1,1.5,bad\n", "27000,1,1.5,bad\n").as_bytes(),
+        );
+        let database = prepared(Server::shared(major));
+        let command =
+            load(&database, &[&source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        let failed = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains(told) && failed.contains("bad.csv"), "{failed}");
+        assert!(failed.contains("stored 0"), "{failed}");
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "5000", "PostgreSQL {major}");
+        let source = files.put("bad.csv", text.as_bytes());
+        let mended =
+            load(&database, &[&source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        mended.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+        assert_nothing_left(&database, &format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_the_old_rows_and_two_runs_at_once_store_all_rows_once() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(76, 1, ROWS));
+    for major in MAJORS {
+        let database = prepared(Server::shared(major));
+        slow_down(&database);
+        let command = load(&database, &[&source]).args([
+            "--mode",
+            "truncate",
+            "--freeze",
+            "--chunk-size",
+            "128kB",
+            "--lock-timeout",
+            "200ms",
+        ]);
+        let mut running = command.spawn();
+        assert!(wait_until_held(&database, &mut running, "true"));
+        running.interrupt();
+        let stopped = running.wait(PATIENCE);
+        assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "5000", "PostgreSQL {major}");
+        let both = [command.spawn(), command.spawn()];
+        for running in both {
+            let finished = running.wait(PATIENCE);
+            let is_late = finished.stderr.contains("this job finished at");
+            assert!(finished.code == Some(0) || is_late, "PostgreSQL {major}: {}", finished.stderr);
+        }
+        assert_eq!(
+            database.value("SELECT count(*) || '/' || count(DISTINCT id) FROM t"),
+            format!("{ROWS}/{ROWS}")
+        );
+        assert_nothing_left(&database, &format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn without_wal_where_the_server_needs_none() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(77, 1, 10 * ROWS));
+    let minimal = ServerOptions::default().set("wal_level", "minimal").set("max_wal_senders", "0");
+    for major in MAJORS {
+        let server = Server::private(major, &minimal);
+        let database = server.database();
+        database.sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text)");
+        let command = load(&database, &[&source]).args(["--mode", "truncate", "--freeze"]);
+        let planned = howdah("plan")
+            .args(["--format", "csv", "--header", "--table", "t", "--mode", "truncate", "--freeze"]);
+        let planned = planned.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(0);
+        assert!(planned.stdout.contains("without WAL"), "{}", planned.stdout);
+        let before = database.value("SELECT pg_current_wal_lsn()");
+        command.run(PATIENCE).expect_code(0);
+        let share =
+            format!("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '{before}') * 10 < pg_table_size('t')");
+        assert_eq!(database.value(&share), "t", "PostgreSQL {major}");
+        // It is on the disk all the same.
+        server.crash_and_restart();
+        assert_eq!(database.value("SELECT count(*) FROM t"), (10 * ROWS).to_string(), "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn tables_that_the_load_makes_come_frozen_side_by_side() {
+    let files = Files::new();
+    for no in 1..=5 {
+        files.put(&format!("n{no}.csv"), &csv(78, 1, 2_000 * no));
+    }
+    let database = Server::shared(18).database();
+    let pattern = files.path().join("{table}.csv");
+    let command = howdah("load").args(["--to", &database.conninfo(), "--create", "--freeze", "--jobs", "2"]);
+    command.arg(&pattern).run(PATIENCE).expect_code(0);
+    for no in 1..=5 {
+        let rows = database.rows(&format!("SELECT count(*), count(DISTINCT xmin::text) FROM n{no}"));
+        assert_visible(&database, &format!("n{no}"), "made by the load");
+        let expected = [(2_000 * no).to_string(), "1".to_owned()].map(Some);
+        assert_eq!(rows[0], expected, "n{no}");
+    }
+}
+
+#[test]
+fn rows_of_partitions_come_frozen_too() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(83, 1, 2 * ROWS));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint, part integer, amount numeric, note text) PARTITION BY LIST (part); \
+             CREATE TABLE few PARTITION OF t FOR VALUES IN (1); CREATE TABLE many PARTITION OF t DEFAULT PARTITION BY HASH (id); \
+             CREATE TABLE many_0 PARTITION OF many FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+             CREATE TABLE many_1 PARTITION OF many FOR VALUES WITH (MODULUS 2, REMAINDER 1); \
+             CREATE INDEX ON t (id); INSERT INTO t SELECT i, i % 10, 0, 'old' FROM generate_series(1, 1000) i",
+        );
+        let before = schema(&database);
+        let command = load(&database, &[&source]).args([
+            "--mode",
+            "truncate",
+            "--freeze",
+            "--chunk-size",
+            "128kB",
+            "--after",
+            "analyze",
+            "--verify",
+            "checksum",
+        ]);
+        command.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), (2 * ROWS).to_string(), "PostgreSQL {major}");
+        if major > 13 {
+            assert_visible(&database, "t", &format!("PostgreSQL {major}"));
+        }
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn rows_of_others_in_a_table_that_the_load_made_stay() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(79, 1, ROWS));
+    let database = Server::shared(15).database();
+    let load = |options: &[&str]| {
+        let load = howdah("load").args([
+            "--to",
+            &database.conninfo(),
+            "--create",
+            "--table",
+            "t",
+            "--chunk-size",
+            "128kB",
+        ]);
+        load.args(options).arg(&source)
+    };
+    // The first run makes the table, and waits for others who have it.
+    let mut running = load(&["--freeze", "--lock-timeout", "100ms"]).spawn();
+    let made = "SELECT to_regclass('t') IS NOT NULL";
+    while database.value(made) != "t" {
+        assert!(running.is_running());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.kill();
+    database.sql(END_SESSIONS);
+    database.sql("INSERT INTO t (id, note) VALUES (-1, 'other') ON CONFLICT DO NOTHING");
+    let finished = load(&["--freeze"]).run(PATIENCE);
+    let rows = database
+        .value("SELECT count(*) FILTER (WHERE id > 0) || '/' || count(*) FILTER (WHERE id < 0) FROM t");
+    assert_eq!(rows, format!("{ROWS}/1"), "{}", finished.stderr);
+    let was_done = finished.stderr.contains("this job finished at");
+    assert!(was_done || finished.stderr.contains("rows are in public.t already"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_file_without_a_record_empties_the_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,part,amount,note\n");
+    let database = prepared(Server::shared(13));
+    load(&database, &[&source]).args(["--mode", "truncate", "--freeze"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn verify_tells_that_rows_are_gone_though_all_came_in_one_transaction() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(80, 1, ROWS));
+    let database = prepared(Server::shared(15));
+    database.sql(
+        "CREATE FUNCTION thief() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN DELETE FROM t WHERE id = 7; RETURN NULL; END'; \
+         CREATE TRIGGER thief AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION thief()",
+    );
+    let verify = |source: &Path, by: &str| {
+        let load =
+            load(&database, &[source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        load.args(["--verify", by]).run(PATIENCE).expect_code(1).stderr
+    };
+    let told = verify(&source, "count");
+    assert!(
+        told.contains("public.t: 19999 rows are in the table as this load has stored them, expected 20000"),
+        "{told}"
+    );
+    database.sql("ALTER FUNCTION thief() RENAME TO other; CREATE OR REPLACE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS \
+                  'BEGIN UPDATE t SET part = part + 1 WHERE id = 8; RETURN NULL; END'");
+    let told = verify(&files.put("b.csv", &csv(82, 1, ROWS)), "checksum");
+    assert!(told.contains("since all came in one transaction"), "{told}");
+}
+
+#[test]
+fn where_rows_cannot_come_frozen_is_said_before_any_is_read() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(81, 1, 10));
+    let database = prepared(Server::shared(18));
+    database.sql(
+        "CREATE TABLE parts (id bigint, part integer, amount numeric, note text) PARTITION BY RANGE (id)",
+    );
+    let refused = |options: &[&str]| {
+        let load =
+            howdah("load").args(["--format", "csv", "--header", "--to", &database.conninfo(), "--freeze"]);
+        load.args(options).arg(&source).run(PATIENCE).stderr
+    };
+    for (options, told) in [
+        (&["--table", "t"][..], "neither does this load make the table, nor does it empty it"),
+        (
+            &["--table", "parts", "--mode", "truncate"],
+            "the server takes no COPY FREEZE into a partitioned table",
+        ),
+        (&["--table", "t", "--atomic"], "not from a staging table"),
+        (
+            &["--table", "t", "--mode", "truncate", "--on-error", "skip"],
+            "a record that is refused takes all of them with it",
+        ),
+        (&["--table", "t", "--ledger", "none"], "exclude each other"),
+    ] {
+        let stderr = refused(options);
+        assert!(stderr.contains(told), "{options:?}: {stderr}");
+    }
+    assert_eq!(database.value("SELECT count(*) FROM t"), "5000");
+}

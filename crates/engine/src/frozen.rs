@@ -1,0 +1,279 @@
+//! Tables whose rows come frozen: each in one transaction of one session, chunk behind chunk.
+//!
+//! All rows of such a table are in, or none. When its transaction is lost, the ledger lacks its chunks like those that a
+//! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]).
+
+use crate::feed::wait_to_retry;
+use crate::locate::locate;
+use crate::pipeline::Run;
+use crate::retry::{Directive, Patience, directive};
+use crate::watch::Slot;
+use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result};
+use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
+use howdah_target::session::Session;
+use howdah_target::{freeze, truncate};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tokio::sync::Mutex;
+
+/// The frozen tables of one run.
+#[derive(Default)]
+pub(crate) struct Frozen(BTreeMap<Relation, Table>);
+
+/// One of them.
+#[derive(Default)]
+pub(crate) struct Table {
+    held: Mutex<Held>,
+    /// What was stored of it is there for everybody.
+    settled: AtomicBool,
+}
+
+/// Where its transaction is.
+#[derive(Default)]
+enum Held {
+    /// It has not begun.
+    #[default]
+    Idle,
+    /// It takes chunks.
+    Open(Box<Session>),
+    /// It is gone, and all chunks with it.
+    Lost,
+    /// It is committed.
+    Done,
+    /// There is none: rows are in the table already, and more come as into any other.
+    Ordinary,
+}
+
+/// What became of a chunk.
+pub(crate) enum Taken {
+    /// Its rows are in the transaction.
+    Held(Outcome),
+    /// It is to be loaded again, like all of its table.
+    Lost,
+    /// It goes the way of any other.
+    Not,
+}
+
+impl Frozen {
+    pub(crate) fn new(plan: &Plan) -> Frozen {
+        let frozen = plan.tables.iter().filter(|table| table.frozen);
+        Frozen(frozen.map(|table| (table.table.relation.clone(), Table::default())).collect())
+    }
+
+    /// So many sessions find work at once.
+    pub(crate) fn sessions_max(&self, plan: &Plan) -> u32 {
+        let all = !self.0.is_empty() && plan.tables.iter().all(|table| table.frozen);
+        if all { u32::try_from(self.0.len()).unwrap_or(u32::MAX) } else { u32::MAX }
+    }
+
+    /// The table that this file goes to, if its rows come frozen.
+    pub(crate) fn of(&self, plan: &Plan, file_no: u32) -> Option<&Table> {
+        self.0.get(relation(plan, file_no)).filter(|_| !self.0.is_empty())
+    }
+
+    /// What is lost may come again.
+    pub(crate) async fn restart(&self) {
+        for table in self.0.values() {
+            let mut held = table.held.lock().await;
+            if !matches!(*held, Held::Ordinary) {
+                *held = Held::Idle;
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Its rows are not there yet, whatever was stored of it.
+    pub(crate) fn is_pending(&self) -> bool {
+        !self.settled.load(Relaxed)
+    }
+}
+
+fn relation(plan: &Plan, file_no: u32) -> &Relation {
+    &plan.tables[plan.files[file_no as usize].table_no as usize].table.relation
+}
+
+/// Puts the chunk into the transaction of its table, which this begins.
+///
+/// # Errors
+/// What the server has against the chunk, with its place; what keeps the transaction from beginning, for good.
+pub(crate) async fn store(
+    run: &Run,
+    table: &Table,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    (slot, patience): (&Slot, &mut Patience),
+) -> Result<Taken> {
+    let mut held = table.held.lock().await;
+    while matches!(*held, Held::Idle) {
+        match begin(run, target).await {
+            Ok(begun) => *held = begun,
+            Err(error) => wait_to_retry(run, patience, error).await?,
+        }
+    }
+    let session = match &mut *held {
+        Held::Open(session) => session,
+        Held::Lost => return Ok(Taken::Lost),
+        Held::Idle | Held::Done | Held::Ordinary => {
+            table.settled.store(true, Relaxed);
+            return Ok(Taken::Not);
+        }
+    };
+    slot.begin(session.backend());
+    let stored = tokio::select! {
+        stored = commit_chunk(session, target, chunk, &slot.progress) => stored,
+        () = slot.stalled.notified() => Err(slot.stall_error().into()),
+    };
+    slot.end();
+    let failed = match stored {
+        Ok(outcome @ Outcome::Stored { .. }) => return Ok(Taken::Held(outcome)),
+        // Another run of the job has it: the ledger is read again.
+        Ok(Outcome::AlreadyStored) => None,
+        Err(failed) => Some(failed),
+    };
+    if session.is_closed() {
+        run.context.connection.lose(session.backend());
+    }
+    *held = Held::Lost;
+    forget(run, &target.table.table.relation);
+    match failed {
+        Some(failed) if directive(&failed.error) == Directive::GiveUp => {
+            Err(explain(run, target, chunk, failed).await)
+        }
+        failed => {
+            tell_lost(run, &target.table.table.relation, failed.as_ref().map(|failed| &failed.error));
+            Ok(Taken::Lost)
+        }
+    }
+}
+
+async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
+    let mut session = run.context.connection.open().await?;
+    let arrival = &run.plan.job.arrival;
+    let asked = (arrival.mode == Mode::Truncate, arrival.lock_timeout_ms);
+    if freeze::begin(&mut session, target, asked).await? {
+        return Ok(Held::Open(Box::new(session)));
+    }
+    run.context.connection.keep(session);
+    let relation = &target.table.table.relation;
+    let message = format!("rows are in {relation} already, and what comes now is not frozen");
+    run.context.listener.on_event(&Event::Notice { message });
+    Ok(Held::Ordinary)
+}
+
+/// What the server has against a chunk in the words and lines of its file: it is asked once more in a transaction that
+/// is rolled back.
+async fn explain(run: &Run, target: &ChunkTarget<'_>, chunk: &CopyChunk, failed: ChunkError) -> Error {
+    if chunk.faster.is_none() {
+        return locate(run, chunk, failed).await;
+    }
+    let plain = CopyChunk { faster: None, ..chunk.clone() };
+    let asking = async {
+        let Ok(Held::Open(mut session)) = begin(run, target).await else { return None };
+        commit_chunk(&mut session, target, &plain, &Default::default()).await.err()
+    };
+    // An error that may pass says nothing of the chunk.
+    let again = asking.await.filter(|again| directive(&again.error) == Directive::GiveUp);
+    locate(run, &plain, again.unwrap_or(failed)).await
+}
+
+fn tell_lost(run: &Run, relation: &Relation, error: Option<&Error>) {
+    run.tally.retries.fetch_add(1, Relaxed);
+    let why = error.map(|error| format!(": {}", error.message())).unwrap_or_default();
+    let message = format!(
+        "the transaction with the rows of {relation} is lost{why}; they are loaded again behind the rest"
+    );
+    run.context.listener.on_event(&Event::Notice { message });
+}
+
+/// Commits the table of this file if all its chunks are in.
+///
+/// # Errors
+/// Those of COMMIT that will not pass.
+pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
+    let Some(table) = run.frozen.of(&run.plan, file_no) else { return Ok(()) };
+    // Whoever has it will see to it.
+    let Ok(mut held) = table.held.try_lock() else { return Ok(()) };
+    let relation = relation(&run.plan, file_no);
+    let files = || files_of(&run.plan, relation);
+    let Held::Open(session) = &mut *held else { return Ok(()) };
+    if !files().all(|file_no| run.tally.file(file_no).is_complete()) {
+        return Ok(());
+    }
+    let committed = freeze::end(session).await;
+    match (std::mem::replace(&mut *held, Held::Lost), committed) {
+        (Held::Open(session), Ok(())) => {
+            run.context.connection.keep(*session);
+            *held = Held::Done;
+            table.settled.store(true, Relaxed);
+            files().for_each(|file_no| run.tell_if_done(file_no));
+            Ok(())
+        }
+        (_, Err(error)) if directive(&error) == Directive::GiveUp => {
+            forget(run, relation);
+            Err(error)
+        }
+        // If it was committed after all, the ledger says so.
+        (_, committed) => {
+            forget(run, relation);
+            tell_lost(run, relation, committed.err().as_ref());
+            Ok(())
+        }
+    }
+}
+
+/// The same for all tables.
+///
+/// # Errors
+/// Those of the first that cannot be committed.
+pub(crate) async fn commit_complete(run: &Run) -> Result<()> {
+    for relation in run.frozen.0.keys() {
+        if let Some(file_no) = files_of(&run.plan, relation).next() {
+            commit_if_complete(run, file_no).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Rolls back what is not complete, because the run ends.
+pub(crate) async fn roll_back(run: &Run) {
+    for (relation, table) in &run.frozen.0 {
+        let mut held = table.held.lock().await;
+        if matches!(*held, Held::Open(_)) {
+            // The session ends with it, and the transaction with the session.
+            *held = Held::Lost;
+            forget(run, relation);
+        }
+    }
+}
+
+/// What was stored of the table in this run is not there.
+fn forget(run: &Run, relation: &Relation) {
+    files_of(&run.plan, relation).for_each(|file_no| run.lost(file_no));
+}
+
+fn files_of<'a>(plan: &'a Plan, of: &'a Relation) -> impl Iterator<Item = u32> + use<'a> {
+    let numbers = (0..plan.files.len()).filter_map(|no| u32::try_from(no).ok());
+    numbers.filter(move |file_no| relation(plan, *file_no) == of)
+}
+
+/// Behind the last row: tables for which there was none are emptied as well.
+///
+/// # Errors
+/// Those of the session and of TRUNCATE.
+pub(crate) async fn finish(run: &Run) -> Result<()> {
+    let arrival = &run.plan.job.arrival;
+    for (relation, table) in &run.frozen.0 {
+        let planned = run.plan.tables.iter().find(|planned| planned.table.relation == *relation);
+        if let (Some(ledger), Some(planned), Mode::Truncate) = (&run.ledger, planned, arrival.mode) {
+            let empty = async |session: &Session| {
+                let table = (&planned.table, arrival.lock_timeout_ms);
+                truncate::empty(session, ledger, &run.plan.job_id, table).await
+            };
+            crate::arrival::on_session(run, empty).await?;
+        }
+        table.settled.store(true, Relaxed);
+        files_of(&run.plan, relation).for_each(|file_no| run.tell_if_done(file_no));
+    }
+    Ok(())
+}
