@@ -155,7 +155,8 @@ impl Server {
         }
     }
 
-    /// Takes connections again, whether it has come back from a crash by itself or has ended for good.
+    /// Takes connections again, whether it has come back from a crash by itself or has ended for good. PostgreSQL 18 has been
+    /// seen to do neither: its startup process found no room for WAL, and the postmaster waited for it for minutes.
     pub fn revive(&self) {
         let answers =
             || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1".to_owned()).is_ok();
@@ -165,10 +166,11 @@ impl Server {
                 self.lock().as_mut().is_none_or(|child| child.try_wait().expect("the postmaster").is_some());
             ended || answers()
         });
-        assert!(answered, "PostgreSQL {} does not come back:\n{}", self.major, self.log());
         if ended {
             self.lock().take();
             self.start();
+        } else if !answered {
+            self.crash_and_restart();
         }
     }
 
