@@ -68,7 +68,7 @@ impl Frozen {
 
     /// The table that this file goes to, if its rows come frozen.
     pub(crate) fn of(&self, plan: &Plan, file_no: u32) -> Option<&Table> {
-        self.0.get(relation(plan, file_no)).filter(|_| !self.0.is_empty())
+        self.0.get(relation(plan, file_no))
     }
 
     /// What is lost may come again.
@@ -141,7 +141,10 @@ pub(crate) async fn store(
             Err(explain(run, target, chunk, failed).await)
         }
         failed => {
-            tell_lost(run, &target.table.table.relation, failed.as_ref().map(|failed| &failed.error));
+            tell_lost(run, &target.table.table.relation);
+            if let Some(ChunkError { error, .. }) = failed {
+                wait_to_retry(run, patience, error).await?;
+            }
             Ok(Taken::Lost)
         }
     }
@@ -177,12 +180,9 @@ async fn explain(run: &Run, target: &ChunkTarget<'_>, chunk: &CopyChunk, failed:
     locate(run, &plain, again.unwrap_or(failed)).await
 }
 
-fn tell_lost(run: &Run, relation: &Relation, error: Option<&Error>) {
-    run.tally.retries.fetch_add(1, Relaxed);
-    let why = error.map(|error| format!(": {}", error.message())).unwrap_or_default();
-    let message = format!(
-        "the transaction with the rows of {relation} is lost{why}; they are loaded again behind the rest"
-    );
+fn tell_lost(run: &Run, relation: &Relation) {
+    let message =
+        format!("the transaction with the rows of {relation} is lost: they are loaded again behind the rest");
     run.context.listener.on_event(&Event::Notice { message });
 }
 
@@ -214,9 +214,9 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
             Err(error)
         }
         // If it was committed after all, the ledger says so.
-        (_, committed) => {
+        (_, _) => {
             forget(run, relation);
-            tell_lost(run, relation, committed.err().as_ref());
+            tell_lost(run, relation);
             Ok(())
         }
     }
