@@ -25,6 +25,20 @@ pub(crate) fn positions(block: &Block, byte: u8) -> u64 {
     mask
 }
 
+/// Where any of these stands: the vectors are put together before they become a mask, which is the dear part.
+#[inline]
+pub(crate) fn positions_of_any<const N: usize>(block: &Block, bytes: [u8; N]) -> u64 {
+    let needles = bytes.map(u8x16::splat);
+    let (lanes, _) = block.as_chunks::<16>();
+    let mut mask = 0;
+    for (index, lane) in lanes.iter().enumerate() {
+        let lane = u8x16::new(*lane);
+        let found = needles.iter().fold(u8x16::ZERO, |found, needle| found | lane.simd_eq(*needle));
+        mask |= u64::from(found.to_bitmask()) << (16 * index);
+    }
+    mask
+}
+
 /// For each bit: is the number of set bits up to and including it odd?
 #[inline]
 pub(crate) fn parity(mut mask: u64) -> u64 {

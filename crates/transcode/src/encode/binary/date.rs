@@ -3,19 +3,25 @@
 //! A year of four digits, a month and a day of two, with hyphens: `DecodeDate` in PostgreSQL's `datetime.c` reads
 //! these alike under every DateStyle, because a first field of more than two digits is a year.
 
-/// Days from 0000-03-01 of the proleptic Gregorian calendar to 2000-01-01.
-const DAYS_TO_2000: i32 = 730_425;
+use super::swar;
+
+/// Days from 0001-01-01 to 2000-01-01.
+const DAYS_TO_2000: i32 = 730_119;
+
+/// In the first eight bytes of a date.
+const HYPHENS: u64 = 0xff00_00ff_0000_0000;
 
 /// `2024-02-29` as days since 2000-01-01.
 #[inline]
 pub(super) fn parse(value: &[u8]) -> Option<i32> {
-    let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] =
-        value.first_chunk::<10>().filter(|_| value.len() == 10)?
-    else {
+    let &[d0, d1] = value.last_chunk::<2>().filter(|_| value.len() == 10)?;
+    let zero = u64::from_le_bytes(*b"0000-00-");
+    let digits = u64::from_le_bytes(*value.first_chunk()?).wrapping_sub(zero);
+    if !swar::are_digits(digits) || digits & HYPHENS != 0 {
         return None;
-    };
-    let year = i32::from(two_digits(y0, y1)?) * 100 + i32::from(two_digits(y2, y3)?);
-    days(year, two_digits(m0, m1)?, two_digits(d0, d1)?)
+    }
+    let [century, _, year, _, _, month, _, _] = swar::pairs(digits);
+    days(i32::from(century) * 100 + i32::from(year), month, two_digits(d0, d1)?)
 }
 
 #[inline]
@@ -24,20 +30,22 @@ pub(super) fn two_digits(tens: u8, ones: u8) -> Option<u8> {
     if tens <= 9 && ones <= 9 { Some(tens * 10 + ones) } else { None }
 }
 
-/// Days since 2000-01-01, counted in years that begin in March, as Hinnant's `days_from_civil` does.
+/// Days since 2000-01-01 in the proleptic Gregorian calendar.
 #[inline]
 fn days(year: i32, month: u8, day: u8) -> Option<i32> {
     const LENGTHS: [u8; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = LENGTHS.get(usize::from(month.checked_sub(1)?))? + u8::from(month == 2 && is_leap);
+    const BEFORE: [i32; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let month_no = usize::from(month.wrapping_sub(1));
+    let (length, before) = (LENGTHS.get(month_no)?, BEFORE.get(month_no)?);
+    // Of the years that four divides, 25 and not 16 divide those of the centuries that are none.
+    let is_leap = year % 4 == 0 && (year % 25 != 0 || year % 16 == 0);
     // There is no year 0: the server refuses it.
-    if year == 0 || day == 0 || day > length {
+    if year == 0 || day == 0 || day > length + u8::from(month == 2 && is_leap) {
         return None;
     }
-    let (year, month) =
-        if month > 2 { (year, i32::from(month) - 3) } else { (year - 1, i32::from(month) + 9) };
-    let day_of_year = (153 * month + 2) / 5 + i32::from(day) - 1;
-    Some(year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - DAYS_TO_2000)
+    let past = year - 1;
+    let leap_days = past / 4 - past / 100 + past / 400 + i32::from(month > 2 && is_leap);
+    Some(past * 365 + leap_days + before + i32::from(day) - 1 - DAYS_TO_2000)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! `copyfromparse.c`.
 
 use crate::encode::attributes;
-use crate::split::block::{BLOCK_BYTES, positions};
+use crate::split::block::{BLOCK_BYTES, positions_of_any};
 use howdah_model::{Eol, Format, FormatKind};
 
 /// A field of a record.
@@ -22,6 +22,10 @@ pub(crate) struct Field<'a> {
 pub(crate) struct Fields<'a> {
     format: &'a Format,
     eol: Eol,
+    delimiter: u8,
+    /// What makes a field more than its bytes: the quote of csv, the backslash of text.
+    of_kind: u8,
+    null: &'a [u8],
     bytes: &'a [u8],
     /// Where the next field begins.
     at: usize,
@@ -33,7 +37,10 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) fn new(format: &'a Format, eol: Eol, bytes: &'a [u8], from: usize) -> Fields<'a> {
-        let mut fields = Fields { format, eol, bytes, at: 0, block: 0, specials: 0 };
+        let of_kind = if format.kind == FormatKind::Csv { format.quote } else { b'\\' };
+        let (delimiter, null) = (format.delimiter, format.null.as_bytes());
+        let mut fields =
+            Fields { format, eol, delimiter, of_kind, null, bytes, at: 0, block: 0, specials: 0 };
         fields.load();
         fields.seek(from);
         fields
@@ -56,26 +63,26 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field. Its value stands in the records or, if it had to be written anew, in `value`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next<'b>(&mut self, value: &'b mut Vec<u8>) -> Option<Field<'b>>
     where
         'a: 'b,
     {
         let start = self.at;
         let stop = self.next_special();
-        let byte = self.bytes.get(stop).copied();
-        if byte == Some(self.format.quote) && self.format.kind == FormatKind::Csv {
-            return self.quoted(start, stop, value);
-        }
-        if byte == Some(b'\\') && self.format.kind == FormatKind::Text {
-            return self.escaped(start, stop, value);
+        if self.bytes.get(stop) == Some(&self.of_kind) {
+            return match self.format.kind {
+                FormatKind::Csv => self.quoted(start, stop, value),
+                FormatKind::Text => self.escaped(start, stop, value),
+            };
         }
         let written = self.bytes.get(start..stop)?;
         let ends_record = self.pass_end(stop)?;
-        Some(Field { value: (written != self.format.null.as_bytes()).then_some(written), ends_record })
+        Some(Field { value: (written != self.null).then_some(written), ends_record })
     }
 
     /// A csv field with a quote at `stop`.
+    #[inline(never)]
     fn quoted<'b>(&mut self, start: usize, stop: usize, value: &'b mut Vec<u8>) -> Option<Field<'b>>
     where
         'a: 'b,
@@ -113,6 +120,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A text field with a backslash at `stop`.
+    #[inline(never)]
     fn escaped<'b>(&mut self, start: usize, mut stop: usize, value: &'b mut Vec<u8>) -> Option<Field<'b>>
     where
         'a: 'b,
@@ -127,7 +135,7 @@ impl<'a> Fields<'a> {
         }
         let written = self.bytes.get(start..stop)?;
         let ends_record = self.pass_end(stop)?;
-        if written == self.format.null.as_bytes() {
+        if written == self.null {
             return Some(Field { value: None, ends_record });
         }
         *value = attributes::text_value(written);
@@ -137,7 +145,7 @@ impl<'a> Fields<'a> {
     }
 
     fn is_border(&self, byte: u8) -> bool {
-        byte == self.format.delimiter || matches!(byte, b'\n' | b'\r')
+        byte == self.delimiter || matches!(byte, b'\n' | b'\r')
     }
 
     /// Passes the delimiter or line ending at `stop`, where there is one; whether it ends the record.
@@ -148,7 +156,7 @@ impl<'a> Fields<'a> {
             return Some(true);
         };
         self.at = stop + 1;
-        if byte == self.format.delimiter {
+        if byte == self.delimiter {
             return Some(false);
         }
         match (self.eol, byte) {
@@ -174,16 +182,26 @@ impl<'a> Fields<'a> {
     /// Passes the next special byte and says where it is; behind the last one, the end.
     #[inline]
     fn next_special(&mut self) -> usize {
-        while self.specials == 0 {
-            self.block += BLOCK_BYTES;
-            if self.block >= self.bytes.len() {
-                return self.bytes.len();
-            }
-            self.load();
+        if self.specials == 0 && !self.load_next() {
+            return self.bytes.len();
         }
         let at = self.block + self.specials.trailing_zeros() as usize;
         self.specials &= self.specials - 1;
         at
+    }
+
+    /// Goes on to the next block with special bytes; false if there is none. Once in ten fields or so: in the way of the others
+    /// it would cost them the saving of all registers.
+    #[inline(never)]
+    fn load_next(&mut self) -> bool {
+        while self.specials == 0 {
+            self.block += BLOCK_BYTES;
+            if self.block >= self.bytes.len() {
+                return false;
+            }
+            self.load();
+        }
+        true
     }
 
     #[inline]
@@ -194,9 +212,7 @@ impl<'a> Fields<'a> {
             short.iter_mut().zip(rest).for_each(|(byte, from)| *byte = *from);
             &short
         });
-        let of_kind = if self.format.kind == FormatKind::Csv { self.format.quote } else { b'\\' };
-        let ends = positions(block, b'\n') | positions(block, b'\r');
-        self.specials = ends | positions(block, self.format.delimiter) | positions(block, of_kind);
+        self.specials = positions_of_any(block, [b'\n', b'\r', self.delimiter, self.of_kind]);
         if rest.len() < BLOCK_BYTES {
             self.specials &= !(u64::MAX << rest.len());
         }

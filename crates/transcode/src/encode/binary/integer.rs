@@ -4,9 +4,32 @@
 //! Of what `pg_strtoint64` in PostgreSQL's `numutils.c` accepts, decimal digits with a sign and spaces around are
 //! certain in every version. (Others came with 16: hexadecimal, underscores.)
 
+use super::swar;
+
 /// Decimal digits, perhaps with a sign.
 #[inline]
 pub(super) fn parse(value: &[u8]) -> Option<i64> {
+    match short(value) {
+        Some(number) => i64::try_from(number).ok(),
+        None => any(value),
+    }
+}
+
+/// Up to sixteen digits and nothing else; what has more may still be a number.
+#[inline]
+fn short(value: &[u8]) -> Option<u64> {
+    match value.split_last_chunk::<8>() {
+        None => swar::digits(swar::word(value)?, value.len()),
+        Some(([], last)) => swar::digits(u64::from_le_bytes(*last), 8),
+        Some((first, last)) => {
+            let high = swar::digits(swar::word(first)?, first.len())?;
+            Some(high * 100_000_000 + swar::digits(u64::from_le_bytes(*last), 8)?)
+        }
+    }
+}
+
+#[inline(never)]
+fn any(value: &[u8]) -> Option<i64> {
     let value = trim(value);
     let (negative, digits) = match value.split_first()? {
         (b'-', digits) => (true, digits),

@@ -22,6 +22,7 @@ mod network;
 mod numeric;
 mod out;
 mod range;
+mod swar;
 mod time;
 mod timestamp;
 mod vector;
@@ -242,20 +243,37 @@ impl BinaryEncoder {
         }
     }
 
-    /// Writes a value behind its length.
-    #[inline]
+    /// Writes a value behind its length. Part of [`BinaryEncoder::row`] like the cutting of fields: calls, and the registers that
+    /// they save, took a fifth of all instructions (callgrind, lineitem: 1,780 million for 67 MB, so 1,580).
+    #[inline(always)]
     fn value(&self, column: &BinaryType, value: &[u8], out: &mut Out) -> Option<()> {
         match column {
             BinaryType::Text => out.sized(|out| out.extend(value)),
             BinaryType::Int4 => out.fixed(i32::try_from(integer::parse(value)?).ok()?.to_be_bytes()),
             BinaryType::Int8 => out.fixed(integer::parse(value)?.to_be_bytes()),
             BinaryType::Int2 => out.fixed(i16::try_from(integer::parse(value)?).ok()?.to_be_bytes()),
-            BinaryType::Numeric => out.sized(|out| numeric::write(value, out)),
+            BinaryType::Numeric => numeric::write_sized(value, out),
             BinaryType::Date => out.fixed(date::parse(value)?.to_be_bytes()),
             BinaryType::Timestamp => out.fixed(timestamp::parse(value)?.to_be_bytes()),
             BinaryType::TimestampTz => {
                 out.fixed(timestamp::parse_in_utc(value, self.session_is_utc)?.to_be_bytes())
             }
+            _ => self.other(column, value, out),
+        }
+    }
+
+    /// The same for types that are less frequent: what is in one function with the others costs these, too.
+    #[inline(never)]
+    fn other(&self, column: &BinaryType, value: &[u8], out: &mut Out) -> Option<()> {
+        match column {
+            BinaryType::Text
+            | BinaryType::Int2
+            | BinaryType::Int4
+            | BinaryType::Int8
+            | BinaryType::Numeric
+            | BinaryType::Date
+            | BinaryType::Timestamp
+            | BinaryType::TimestampTz => self.value(column, value, out),
             BinaryType::Float8 => out.fixed(float::parse_8(value)?.to_be_bytes()),
             BinaryType::Float4 => out.fixed(float::parse_4(value)?.to_be_bytes()),
             BinaryType::Bool => out.fixed([u8::from(words::boolean(value)?)]),

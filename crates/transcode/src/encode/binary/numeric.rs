@@ -5,19 +5,61 @@
 
 use super::integer::trim;
 use super::out::Out;
+use super::swar;
 
+const LENGTH_BYTES: usize = 4;
+/// Count of groups, weight, sign and scale, two bytes each.
+const HEAD_BYTES: usize = 8;
 const POSITIVE: u16 = 0x0000;
 const NEGATIVE: u16 = 0x4000;
 /// Decimal digits in one digit of the server's.
 const GROUP: usize = 4;
+/// Makes so many digits behind the last whole group one more.
+static FILL: [u64; GROUP] = [1, 1000, 100, 10];
 /// Longer ones are left to the server.
 const DIGITS_MAX: usize = 1000;
 /// So many decimal digits, and three zeros behind them, fit `u64`.
 const SHORT_DIGITS_MAX: usize = 16;
 
-/// Writes the value without its length.
+/// Writes the value behind its length.
 #[inline]
-pub(super) fn write(value: &[u8], out: &mut Out) -> Option<()> {
+pub(super) fn write_sized(value: &[u8], out: &mut Out) -> Option<()> {
+    match short_and_plain(value) {
+        Some((bytes, used)) => out.put_some(bytes, used),
+        None => out.sized(|out| write(value, out)),
+    }
+}
+
+/// Up to eight digits and a point without a sign: the value behind its length, and how many of the bytes it takes. What is
+/// written otherwise may still be a number.
+#[inline]
+fn short_and_plain(value: &[u8]) -> Option<([u8; LENGTH_BYTES + HEAD_BYTES + 8], usize)> {
+    let (word, point) = swar::without(swar::word(value)?, b'.');
+    let digits = value.len() - usize::from(point.is_some());
+    let scale = point.map_or(0, |point| digits - point);
+    let number = swar::digits(word, digits)? * FILL[scale % GROUP];
+    // Eight digits and up to three zeros are three groups at most, in the lower six bytes.
+    let (upper, middle, lower) = (number / 100_000_000, number / 10_000 % 10_000, number % 10_000);
+    let groups = (upper << 32) | (middle << 16) | lower;
+    let (count, weight) = if groups == 0 {
+        (0, 0)
+    } else {
+        let (dropped_before, dropped_behind) = (groups.leading_zeros() / 16, groups.trailing_zeros() / 16);
+        (4 - dropped_before - dropped_behind, 3 - dropped_before as i16 - scale.div_ceil(GROUP) as i16)
+    };
+    let left_aligned = groups << (groups.leading_zeros() / 16 * 16 % 64);
+    let used = HEAD_BYTES + 2 * count as usize;
+    let mut bytes = [0; LENGTH_BYTES + HEAD_BYTES + 8];
+    *bytes.first_chunk_mut()? = (used as u32).to_be_bytes();
+    *bytes.get_mut(LENGTH_BYTES..)?.first_chunk_mut()? =
+        head_of(count as u16, weight, POSITIVE, scale as u16);
+    *bytes.last_chunk_mut()? = left_aligned.to_be_bytes();
+    Some((bytes, LENGTH_BYTES + used))
+}
+
+/// Writes the value without its length.
+#[inline(never)]
+fn write(value: &[u8], out: &mut Out) -> Option<()> {
     let value = trim(value);
     let (sign, unsigned) = match value.split_first()? {
         (b'-', unsigned) => (NEGATIVE, unsigned),
@@ -47,7 +89,7 @@ fn short(sign: u16, unsigned: &[u8], out: &mut Out) -> Option<()> {
     }
     let scale = digits - point.unwrap_or(digits);
     let fraction_groups = scale.div_ceil(GROUP);
-    number *= [1, 1000, 100, 10][scale % GROUP];
+    number *= FILL[scale % GROUP];
     // The lowest group comes first.
     let mut groups = [0_u16; 6];
     let (mut count, mut dropped) = (0, 0);
@@ -91,9 +133,7 @@ fn long(sign: u16, unsigned: &[u8], out: &mut Out) -> Option<()> {
     }
     groups.extend(rest.chunks(GROUP).map(group));
     let mut weight = i16::try_from(groups.len()).ok()? - 1;
-    groups.extend(
-        fraction.chunks(GROUP).map(|digits| group(digits) * [1, 1000, 100, 10][digits.len() % GROUP]),
-    );
+    groups.extend(fraction.chunks(GROUP).map(|digits| group(digits) * FILL[digits.len() % GROUP] as u16));
     let leading = groups.iter().take_while(|group| **group == 0).count();
     let kept = groups.len() - groups.iter().rev().take_while(|group| **group == 0).count();
     let groups = groups.get(leading..kept).unwrap_or_default();
@@ -110,10 +150,13 @@ fn group(digits: &[u8]) -> u16 {
 fn head(count: usize, weight: i16, sign: u16, scale: usize, out: &mut Out) -> Option<()> {
     // There is no zero below zero.
     let sign = if count == 0 { POSITIVE } else { sign };
-    let ([c0, c1], [w0, w1], [s0, s1]) =
-        (u16::try_from(count).ok()?.to_be_bytes(), weight.to_be_bytes(), sign.to_be_bytes());
-    let [d0, d1] = u16::try_from(scale).ok()?.to_be_bytes();
-    out.put([c0, c1, w0, w1, s0, s1, d0, d1])
+    out.put(head_of(u16::try_from(count).ok()?, weight, sign, u16::try_from(scale).ok()?))
+}
+
+#[inline]
+fn head_of(count: u16, weight: i16, sign: u16, scale: u16) -> [u8; HEAD_BYTES] {
+    let words = [count, weight.cast_unsigned(), sign, scale];
+    words.into_iter().fold(0, |head, word| (head << 16) | u64::from(word)).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -40,6 +40,14 @@ impl<'a> Out<'a> {
         Some(())
     }
 
+    /// The first `used` of these bytes; there must be room for all.
+    #[inline]
+    pub(super) fn put_some<const N: usize>(&mut self, bytes: [u8; N], used: usize) -> Option<()> {
+        self.put(bytes)?;
+        self.length -= N.checked_sub(used)?;
+        Some(())
+    }
+
     #[inline]
     pub(super) fn extend(&mut self, bytes: &[u8]) -> Option<()> {
         let room = self.bytes.get_mut(self.length..).and_then(|rest| rest.get_mut(..bytes.len()));
@@ -55,8 +63,16 @@ impl<'a> Out<'a> {
     /// A value of fixed size behind its length.
     #[inline]
     pub(super) fn fixed<const N: usize>(&mut self, value: [u8; N]) -> Option<()> {
-        self.put(i32::try_from(N).ok()?.to_be_bytes())?;
-        self.put(value)
+        const LENGTH_BYTES: usize = 4;
+        let room = self.bytes.get_mut(self.length..).and_then(|rest| rest.get_mut(..LENGTH_BYTES + N));
+        let Some((length, room)) = room.and_then(|room| room.split_first_chunk_mut()) else {
+            self.full = true;
+            return None;
+        };
+        *length = i32::try_from(N).ok()?.to_be_bytes();
+        *room.first_chunk_mut()? = value;
+        self.length += LENGTH_BYTES + N;
+        Some(())
     }
 
     /// A value behind its length, which is known once the value is written.

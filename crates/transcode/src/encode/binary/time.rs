@@ -6,6 +6,7 @@
 //! Seconds of 60, hours of 24 and offsets beyond the world's are left to the server.
 
 use super::date::two_digits;
+use super::swar;
 
 pub(super) const MICROSECONDS: i64 = 1_000_000;
 /// No place is further from Greenwich.
@@ -14,15 +15,15 @@ const OFFSET_HOURS_MAX: u8 = 14;
 /// `13:45`, `13:45:01`, `13:45:01.123456` as microseconds since midnight.
 #[inline]
 pub(super) fn parse(value: &[u8]) -> Option<i64> {
-    let (&[h0, h1, b':', m0, m1], rest) = value.split_first_chunk::<5>()? else { return None };
-    let (hour, minute) = (two_digits(h0, h1)?, two_digits(m0, m1)?);
-    let (second, rest) = match rest.split_first_chunk::<3>() {
-        Some((&[b':', s0, s1], rest)) => (two_digits(s0, s1)?, rest),
-        Some(_) => return None,
-        None => (0, rest),
+    let ([hour, minute, second], rest) = match value.split_first_chunk::<8>() {
+        Some((clock, rest)) => (hours_minutes_seconds(*clock)?, rest),
+        None => {
+            let &[h0, h1, b':', m0, m1] = value else { return None };
+            ([two_digits(h0, h1)?, two_digits(m0, m1)?, 0], [].as_slice())
+        }
     };
     let fraction = match rest.split_first() {
-        Some((b'.', digits)) if value.len() > 8 => microseconds(digits)?,
+        Some((b'.', digits)) => microseconds(digits)?,
         Some(_) => return None,
         None => 0,
     };
@@ -31,6 +32,18 @@ pub(super) fn parse(value: &[u8]) -> Option<i64> {
     }
     let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
     Some(seconds * MICROSECONDS + fraction)
+}
+
+/// `13:45:01`.
+#[inline]
+fn hours_minutes_seconds(clock: [u8; 8]) -> Option<[u8; 3]> {
+    const COLONS: u64 = 0x0000_ff00_00ff_0000;
+    let digits = u64::from_le_bytes(clock).wrapping_sub(u64::from_le_bytes(*b"00:00:00"));
+    if !swar::are_digits(digits) || digits & COLONS != 0 {
+        return None;
+    }
+    let [hour, _, _, minute, _, _, second, _] = swar::pairs(digits);
+    Some([hour, minute, second])
 }
 
 /// Up to six digits behind the point; more would have to be rounded.
