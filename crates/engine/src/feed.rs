@@ -30,7 +30,7 @@ use howdah_model::plan::Care;
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -133,8 +133,11 @@ fn by_table(plan: &Plan, opened: Vec<Opened>) -> Vec<(usize, Opened)> {
     let mut files: Vec<(usize, Opened)> = opened.into_iter().enumerate().collect();
     if plan.job.arrival.freeze {
         let relation = |no: usize| &plan.tables[plan.files[no].table_no as usize].table.relation;
-        let first = |no: usize| (0..=no).find(|first| relation(*first) == relation(no));
-        files.sort_by_cached_key(|(no, _)| first(*no));
+        let mut first = BTreeMap::new();
+        files.iter().for_each(|(no, _)| {
+            first.entry(relation(*no)).or_insert(*no);
+        });
+        files.sort_by_key(|(no, _)| first.get(relation(*no)).copied());
     }
     files
 }

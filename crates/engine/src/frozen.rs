@@ -13,7 +13,7 @@ use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use tokio::sync::Mutex;
 
 /// The frozen tables of one run.
@@ -23,6 +23,10 @@ pub(crate) struct Frozen(BTreeMap<Relation, Table>);
 /// One of them.
 #[derive(Default)]
 pub(crate) struct Table {
+    /// Its files, by their numbers in the plan.
+    files: Vec<u32>,
+    /// So many of them, from the first on, are known to be complete.
+    complete: AtomicUsize,
     held: Mutex<Held>,
     /// What was stored of it is there for everybody.
     settled: AtomicBool,
@@ -57,7 +61,14 @@ pub(crate) enum Taken {
 impl Frozen {
     pub(crate) fn new(plan: &Plan) -> Frozen {
         let frozen = plan.tables.iter().filter(|table| table.frozen);
-        Frozen(frozen.map(|table| (table.table.relation.clone(), Table::default())).collect())
+        let mut tables: BTreeMap<Relation, Table> =
+            frozen.map(|table| (table.table.relation.clone(), Table::default())).collect();
+        for file_no in (0..plan.files.len()).filter_map(|no| u32::try_from(no).ok()) {
+            if let Some(table) = tables.get_mut(relation(plan, file_no)) {
+                table.files.push(file_no);
+            }
+        }
+        Frozen(tables)
     }
 
     /// So many sessions find work at once.
@@ -78,6 +89,7 @@ impl Frozen {
             if !matches!(*held, Held::Ordinary) {
                 *held = Held::Idle;
             }
+            table.complete.store(0, Relaxed);
         }
     }
 }
@@ -86,6 +98,27 @@ impl Table {
     /// Its rows are not there yet, whatever was stored of it.
     pub(crate) fn is_pending(&self) -> bool {
         !self.settled.load(Relaxed)
+    }
+
+    /// All that is stored of it is there.
+    fn settle(&self, run: &Run) {
+        self.settled.store(true, Relaxed);
+        self.files.iter().for_each(|file_no| run.tell_if_done(*file_no));
+    }
+
+    /// What was stored of it in this run is not there.
+    fn forget(&self, run: &Run) {
+        self.files.iter().for_each(|file_no| run.lost(*file_no));
+    }
+
+    /// All its chunks are in. What was looked at before is not looked at again: there may be many files.
+    fn is_complete(&self, run: &Run) -> bool {
+        let known = self.complete.load(Relaxed);
+        let more =
+            self.files.iter().skip(known).take_while(|file_no| run.tally.file(**file_no).is_complete());
+        let complete = known + more.count();
+        self.complete.store(complete, Relaxed);
+        complete == self.files.len()
     }
 }
 
@@ -135,7 +168,7 @@ pub(crate) async fn store(
         run.context.connection.lose(session.backend());
     }
     *held = Held::Lost;
-    forget(run, &target.table.table.relation);
+    table.forget(run);
     match failed {
         Some(failed) if directive(&failed.error) == Directive::GiveUp => {
             Err(explain(run, target, chunk, failed).await)
@@ -194,10 +227,8 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
     let Some(table) = run.frozen.of(&run.plan, file_no) else { return Ok(()) };
     // Whoever has it will see to it.
     let Ok(mut held) = table.held.try_lock() else { return Ok(()) };
-    let relation = relation(&run.plan, file_no);
-    let files = || files_of(&run.plan, relation);
     let Held::Open(session) = &mut *held else { return Ok(()) };
-    if !files().all(|file_no| run.tally.file(file_no).is_complete()) {
+    if !table.is_complete(run) {
         return Ok(());
     }
     let committed = freeze::end(session).await;
@@ -205,18 +236,17 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
         (Held::Open(session), Ok(())) => {
             run.context.connection.keep(*session);
             *held = Held::Done;
-            table.settled.store(true, Relaxed);
-            files().for_each(|file_no| run.tell_if_done(file_no));
+            table.settle(run);
             Ok(())
         }
         (_, Err(error)) if directive(&error) == Directive::GiveUp => {
-            forget(run, relation);
+            table.forget(run);
             Err(error)
         }
         // If it was committed after all, the ledger says so.
         (_, _) => {
-            forget(run, relation);
-            tell_lost(run, relation);
+            table.forget(run);
+            tell_lost(run, relation(&run.plan, file_no));
             Ok(())
         }
     }
@@ -227,34 +257,22 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
 /// # Errors
 /// Those of the first that cannot be committed.
 pub(crate) async fn commit_complete(run: &Run) -> Result<()> {
-    for relation in run.frozen.0.keys() {
-        if let Some(file_no) = files_of(&run.plan, relation).next() {
-            commit_if_complete(run, file_no).await?;
-        }
+    for file_no in run.frozen.0.values().filter_map(|table| table.files.first()) {
+        commit_if_complete(run, *file_no).await?;
     }
     Ok(())
 }
 
 /// Rolls back what is not complete, because the run ends.
 pub(crate) async fn roll_back(run: &Run) {
-    for (relation, table) in &run.frozen.0 {
+    for table in run.frozen.0.values() {
         let mut held = table.held.lock().await;
         if matches!(*held, Held::Open(_)) {
             // The session ends with it, and the transaction with the session.
             *held = Held::Lost;
-            forget(run, relation);
+            table.forget(run);
         }
     }
-}
-
-/// What was stored of the table in this run is not there.
-fn forget(run: &Run, relation: &Relation) {
-    files_of(&run.plan, relation).for_each(|file_no| run.lost(file_no));
-}
-
-fn files_of<'a>(plan: &'a Plan, of: &'a Relation) -> impl Iterator<Item = u32> + use<'a> {
-    let numbers = (0..plan.files.len()).filter_map(|no| u32::try_from(no).ok());
-    numbers.filter(move |file_no| relation(plan, *file_no) == of)
 }
 
 /// Behind the last row: tables for which there was none are emptied as well.
@@ -272,8 +290,7 @@ pub(crate) async fn finish(run: &Run) -> Result<()> {
             };
             crate::arrival::on_session(run, empty).await?;
         }
-        table.settled.store(true, Relaxed);
-        files_of(&run.plan, relation).for_each(|file_no| run.tell_if_done(file_no));
+        table.settle(run);
     }
     Ok(())
 }

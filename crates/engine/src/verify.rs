@@ -61,6 +61,9 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     let receipts = by_file(on_session(run, receipts).await?);
     let mut found = look(run, ledger, by).await?;
     check_counts(run, ledger, &receipts, &mut found).await?;
+    if by == Verify::Checksum {
+        refuse_several_kinds(run, &found)?;
+    }
     let (sums, rows_of_others) = (found.sum(run), found.others.values().sum());
     if by == Verify::Checksum {
         read_again(run, ledger, receipts, found).await?;
@@ -71,6 +74,23 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
         on_session(run, async |session| ledger.verified(session, job_id, by).await).await?;
     }
     Ok(Verified { by, rows: sums.rows, checksum, rows_of_others })
+}
+
+/// Rows that one transaction has written are summed up together, but those of files with other columns otherwise.
+fn refuse_several_kinds(run: &Run, found: &Found) -> Result<()> {
+    let is_of_several = |table_no: &&u32| found.firsts.iter().filter(|first| first == table_no).count() > 1;
+    match found.rewritten.iter().find(is_of_several) {
+        None => Ok(()),
+        Some(table_no) => {
+            let relation = &run.plan.tables[*table_no as usize].table.relation;
+            let message = format!(
+                "a column of {relation} became wider meanwhile, and files of several kinds came into it: their values cannot be compared"
+            );
+            Err(Error::new(ErrorKind::Usage, message).with_hint(
+                "all rows are in; run the same command with --verify count, which compares their number",
+            ))
+        }
+    }
 }
 
 /// Of several records of one key only one stays in the staging table, once all are there.
@@ -129,35 +149,36 @@ struct Found {
     made: HashMap<u32, Sum>,
     /// Of those, the tables whose rows one transaction has written.
     rewritten: HashSet<u32>,
+    /// As [`firsts`].
+    firsts: Vec<u32>,
     others: BTreeMap<Relation, u64>,
 }
 
 impl Found {
+    /// The first number of the table that the file goes to.
+    fn table_of(&self, run: &Run, file_no: u32) -> u32 {
+        self.firsts[run.plan.files[file_no as usize].table_no as usize]
+    }
+
     /// All rows of this job.
     fn sum(&self, run: &Run) -> Sum {
         let of_chunk = |((file_no, _), sum): (&(u32, u64), &Sum)| {
-            (!self.rewritten.contains(&first_table(&run.plan, *file_no))).then_some(*sum)
+            (!self.rewritten.contains(&self.table_of(run, *file_no))).then_some(*sum)
         };
         let of_made = self.rewritten.iter().filter_map(|table_no| self.made.get(table_no).copied());
         self.chunks.iter().filter_map(of_chunk).chain(of_made).fold(Sum::default(), Sum::and)
     }
 }
 
-/// The first of the plan's tables that is the same relation as this one.
-fn first_of(plan: &Plan, table_no: u32) -> u32 {
-    let relation = &plan.tables[table_no as usize].table.relation;
-    let first = (0..).zip(&plan.tables).find(|(_, table)| table.table.relation == *relation);
-    first.map_or(table_no, |(first, _)| first)
-}
-
-/// The same for the table of a file.
-fn first_table(plan: &Plan, file_no: u32) -> u32 {
-    first_of(plan, plan.files[file_no as usize].table_no)
+/// For each table of the plan the number of the first one that is the same relation.
+fn firsts(plan: &Plan) -> Vec<u32> {
+    let mut first: BTreeMap<&Relation, u32> = BTreeMap::new();
+    (0..).zip(&plan.tables).map(|(no, table)| *first.entry(&table.table.relation).or_insert(no)).collect()
 }
 
 /// Looks what the tables hold.
 async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
-    let mut found = Found::default();
+    let mut found = Found { firsts: firsts(&run.plan), ..Found::default() };
     for (table_no, table) in (0..).zip(&run.plan.tables) {
         let relation = table.stored_in();
         let columns: Vec<String> = match by {
@@ -173,12 +194,12 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
         found.others.insert(relation.clone(), stored.others.rows);
         if table.frozen {
             found.made.insert(
-                first_of(&run.plan, table_no),
+                found.firsts[table_no as usize],
                 stored.chunks.values().copied().fold(Sum::default(), Sum::and),
             );
         } else if made {
             let all = stored.chunks.values().copied().fold(stored.others, Sum::and);
-            found.made.insert(first_of(&run.plan, table_no), all);
+            found.made.insert(found.firsts[table_no as usize], all);
         }
         let is_ours = |file_no: u32| {
             let file = run.plan.files.get(file_no as usize);
@@ -198,7 +219,8 @@ async fn check_counts(
 ) -> Result<()> {
     let differences = differing_counts(run, receipts, found);
     let Some(first) = differences.first() else { return Ok(()) };
-    let table_of = |file_no: u32| first_table(&run.plan, file_no);
+    let firsts = found.firsts.clone();
+    let table_of = |file_no: u32| firsts[run.plan.files[file_no as usize].table_no as usize];
     let table_no = table_of(first.file_no);
     let of_table = || differences.iter().filter(|difference| table_of(difference.file_no) == table_no);
     let missing: u64 = of_table().map(|difference| difference.expected_rows).sum();
@@ -222,15 +244,17 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
             differences.push(Difference::of_count(receipt, rows));
         }
     }
-    let table_of = |file_no: u32| first_table(&run.plan, file_no);
+    let firsts = found.firsts.clone();
+    let table_of = |file_no: u32| firsts[run.plan.files[file_no as usize].table_no as usize];
+    let mut expected_rows: BTreeMap<u32, u64> = BTreeMap::new();
+    for (file_no, chunks) in receipts {
+        *expected_rows.entry(table_of(*file_no)).or_default() +=
+            chunks.values().map(|receipt| receipt.rows).sum::<u64>();
+    }
     let mut of_frozen: BTreeMap<u32, Difference> = BTreeMap::new();
     for difference in &differences {
         let table_no = table_of(difference.file_no);
-        let expected: u64 = receipts
-            .iter()
-            .filter(|(file_no, _)| table_of(**file_no) == table_no)
-            .flat_map(|(_, chunks)| chunks.values().map(|receipt| receipt.rows))
-            .sum();
+        let expected = expected_rows.get(&table_no).copied().unwrap_or_default();
         let planned = &run.plan.tables[table_no as usize];
         match found.made.get(&table_no) {
             Some(all) if all.rows == expected => {
@@ -432,7 +456,7 @@ impl Comparison {
         let file = &run.plan.files[origin.file_no as usize];
         let good = self.good(run, session, receipt, chunk).await?;
         let stored = self.found.chunks.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
-        let read = self.read.get(&first_table(&run.plan, origin.file_no));
+        let read = self.read.get(&self.found.table_of(run, origin.file_no));
         let again = Again {
             ledger: &self.ledger,
             stored_in: &self.stored_in[file.table_no as usize],

@@ -5,6 +5,7 @@ use crate::Context;
 use howdah_model::{Error, ErrorKind, Plan, Result, TablePlan, Verify};
 use howdah_target::session::Session;
 use howdah_target::verify;
+use std::collections::BTreeSet;
 
 /// The beginning of the note; an earlier run's plan has it already.
 const COMPARED: &str = "when all rows are in,";
@@ -27,6 +28,9 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             .in_file(&pipe.location)
             .with_hint("give --verify count, or load from a file"));
     }
+    if by == Verify::Checksum && plan.job.arrival.freeze {
+        refuse_several_kinds(&plan.tables)?;
+    }
     for table in &mut plan.tables {
         // Of a table that the job has made, all rows are its own.
         if table.create.is_none() && table.staging.is_none() && new_table::has_open(&plan.job, table) {
@@ -40,6 +44,21 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
         table.notes.push(describe(table, by));
     }
     Ok(())
+}
+
+/// Rows that came in one transaction are compared together, and those of files with other columns are summed up otherwise.
+fn refuse_several_kinds(tables: &[TablePlan]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    match tables.iter().find(|table| !seen.insert(&table.table.relation)) {
+        None => Ok(()),
+        Some(TablePlan { table, .. }) => {
+            let message = format!(
+                "files of several kinds come into {} in one transaction: their values cannot be told apart there",
+                table.relation
+            );
+            Err(Error::new(ErrorKind::Usage, message).with_hint("give --verify count, or leave out --freeze"))
+        }
+    }
 }
 
 /// What changes the type of a column writes all rows anew, and takes from them what tells who has stored them.

@@ -332,6 +332,25 @@ fn rows_of_partitions_come_frozen_too() {
 }
 
 #[test]
+fn files_of_two_kinds_share_the_transaction_of_their_table() {
+    let files = Files::new();
+    let ordinary = files.put("a.csv", &csv(84, 1, ROWS));
+    let turned: String = (1..=2_000).map(|no| format!("note {no},{}\n", ROWS + no)).collect();
+    let turned = files.put("b.csv", format!("note,id\n{turned}").as_bytes());
+    let database = prepared(Server::shared(15));
+    let load = |by: &str| {
+        let load = load(&database, &[&ordinary, &turned]).args(["--mode", "truncate", "--freeze"]);
+        load.args(["--chunk-size", "128kB", "--verify", by]).run(PATIENCE)
+    };
+    let refused = load("checksum").expect_code(2).stderr;
+    assert!(refused.contains("files of several kinds come into public.t in one transaction"), "{refused}");
+    let finished = load("count").expect_code(0).stderr;
+    assert!(finished.contains("verify 22,000 rows"), "{finished}");
+    let rows = database.rows("SELECT count(*), count(DISTINCT xmin::text), count(part) FROM t");
+    assert_eq!(rows[0], ["22000", "1", "20000"].map(|text| Some(text.to_owned())));
+}
+
+#[test]
 fn rows_of_others_in_a_table_that_the_load_made_stay() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(79, 1, ROWS));
