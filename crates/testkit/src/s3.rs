@@ -13,6 +13,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -71,7 +72,9 @@ impl S3 {
     pub fn put(&self, bucket: &str, key: &str, bytes: &[u8]) {
         let object = self.bucket(bucket).join(key);
         fs::create_dir_all(object.parent().expect("a key inside a bucket")).expect("the folders of a key");
-        let incoming = self.folder.path().join("incoming/object");
+        // Several threads may put objects at the same time.
+        static PUT: AtomicU64 = AtomicU64::new(0);
+        let incoming = self.folder.path().join(format!("incoming/object{}", PUT.fetch_add(1, Relaxed)));
         fs::write(&incoming, bytes).expect("an object");
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
