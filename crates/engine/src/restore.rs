@@ -7,12 +7,15 @@ use crate::{Context, history};
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::ledger::{Held, Ledger, Undo};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Indexes built side by side: as many as a load begins with at least.
 const BUILDERS: u32 = 2;
 /// How long the server, or a lock that another session holds, is waited for.
 const RETRY_FOR: Duration = Duration::from_secs(60);
+/// A server that is busy does not notice at once that the process of a load is gone.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Puts back what one job has dropped and tuned, or all of them. Returns how many entries there were.
 ///
@@ -75,7 +78,12 @@ async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> R
 async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<()> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
-    if !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
+    let began = Instant::now();
+    while !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
+        if began.elapsed() < GONE_WITHIN {
+            context.stop.sleep(LOOK_EVERY).await?;
+            continue;
+        }
         let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
         return Err(Error::new(ErrorKind::Ledger, message)
             .with_hint("wait for its end; if it hangs, end its process first"));
