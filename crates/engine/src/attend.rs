@@ -34,7 +34,13 @@ impl Connection {
         done
     }
 
-    async fn answer<T>(&self, backend: Backend, work: impl Future<Output = Result<T>>) -> Result<T> {
+    /// The same for work that has the session of this server process to itself; what becomes of the session is the caller's
+    /// business.
+    pub(crate) async fn answer<T>(
+        &self,
+        backend: Backend,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let mut work = pin!(work);
         loop {
             if let Ok(done) = timeout(LATE_AFTER, &mut work).await {

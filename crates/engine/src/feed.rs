@@ -104,9 +104,13 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
             Supply::Stream(file_no, opened)
         });
     }
-    let feeders = feeders(run);
-    // Each session takes the rows of one table.
-    let by_turns = if run.plan.job.arrival.freeze { feeders } else { 1 };
+    let mut feeders = feeders(run);
+    let mut by_turns = 1;
+    if run.plan.job.arrival.freeze {
+        // A table keeps its session from its first chunk to its last: no more are read side by side than there are sessions.
+        feeders = feeders.min(run.layout.sessions_max.max(1) as usize);
+        by_turns = feeders;
+    }
     let pieces = Arc::new(Pieces { supplies: Mutex::new(supplies), by_turns });
     let (unpackers, ahead_bytes) = unpackers(run, feeders)?;
     (0..feeders)

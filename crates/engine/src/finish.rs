@@ -143,7 +143,7 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
         true => format!("{missing} rows whose transaction was lost are loaded again"),
     };
     run.context.listener.on_event(&Event::Notice { message });
-    run.frozen.restart().await;
+    run.frozen.restart(run).await;
     let mut opened = Vec::new();
     for file in &run.plan.files {
         let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;

@@ -8,12 +8,13 @@ use crate::locate::locate;
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
 use crate::watch::Slot;
-use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result};
+use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result, Stage};
 use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 use tokio::sync::Mutex;
 
 /// The frozen tables of one run.
@@ -83,9 +84,12 @@ impl Frozen {
     }
 
     /// What is lost may come again.
-    pub(crate) async fn restart(&self) {
+    pub(crate) async fn restart(&self, run: &Run) {
         for table in self.0.values() {
             let mut held = table.held.lock().await;
+            if matches!(*held, Held::Lost) {
+                table.forget(run);
+            }
             if !matches!(*held, Held::Ordinary) {
                 *held = Held::Idle;
             }
@@ -184,13 +188,21 @@ pub(crate) async fn store(
 }
 
 async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
-    let mut session = run.context.connection.open().await?;
+    let connection = &run.context.connection;
+    let mut session = connection.open().await?;
+    let backend = session.backend();
     let arrival = &run.plan.job.arrival;
     let asked = (arrival.mode == Mode::Truncate, arrival.lock_timeout_ms);
-    if freeze::begin(&mut session, target, asked).await? {
-        return Ok(Held::Open(Box::new(session)));
+    match connection.answer(backend, freeze::begin(&mut session, target, asked)).await {
+        Ok(true) => return Ok(Held::Open(Box::new(session))),
+        Ok(false) => connection.keep(session),
+        Err(error) => {
+            if session.is_closed() {
+                connection.lose(backend);
+            }
+            return Err(error);
+        }
     }
-    run.context.connection.keep(session);
     let relation = &target.table.table.relation;
     let message = format!("rows are in {relation} already, and what comes now is not frozen");
     run.context.listener.on_event(&Event::Notice { message });
@@ -231,10 +243,15 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
     if !table.is_complete(run) {
         return Ok(());
     }
-    let committed = freeze::end(session).await;
+    let (connection, backend, began) = (&run.context.connection, session.backend(), Instant::now());
+    let committed = connection.answer(backend, freeze::end(session)).await;
+    run.tally.spend(Stage::Commit, began.elapsed());
+    if committed.is_err() && session.is_closed() {
+        connection.lose(backend);
+    }
     match (std::mem::replace(&mut *held, Held::Lost), committed) {
         (Held::Open(session), Ok(())) => {
-            run.context.connection.keep(*session);
+            connection.keep(*session);
             *held = Held::Done;
             table.settle(run);
             Ok(())
@@ -243,10 +260,13 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
             table.forget(run);
             Err(error)
         }
-        // If it was committed after all, the ledger says so.
+        // If it was not committed, the ledger lacks its chunks.
         (_, _) => {
-            table.forget(run);
-            tell_lost(run, relation(&run.plan, file_no));
+            let relation = relation(&run.plan, file_no);
+            let message = format!(
+                "the answer to the COMMIT of {relation} is lost: the ledger tells whether its rows are in"
+            );
+            run.context.listener.on_event(&Event::Notice { message });
             Ok(())
         }
     }

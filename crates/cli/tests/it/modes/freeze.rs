@@ -3,7 +3,7 @@
 use super::{assert_nothing_left, load};
 use crate::indexes::schema;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
+use howdah_testkit::{Database, Fault, HowdahCommand, MAJORS, Proxy, Running, Server, ServerOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -38,14 +38,17 @@ fn slow_down(database: &Database) {
     );
 }
 
-/// Waits until the table's transaction is open and `more` holds; false if the load has ended before.
-fn wait_until_held(database: &Database, running: &mut Running, more: &str) -> bool {
-    let held = format!(
-        "SELECT count(*) > 0 AND {more} FROM pg_locks \
-         WHERE relation = 't'::regclass AND mode = 'AccessExclusiveLock' AND granted"
-    );
+/// A load that empties `t` first, of many chunks.
+fn frozen(database: &Database, sources: &[&Path]) -> HowdahCommand {
+    load(database, sources).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"])
+}
+
+/// Waits until the table's transaction is open; false if the load has ended before.
+fn wait_until_held(database: &Database, running: &mut Running) -> bool {
+    let held = "SELECT count(*) > 0 FROM pg_locks \
+                WHERE relation = 't'::regclass AND mode = 'AccessExclusiveLock' AND granted";
     let deadline = Instant::now() + PATIENCE;
-    while database.value(&held) != "t" {
+    while database.value(held) != "t" {
         assert!(Instant::now() < deadline, "the table is never held");
         if !running.is_running() {
             return false;
@@ -105,18 +108,10 @@ fn a_killed_load_leaves_the_old_rows_and_its_next_run_all_of_the_new_ones() {
         let database = prepared(Server::shared(major));
         let before = schema(&database);
         slow_down(&database);
-        let command = load(&database, &[&source]).args([
-            "--mode",
-            "truncate",
-            "--freeze",
-            "--chunk-size",
-            "128kB",
-            "--indexes",
-            indexes,
-        ]);
+        let command = frozen(&database, &[&source]).args(["--indexes", indexes]);
         for delay_ms in [0, 150, 600] {
             let mut running = command.spawn();
-            assert!(wait_until_held(&database, &mut running, "true"), "{what}: it has ended");
+            assert!(wait_until_held(&database, &mut running), "{what}: it has ended");
             std::thread::sleep(Duration::from_millis(delay_ms));
             let killed = running.kill();
             database.sql(END_SESSIONS);
@@ -150,17 +145,10 @@ fn a_transaction_that_is_lost_is_done_again_by_the_same_run() {
         let server = Server::private(major, &ServerOptions::default());
         let database = prepared(&server);
         slow_down(&database);
-        let command = load(&database, &[&source]).args([
-            "--mode",
-            "truncate",
-            "--freeze",
-            "--chunk-size",
-            "128kB",
-            "--json",
-        ]);
+        let command = frozen(&database, &[&source]).args(["--json"]);
         for crashes in [false, true] {
             let mut running = command.clone().arg("--force").spawn();
-            assert!(wait_until_held(&database, &mut running, "true"), "PostgreSQL {major}: it has ended");
+            assert!(wait_until_held(&database, &mut running), "PostgreSQL {major}: it has ended");
             std::thread::sleep(Duration::from_millis(250));
             if crashes {
                 server.crash_and_restart();
@@ -190,6 +178,42 @@ fn a_transaction_that_is_lost_is_done_again_by_the_same_run() {
 }
 
 #[test]
+fn a_lost_answer_to_the_commit_of_a_table_neither_doubles_nor_loses_it() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(85, 1, ROWS));
+    for (major, fault) in MAJORS
+        .iter()
+        .flat_map(|major| [Fault::CutAfterCommit, Fault::CutBeforeCommit].map(|fault| (*major, fault)))
+    {
+        let server = Server::shared(major);
+        let (database, proxy) = (prepared(server), Proxy::before_server(server));
+        slow_down(&database);
+        let to = database.conninfo_through(&proxy);
+        let mut running = howdah("load")
+            .args(["--format", "csv", "--header", "--table", "t", "--to", &to])
+            .args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"])
+            .arg(&source)
+            .spawn();
+        assert!(wait_until_held(&database, &mut running), "{fault:?}");
+        proxy.set_times(fault, 1);
+        let finished = running.wait(PATIENCE).expect_code(0);
+        assert!(
+            finished.stderr.contains("the ledger tells whether its rows are in"),
+            "{fault:?}: {}",
+            finished.stderr
+        );
+        assert!(finished.stderr.contains("a.csv: 20,000 rows from"), "{fault:?}: {}", finished.stderr);
+        let is_loaded_again = finished.stderr.contains("whose transaction was lost are loaded again");
+        assert_eq!(is_loaded_again, fault == Fault::CutBeforeCommit, "{fault:?}: {}", finished.stderr);
+        let counts = "SELECT count(*) || '/' || count(DISTINCT id) FROM t";
+        assert_eq!(database.value(counts), format!("{ROWS}/{ROWS}"), "PostgreSQL {major}, {fault:?}");
+        let again = frozen(&database, &[&source]).run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("this job finished at"), "{again}");
+        assert_nothing_left(&database, &format!("PostgreSQL {major}, {fault:?}"));
+    }
+}
+
+#[test]
 fn what_the_table_refuses_is_told_in_the_words_of_the_file_and_the_old_rows_stay() {
     let files = Files::new();
     let text = String::from_utf8(csv(75, 1, ROWS)).unwrap();
@@ -203,15 +227,13 @@ fn what_the_table_refuses_is_told_in_the_words_of_the_file_and_the_old_rows_stay
             format!("{text}{bad}\n").replace("17000,1,1.5,bad\n", "27000,1,1.5,bad\n").as_bytes(),
         );
         let database = prepared(Server::shared(major));
-        let command =
-            load(&database, &[&source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        let command = frozen(&database, &[&source]);
         let failed = command.run(PATIENCE).expect_code(1).stderr;
         assert!(failed.contains(told) && failed.contains("bad.csv"), "{failed}");
         assert!(failed.contains("stored 0"), "{failed}");
         assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "5000", "PostgreSQL {major}");
         let source = files.put("bad.csv", text.as_bytes());
-        let mended =
-            load(&database, &[&source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        let mended = frozen(&database, &[&source]);
         mended.run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
         assert_nothing_left(&database, &format!("PostgreSQL {major}"));
@@ -225,17 +247,9 @@ fn ctrl_c_leaves_the_old_rows_and_two_runs_at_once_store_all_rows_once() {
     for major in MAJORS {
         let database = prepared(Server::shared(major));
         slow_down(&database);
-        let command = load(&database, &[&source]).args([
-            "--mode",
-            "truncate",
-            "--freeze",
-            "--chunk-size",
-            "128kB",
-            "--lock-timeout",
-            "200ms",
-        ]);
+        let command = frozen(&database, &[&source]).args(["--lock-timeout", "200ms"]);
         let mut running = command.spawn();
-        assert!(wait_until_held(&database, &mut running, "true"));
+        assert!(wait_until_held(&database, &mut running));
         running.interrupt();
         let stopped = running.wait(PATIENCE);
         assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
@@ -263,7 +277,7 @@ fn without_wal_where_the_server_needs_none() {
         let server = Server::private(major, &minimal);
         let database = server.database();
         database.sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text)");
-        let command = load(&database, &[&source]).args(["--mode", "truncate", "--freeze"]);
+        let command = frozen(&database, &[&source]);
         let planned = howdah("plan")
             .args(["--format", "csv", "--header", "--table", "t", "--mode", "truncate", "--freeze"]);
         let planned = planned.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(0);
@@ -311,17 +325,7 @@ fn rows_of_partitions_come_frozen_too() {
              CREATE INDEX ON t (id); INSERT INTO t SELECT i, i % 10, 0, 'old' FROM generate_series(1, 1000) i",
         );
         let before = schema(&database);
-        let command = load(&database, &[&source]).args([
-            "--mode",
-            "truncate",
-            "--freeze",
-            "--chunk-size",
-            "128kB",
-            "--after",
-            "analyze",
-            "--verify",
-            "checksum",
-        ]);
+        let command = frozen(&database, &[&source]).args(["--after", "analyze", "--verify", "checksum"]);
         command.run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), (2 * ROWS).to_string(), "PostgreSQL {major}");
         if major > 13 {
@@ -404,8 +408,7 @@ fn verify_tells_that_rows_are_gone_though_all_came_in_one_transaction() {
          CREATE TRIGGER thief AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION thief()",
     );
     let verify = |source: &Path, by: &str| {
-        let load =
-            load(&database, &[source]).args(["--mode", "truncate", "--freeze", "--chunk-size", "128kB"]);
+        let load = frozen(&database, &[source]);
         load.args(["--verify", by]).run(PATIENCE).expect_code(1).stderr
     };
     let told = verify(&source, "count");
