@@ -32,6 +32,8 @@ struct Expected {
     stay_written: bool,
     /// They had to be.
     are_asked: bool,
+    /// Rows are refused that the server has to try itself.
+    are_inserted: bool,
 }
 
 impl Probes {
@@ -99,6 +101,16 @@ impl Probes {
     /// So many could not be told without asking that it is best to ask at once.
     pub(crate) fn are_asked(&self, table_no: u32) -> bool {
         self.expected().get(&table_no).is_some_and(|of_table| of_table.are_asked)
+    }
+
+    /// Many rows of a chunk were refused that the server had to try itself, or not.
+    pub(crate) fn set_inserted(&self, table_no: u32, are_inserted: bool) {
+        self.expected().entry(table_no).or_default().are_inserted = are_inserted;
+    }
+
+    /// The next chunk is likely to have some, too.
+    pub(crate) fn are_inserted(&self, table_no: u32) -> bool {
+        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_inserted)
     }
 
     fn expected(&self) -> MutexGuard<'_, BTreeMap<u32, Expected>> {

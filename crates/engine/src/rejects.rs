@@ -44,8 +44,11 @@ const FOREIGN_KEY: &str = "23503";
 /// form that was made for them, its records are set aside.
 pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
     let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
-    let expected = skips(run) && run.probes.are_broken(table_no);
-    if expected && (chunk.faster.is_none() || !run.probes.keep_form(table_no)) {
+    let are_inserted = run.probes.are_inserted(table_no);
+    let expected = skips(run) && (are_inserted || run.probes.are_broken(table_no));
+    let is_binary = chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary);
+    let keeps_form = run.probes.keep_form(table_no) && chunk.faster.is_some() || are_inserted && is_binary;
+    if expected && !keeps_form {
         sift(run, chunk);
     }
     expected
@@ -92,6 +95,7 @@ pub(crate) async fn store_rest(
         are_broken: run.probes.are_broken(table_no),
         are_left_out: run.probes.are_left_out(table_no),
         are_asked: run.probes.are_asked(table_no),
+        are_inserted: run.probes.are_inserted(table_no),
         to_come_bytes: plain_bytes(&run.plan.files)
             .unwrap_or(0)
             .saturating_sub(run.tally.bytes_stored.load(Relaxed)),
@@ -108,6 +112,7 @@ pub(crate) async fn store_rest(
     let broken: Vec<&Error> =
         refused.iter().map(|refused| &refused.error).filter(|error| is_of_constraint(error)).collect();
     run.probes.saw(table_no, probe.as_deref(), &broken, salvage.had_to_ask());
+    run.probes.set_inserted(table_no, salvage.had_to_insert());
     let rejects = rejects(run, chunk, refused).await;
     Ok((salvage.commit(&rejects).await?, rejects))
 }

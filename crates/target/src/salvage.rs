@@ -7,10 +7,12 @@
 //! again ([`show`]): a record is refused only when COPY has refused it alone, or named it, with all rows before it in the
 //! table. So each row is sent at most twice for the first bad record behind it, whatever their number. Where many rows
 //! break constraints, the server is asked about all that are left at once ([`probe`]), and only the others are shown; of
-//! the chunks behind, COPY leaves such rows out itself where it can ([`filter`]).
+//! the chunks behind, COPY leaves such rows out itself where it can ([`filter`]). Where many are refused that no query tells, the
+//! server tries them itself ([`insertion`]).
 
 mod asked;
 mod filter;
+mod insertion;
 pub mod probe;
 mod rows;
 mod seen;
@@ -46,16 +48,24 @@ pub struct Refused {
     pub error: Error,
 }
 
+/// What the server says about a row.
+struct AboutARow {
+    classes: [&'static str; 6],
+    states: [&'static str; 1],
+}
+
+/// Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large. Source: PostgreSQL documentation, appendix A.
+const ABOUT_A_ROW: AboutARow = AboutARow { classes: ["22", "23", "44", "P0", "38", "39"], states: ["54000"] };
+
 /// The server said this about a row, not about itself, the table or the session: another row may well be stored.
-/// Source: PostgreSQL documentation, appendix A.
 pub fn is_about_a_row(error: &Error) -> bool {
     let sqlstate = error.sqlstate().unwrap_or_default();
     if error.kind() == ErrorKind::Record && sqlstate == POLICY_SQLSTATE {
         return true;
     }
     error.kind() == ErrorKind::Server
-        // Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
-        && (["22", "23", "44", "P0", "38", "39"].iter().any(|class| sqlstate.starts_with(class)) || sqlstate == "54000")
+        && (ABOUT_A_ROW.classes.iter().any(|class| sqlstate.starts_with(class))
+            || ABOUT_A_ROW.states.contains(&sqlstate))
 }
 
 /// A function or trigger in PL/pgSQL raised it.
@@ -98,6 +108,8 @@ pub struct Salvage<'a> {
     outdated: bool,
     /// Rows in binary were asked about, and of so many it was told that they are not taken.
     told: Option<usize>,
+    /// The server has tried rows itself, and refused enough of them for that to be worth it.
+    inserted: Option<bool>,
 }
 
 /// The one that is open.
@@ -145,6 +157,7 @@ impl<'a> Salvage<'a> {
             stored: 0,
             outdated: false,
             told: None,
+            inserted: None,
         };
         // What is deferred would fail at COMMIT, where nobody can tell the row.
         let begin = format!("{}; SET CONSTRAINTS ALL IMMEDIATE", commit::begin_sql(target, chunk, false));
@@ -195,7 +208,10 @@ impl<'a> Salvage<'a> {
             known = rows_of(&refused);
         }
         let way = Way::AsInFile(&places, placed.as_ref());
-        let showing = Showing { way, bear, asks: probe.is_some() };
+        let showing = Showing { way, bear, asks: probe.is_some(), inserts: true };
+        if constraints.are_inserted && self.insert_all(&left, &known, &showing, &mut refused).await? {
+            left.clear();
+        }
         if let Some(shown) = self.show(&left, &known, &showing, &mut refused).await?
             && let Some(probe) = probe
         {
@@ -220,6 +236,11 @@ impl<'a> Salvage<'a> {
     /// Of many rows in binary it was known only by asking that they are not taken.
     pub fn had_to_ask(&self) -> bool {
         self.told.is_some_and(|told| told >= BROKEN_MAX)
+    }
+
+    /// Many rows were refused that the server had to try itself.
+    pub fn had_to_insert(&self) -> bool {
+        self.inserted == Some(true)
     }
 
     /// The table's constraints were not asked about, because they are others than those that were read.
@@ -302,7 +323,8 @@ impl<'a> Salvage<'a> {
             _ => Err(Error::new(ErrorKind::Interrupted, "the first one is found")),
         };
         let (places, mut refused) = (Places::All(rows()), Vec::new());
-        let showing = Showing { way: Way::AsInFile(&places, None), bear: &first, asks: false };
+        let showing =
+            Showing { way: Way::AsInFile(&places, None), bear: &first, asks: false, inserts: false };
         let shown = self.show(&places.rows(), &[], &showing, &mut refused).await;
         if refused.is_empty() {
             shown?;

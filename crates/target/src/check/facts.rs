@@ -207,6 +207,17 @@ impl Facts {
             || self.uniques.iter().any(|unique| unique.nulls_alike)
     }
 
+    /// Exclusion constraints are not asked about: that costs twice what it takes to store the rows.
+    pub(crate) fn without_exclusions(mut self) -> Facts {
+        let other = |exclusion: Unique| Other {
+            what: "exclusion constraint".to_owned(),
+            name: exclusion.name,
+            partition: None,
+        };
+        self.others.extend(std::mem::take(&mut self.exclusions).into_iter().map(other));
+        self
+    }
+
     pub(crate) fn has_column(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.name == name)
     }

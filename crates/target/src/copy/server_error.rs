@@ -3,7 +3,7 @@
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
-use crate::error::server_error;
+use crate::error::{kind_of_sqlstate, server_error};
 use howdah_model::{Error, ErrorKind, Place, Relation};
 use tokio_postgres::error::DbError;
 
@@ -62,13 +62,33 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
              DEFAULT); --create-partitions makes those of days or months",
         );
     }
-    if error.sqlstate() == Some(FOREIGN_KEY_SQLSTATE) {
-        error = error.with_hint(
+    CopyError { error: with_advice(error), line: spot.map(|spot| spot.line) }
+}
+
+/// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the first line of the context.
+/// `names` are known to be no values.
+pub(crate) fn told_error<'a>(
+    (sqlstate, message, context): (&str, &str, &str),
+    names: impl Iterator<Item = &'a str>,
+    column: Option<&str>,
+) -> Error {
+    let known: Vec<&str> = names.collect();
+    // Only the server itself writes at a statement, or where PL/pgSQL does anything else than to raise.
+    let is_own =
+        !context.contains("RAISE") && ["INSERT INTO", "PL/pgSQL"].iter().any(|by| context.contains(by));
+    let message = message_without_values(if is_own { sqlstate } else { "P0001" }, message, &known);
+    let place = Place { column: column.map(str::to_owned), ..Place::default() };
+    with_advice(Error::new(kind_of_sqlstate(sqlstate), message).with_sqlstate(sqlstate).at(place))
+}
+
+fn with_advice(error: Error) -> Error {
+    match error.sqlstate() {
+        Some(FOREIGN_KEY_SQLSTATE) => error.with_hint(
             "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
              and a load without it each chunk alone",
-        );
+        ),
+        _ => error,
     }
-    CopyError { error, line: spot.map(|spot| spot.line) }
 }
 
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.

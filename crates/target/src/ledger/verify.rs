@@ -20,6 +20,14 @@ impl Ledger {
         )
     }
 
+    /// The same in PL/pgSQL, of variables with the names of the columns and `job`.
+    pub(crate) fn mark_of_variables_sql(&self) -> String {
+        format!(
+            "INSERT INTO {}.chunk_part (job_id, file_no, chunk_no) VALUES (job, file_no, chunk_no);",
+            self.quoted
+        )
+    }
+
     /// A subquery of `file_no`, `chunk_no` and `xid`: what has stored the chunks of job `$1`.
     pub(crate) fn transactions_sql(&self) -> String {
         let schema = &self.quoted;

@@ -55,7 +55,10 @@ impl Salvage<'_> {
         }
         let before = rows_of(refused);
         let asks = asked.is_some_and(|(_, keys)| self.told.is_none() || keys.are_told());
-        let showing = Showing { way: Way::Written(&written), bear, asks };
+        let showing = Showing { way: Way::Written(&written), bear, asks, inserts: true };
+        if constraints.are_inserted && self.insert_all(&left, &before, &showing, refused).await? {
+            left.clear();
+        }
         if let Some(shown) = self.show(&left, &before, &showing, refused).await?
             && let Some(asked) = asked
         {

@@ -109,6 +109,8 @@ pub struct Constraints<'a> {
     pub are_left_out: bool,
     /// Few of them could be told without asking.
     pub are_asked: bool,
+    /// Many rows of other chunks were refused that the server had to try itself.
+    pub are_inserted: bool,
     /// About so many plain bytes of the load are still to be stored.
     pub to_come_bytes: u64,
 }
@@ -145,7 +147,7 @@ impl Probe {
         if facts.may_change_rows() {
             return Ok(None);
         }
-        let Some(probe) = Probe::new(facts, plan, sent) else { return Ok(None) };
+        let Some(probe) = Probe::new(facts.without_exclusions(), plan, sent) else { return Ok(None) };
         Probe { stamp, ..probe }.with_what_is_feasible(session).await
     }
 
@@ -153,7 +155,7 @@ impl Probe {
         let is_taken = |name: &String| plan.table.columns.iter().any(|column| column.name == *name);
         let place = (0..).map(|no| format!("place{no}")).find(|name| !is_taken(name))?;
         let columns: Vec<&str> = plan.fields.iter().flatten().map(String::as_str).collect();
-        let staging = temporary("probe", plan.table.oid, &place);
+        let staging = temporary(&format!("howdah_probe_{}", plan.table.oid), &place);
         let (own, temporary) = (quote_relation(plan.copied_into()), quote_relation(&staging.relation));
         let filled = plan.copy_sql.strip_prefix(&format!("COPY {own} "))?;
         let copy_sql = format!("COPY {temporary} {filled}");
@@ -313,7 +315,7 @@ impl OfKeys {
         // The session may have another one, of what the table demanded before it was altered.
         let mut hasher = DefaultHasher::new();
         columns.hash(&mut hasher);
-        let staging = temporary(&format!("keys_{:x}", hasher.finish()), plan.table.oid, place);
+        let staging = temporary(&format!("howdah_keys_{:x}_{}", hasher.finish(), plan.table.oid), place);
         let names: Vec<String> =
             std::iter::once(place).chain(columns.iter().copied()).map(quote_ident).collect();
         let copy_sql = format!(
@@ -396,8 +398,9 @@ fn is_written_alike(plan: &TablePlan, binary: &BinaryPlan, column: &str, is_loos
     of_type.is_some_and(|(_, of)| is_canonical(of))
 }
 
-fn temporary(what: &str, oid: u32, place: &str) -> StagingPlan {
-    let relation = Relation { schema: SCHEMA.to_owned(), name: format!("howdah_{what}_{oid}") };
+/// A temporary table of this name, of rows with their places.
+pub(super) fn temporary(name: &str, place: &str) -> StagingPlan {
+    let relation = Relation { schema: SCHEMA.to_owned(), name: name.to_owned() };
     let sequence = Relation { schema: SCHEMA.to_owned(), name: String::new() };
     StagingPlan { relation, place: Some(PlaceColumn { name: place.to_owned(), sequence }) }
 }

@@ -5,6 +5,7 @@
 //! mostly round trips: so a savepoint is sent together with the COPY under it, and a row that was named for sure is not shown
 //! again, if the rows before it go in as one.
 
+use super::insertion::ONE_OF;
 use super::rows::{Places, pieces, row_of_line};
 use super::written::Written;
 use super::{Refused, Salvage, is_about_a_row, is_of_constraint, is_raised};
@@ -39,6 +40,8 @@ pub(super) struct Showing<'a> {
     pub(super) bear: &'a (dyn Fn(u64, u64) -> Result<()> + Send + Sync),
     /// There is a way to ask about many at once.
     pub(super) asks: bool,
+    /// The server may try many itself.
+    pub(super) inserts: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -84,11 +87,21 @@ impl Salvage<'_> {
             _ => rows.len().saturating_mul(SHOWN_BYTES).div_ceil(self.chunk.bytes.len().max(1)),
         };
         let (mut at_once, mut broken) = (at_once_max, 0);
+        let (mut inserts, before) = (showing.inserts, refused.len());
         // Refused for sure behind rows that have not failed since.
         let mut told: Option<Refused> = None;
         while let Some(Part { first, mut end, is_fresh }) = parts.pop() {
             if showing.asks && broken >= BROKEN_MAX && rows.len() - first >= ASKED_MIN {
                 return Ok(Some(first));
+            }
+            let so_far = refused.len() - before;
+            let are_many = so_far >= BROKEN_MAX && so_far * ONE_OF >= first;
+            if told.is_none()
+                && are_many
+                && std::mem::take(&mut inserts)
+                && self.insert_all(&rows[first..], known, showing, refused).await?
+            {
+                return Ok(None);
             }
             // So that what is left of a COPY that failed is none of its own.
             while is_fresh && let Some(next) = parts.pop_if(|next| next.is_fresh) {

@@ -118,6 +118,13 @@ impl<'a> Written<'a> {
         Some(())
     }
 
+    /// How many fields a row has.
+    pub(super) fn fields(&self) -> usize {
+        let (no, range) = self.row(0);
+        let count = self.pieces[no][range].first_chunk();
+        count.map_or(0, |count| usize::try_from(i16::from_be_bytes(*count)).unwrap_or(0))
+    }
+
     /// From this record on.
     fn each(&self, record: u64) -> impl Iterator<Item = Place> {
         let before = self.aside.partition_point(|of| *of < record);

@@ -5,6 +5,7 @@ mod keys;
 mod many;
 mod random;
 mod stopped;
+mod tried;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};

@@ -6,6 +6,9 @@ use fastrand::Rng;
 use howdah_testkit::{Database, MAJORS, Server, asked};
 use std::fmt::Write as _;
 
+/// A trigger that raises behind the rows.
+const DEFERRED: &str = "CONSTRAINT TRIGGER raise AFTER|DEFERRABLE INITIALLY DEFERRED";
+
 /// Enough for chunks behind the first, which are treated by what is known then.
 const ROWS: u64 = 8_000;
 
@@ -65,8 +68,20 @@ fn table(random: &mut Rng) -> String {
         }
         _ => "",
     };
-    if random.u8(..5) == 0 {
-        sql += "CREATE TRIGGER raise BEFORE INSERT ON {t} FOR EACH ROW EXECUTE FUNCTION raise();";
+    if by.is_empty() && random.u8(..4) == 0 {
+        sql += "ALTER TABLE {t} ADD EXCLUDE USING gist (int8range(k, k + 1) WITH &&);";
+    }
+    if random.u8(..3) == 0 {
+        let when = match by {
+            "" => one_of(random, &["TRIGGER raise BEFORE", "TRIGGER raise AFTER", DEFERRED]),
+            _ => one_of(random, &["TRIGGER raise BEFORE", "TRIGGER raise AFTER"]),
+        };
+        let (kind, deferred) = when.split_once('|').unwrap_or((when, ""));
+        let _ =
+            write!(sql, "CREATE {kind} INSERT ON {{t}} {deferred} FOR EACH ROW EXECUTE FUNCTION raise();");
+    }
+    if random.u8(..8) == 0 {
+        sql += "CREATE TRIGGER each AFTER INSERT ON {t} FOR EACH STATEMENT EXECUTE FUNCTION nothing();";
     }
     if by.is_empty() || by.contains("HASH") {
         sql +=
@@ -181,6 +196,7 @@ fn one(major: u32, seed: u64) -> u64 {
     let database = Server::shared(major).database();
     database.sql(
         "CREATE TABLE boss (id int PRIMARY KEY); INSERT INTO boss VALUES (1), (2), (3);
+         CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
          CREATE FUNCTION raise() RETURNS trigger LANGUAGE plpgsql AS
              $$ BEGIN IF new.note = 'raise' THEN RAISE 'no'; END IF; RETURN new; END $$",
     );
