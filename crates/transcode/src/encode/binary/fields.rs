@@ -139,8 +139,12 @@ impl<'a> Fields<'a> {
             return Some(Field { value: None, ends_record });
         }
         *value = attributes::text_value(written);
-        // Escapes can make any bytes, which are no characters then.
-        let is_certain = simdutf8::basic::from_utf8(value).is_ok() && !value.contains(&0);
+        // Escapes can make any bytes. They mean characters of the server's encoding, whatever that of the file is, so that only
+        // ASCII is certain.
+        let beyond_ascii = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii()).count();
+        let is_certain = beyond_ascii(value) == beyond_ascii(written)
+            && simdutf8::basic::from_utf8(value).is_ok()
+            && !value.contains(&0);
         is_certain.then_some(Field { value: Some(value), ends_record })
     }
 
@@ -216,5 +220,25 @@ impl<'a> Fields<'a> {
         if rest.len() < BLOCK_BYTES {
             self.specials &= !(u64::MAX << rest.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes beyond ASCII that escapes make are characters of the server's encoding, which nobody here knows.
+    #[test]
+    fn escapes_are_certain_that_make_ascii() {
+        let format = Format::text();
+        let read = |bytes: &[u8]| {
+            let mut value = Vec::new();
+            let mut fields = Fields::new(&format, Eol::Lf, bytes, 0);
+            fields.next(&mut value).map(|field| field.value.map(<[u8]>::to_vec))
+        };
+        assert_eq!(read(b"a\\x41\\tb\n"), Some(Some(b"aA\tb".to_vec())));
+        assert_eq!(read("é\\x41\n".as_bytes()), Some(Some("éA".as_bytes().to_vec())));
+        assert_eq!(read(b"a\\xc3\\xa9\n"), None);
+        assert_eq!(read(b"a\\303\\251\n"), None);
     }
 }
