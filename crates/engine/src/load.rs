@@ -73,6 +73,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     before.iter().for_each(|before| run.warn(loaded_before(before)));
     warn_of_other_tables(&run);
+    warn_of_record_like(&run);
     run.dropped.store(dropped, Relaxed);
     run.tuned.store(tuned, Relaxed);
     // On sessions of their own; neither needs the other.
@@ -191,6 +192,22 @@ pub(crate) fn warn_of_other_tables(run: &Run) {
         for file in run.plan.files.iter().filter(|file| file.other_table) {
             run.warn(format!("{} holds several tables: the first one is loaded", file.location));
         }
+    }
+}
+
+/// Nothing that looks like a record is left out without a word.
+pub(crate) fn warn_of_record_like(run: &Run) {
+    for file in run.plan.files.iter().filter(|file| file.record_like > 0) {
+        let what = match file.record_like {
+            1 => "1 record that has as many fields as the table stands before or behind it and is".to_owned(),
+            many => format!(
+                "{many} records that have as many fields as the table stand before or behind it and are"
+            ),
+        };
+        run.warn(format!(
+            "{}: {what} not loaded, being taken for titles, totals or notes; --format csv or text loads all",
+            file.location
+        ));
     }
 }
 

@@ -352,3 +352,23 @@ fn plan_shows_what_was_found_and_the_first_rows_and_makes_nothing() {
     }
     assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 'trees'"), "0");
 }
+
+/// A record with a word for its number is no second line of names, and what is left out at the ends is told, also in silence.
+#[test]
+fn records_that_look_like_names_are_loaded_and_those_like_notes_are_told() {
+    let files = Files::new();
+    let numbered =
+        |head: &str| head.to_owned() + &(1..=1000).map(|no| format!("p{no},{no}\n")).collect::<String>();
+    let source = files.put("amounts.csv", numbered("name,amount\nann,unknown\n").as_bytes());
+    for options in [&[][..], &["--header"]] {
+        let database = Server::shared(15).database();
+        load(&database).args(["--create"]).args(options).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM amounts"), "1001", "{options:?}");
+    }
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (name text, x int, y int)");
+    let source = files.put("t.csv", b"name,x,y\nalpha,1,2\nbeta,3,4\ngamma,5,6\n(none),,\n");
+    let told =
+        load(&database).args(["--table", "t", "--quiet"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("warning: ") && told.contains("1 record that has as many fields"), "{told}");
+}

@@ -82,6 +82,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         eol: None,
         data_start_byte: 0,
         data_end_byte: None,
+        record_like: 0,
         other_table: false,
         found: None,
         typed: Vec::new(),

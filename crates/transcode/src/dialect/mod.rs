@@ -133,6 +133,8 @@ pub struct Finding {
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
     pub footer_records: u64,
+    /// Of both, those that have as many fields as a record of the table.
+    pub record_like: u64,
     /// Where the table is, in the file's plain bytes.
     pub plain: Span,
     /// Where the table is in what [`to_utf8`](crate::encode::to_utf8) makes of the file; the same as `plain`
@@ -171,6 +173,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         typed: Vec::new(),
         preamble_records: 0,
         footer_records: 0,
+        record_like: 0,
         plain: Span::default(),
         utf8: Span::default(),
         second_table: None,
@@ -302,6 +305,7 @@ impl Finding {
         self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
         self.preamble_records = regions.start as u64;
         self.footer_records = regions.footer_lines as u64;
+        self.record_like = regions.record_like as u64;
         self.explain(&regions);
         Ok(())
     }
@@ -391,7 +395,8 @@ impl Finding {
                 1 => "the first record differs from those below it: a header".to_owned(),
                 many => format!("the first {many} records differ from those below them: a header"),
             });
-            if weight.abs() < 1.0 {
+            // At 1.0 nothing speaks for a header but that it has no gap.
+            if weight > -1.0 && weight <= 1.0 {
                 let what = if regions.header_lines > 0 { "be data" } else { "be a header" };
                 let what = format!("the first record may {what}: all columns hold text");
                 self.unsure.push(Unsure { what, option: "--header" });

@@ -11,6 +11,7 @@ use super::preamble;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
 use super::windows::{Window, Windows};
+use std::ops::Range;
 
 /// What was found. Numbers are those of lines: in the head, and for `tail_end` in the tail.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub(super) struct Regions {
     pub(super) tail_end: Option<usize>,
     pub(super) second: Option<usize>,
     pub(super) footer_lines: usize,
+    /// Lines that are cut off at both ends though they have as many fields as a record.
+    pub(super) record_like: usize,
 }
 
 /// All windows cut into lines.
@@ -100,6 +103,7 @@ pub(super) fn find(
         tail_end: None,
         second: None,
         footer_lines: 0,
+        record_like: 0,
     };
     regions.find_header(cut, windows, reader, given_header);
     regions.find_other_header(cut, windows, reader, given_header);
@@ -118,6 +122,7 @@ pub(super) fn find(
         let profile = cut.profile(width, data, Some(end));
         let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head, &[]);
         regions.footer_lines = end - found;
+        regions.record_like = record_like(&cut.head, found..end, width);
         let cut_off = found < cut.head.len() || windows.head.padded;
         regions.end = cut_off.then_some(found);
     } else if let Some(window) = windows.tail.as_ref() {
@@ -129,9 +134,17 @@ pub(super) fn find(
             found = cut.tail.len();
         }
         regions.footer_lines = cut.tail.len() - found;
+        regions.record_like = record_like(&cut.tail, found..cut.tail.len(), width);
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
+    regions.record_like += record_like(&cut.head, 0..regions.start, width);
     regions
+}
+
+/// How many of these lines could be records.
+fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
+    let lines = lines.lines.get(range).unwrap_or_default();
+    lines.iter().filter(|line| width > 1 && line.width == width && !line.is_blank()).count()
 }
 
 impl Regions {
@@ -155,9 +168,14 @@ impl Regions {
                 verdict.is_header() || given == Some(true)
             } else {
                 let typed = profile.classes().iter().flatten().count();
+                // A record with a word in its only number is more usual than a second line of names.
                 let words = typed > 1
-                    || header::by_words(&cut.head, no, &profile.classes(), reader, &windows.head) > 0.0;
-                verdict.by_types && words && is_full_header(line, self.width, verdict.weight)
+                    || header::by_words(&cut.head, no, &profile.classes(), reader, &windows.head) >= 2.0;
+                // Who says that there is a header means one record.
+                given.is_none()
+                    && verdict.by_types
+                    && words
+                    && is_full_header(line, self.width, verdict.weight)
             };
             let spans = sparse_first && no + 1 < stop && !cut.head.lines[no + 1].is_blank();
             let names = more || (first && spans && self.names_follow(cut, windows, reader, no + 1));
