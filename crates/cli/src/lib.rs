@@ -99,17 +99,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     });
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
-    match ended {
-        Ok(exit) => exit.code(),
+    let exit = match ended {
+        Ok(exit) => exit,
         Err(error) => {
             printer.error(&error);
             if printer.json() {
                 // What ended before a summary could be made is a document too.
                 printer.out(&json(&NoSummary { status: Status::Failed, error: ErrorReport::of(&error) }));
             }
-            Exit::of(&error).code()
+            Exit::of(&error)
         }
-    }
+    };
+    let is_fine = matches!(exit, Exit::Success | Exit::LeftOut);
+    if is_fine && printer.has_lost() { Exit::Failure.code() } else { exit.code() }
 }
 
 /// What `--json` prints for a command that failed before it loaded anything.
@@ -139,19 +141,35 @@ async fn dispatch(
     }
 }
 
+/// Whoever started this process had it ignore SIGHUP, as `nohup` does; where there is no `/proc`, nobody knows. Source: proc(5).
+fn ignores_hangup() -> bool {
+    const SIGHUP_BIT: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & SIGHUP_BIT != 0)
+}
+
 /// The first signal stops the load cleanly; the second ends the process at once.
 async fn raise_on_signal(stop: Stop) {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    // Asked before a handler is in its place.
+    let bears_hangup = ignores_hangup();
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return;
+    };
+    let mut hangup = if bears_hangup { None } else { signal(SignalKind::hangup()).ok() };
+    let mut hung_up = async || match &mut hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
     };
     for last in [false, true] {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            () = hung_up() => {}
         }
         if last {
             std::process::exit(i32::from(Exit::Interrupted.code()));

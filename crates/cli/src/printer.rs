@@ -2,13 +2,17 @@
 
 use crate::options::Command;
 use howdah_engine::model::Error;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Knows what the user wants to see.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Printer {
     quiet: bool,
     json: bool,
+    /// A result could not be written.
+    lost: Arc<AtomicBool>,
 }
 
 impl Printer {
@@ -24,48 +28,60 @@ impl Printer {
             Command::Status(options) => (false, options.json),
             Command::Pg(_) | Command::Completions { .. } | Command::Man { .. } => (false, false),
         };
-        Printer { quiet, json }
+        Printer { quiet, json, lost: Arc::default() }
     }
 
     /// A JSON document is wanted instead of text.
-    pub fn json(self) -> bool {
+    pub fn json(&self) -> bool {
         self.json
     }
 
     /// Progress may be drawn: nobody asked for silence, and somebody watches.
-    pub fn draws(self) -> bool {
-        !self.quiet && std::io::stderr().is_terminal()
+    pub fn draws(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
     }
 
     /// Only errors and warnings are wanted.
-    pub fn quiet(self) -> bool {
+    pub fn quiet(&self) -> bool {
         self.quiet
     }
 
-    /// A result, to stdout. A reader that has gone away is no failure of ours.
-    pub fn out(self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        let _ = stdout
+    /// A result, to stdout. A reader that has gone away is no failure of ours; a disk that is full is, of the whole command.
+    pub fn out(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        let written = stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.write_all(b"\n"))
             .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let _ = writeln!(io::stderr(), "error: standard output cannot be written: {error}");
+                self.lost.store(true, Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// A result could not be written.
+    pub fn has_lost(&self) -> bool {
+        self.lost.load(Relaxed)
     }
 
     /// A remark, to stderr, unless `--quiet`.
-    pub fn say(self, text: &str) {
+    pub fn say(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{text}");
         }
     }
 
     /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is merely told.
-    pub fn warn(self, text: &str) {
-        let _ = writeln!(std::io::stderr(), "warning: {text}");
+    pub fn warn(&self, text: &str) {
+        let _ = writeln!(io::stderr(), "warning: {text}");
     }
 
     /// An error and its hint, to stderr.
-    pub fn error(self, error: &Error) {
-        let mut stderr = std::io::stderr().lock();
+    pub fn error(&self, error: &Error) {
+        let mut stderr = io::stderr().lock();
         let _ = writeln!(stderr, "error: {error}");
         if let Some(hint) = error.hint() {
             let _ = writeln!(stderr, "hint: {hint}");

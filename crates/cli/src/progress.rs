@@ -8,8 +8,9 @@ use crate::shaping;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::{Event, Listener, Plan};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// Files that are drawn at once; the others show up as these finish.
 const BARS_MAX: usize = 12;
@@ -35,6 +36,16 @@ struct State {
     bytes_known: Option<u64>,
     sessions: String,
     paused: Option<String>,
+    ended: bool,
+}
+
+/// Ends what it stands for when it is dropped.
+pub struct Telling(JoinHandle<()>);
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 struct File {
@@ -50,6 +61,8 @@ impl Progress {
     /// Draws bars if somebody watches, else writes lines; nothing but warnings with `--quiet`.
     pub fn new(printer: Printer) -> Progress {
         let screen = printer.draws().then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        // A terminal that cannot move its cursor (TERM=dumb) gets lines.
+        let screen = screen.filter(|screen| !screen.is_hidden());
         let now = Instant::now();
         let state = State {
             started: now,
@@ -62,6 +75,7 @@ impl Progress {
             bytes_known: None,
             sessions: String::new(),
             paused: None,
+            ended: false,
         };
         Progress { printer, state: Mutex::new(state) }
     }
@@ -106,22 +120,39 @@ impl Listener for Progress {
             Event::Done { .. } => state.end(),
             _ => {}
         }
-        let every = if state.screen.is_some() { DRAW_EVERY } else { LINE_EVERY };
-        if state.drawn.elapsed() >= every && !state.files.is_empty() {
-            state.drawn = Instant::now();
-            let line = state.total_line();
-            match &state.total {
-                Some(total) => {
-                    total.set_position(state.bytes_read());
-                    total.set_message(line);
-                }
-                None => self.line(&state, &line),
-            }
-        }
+        self.tell_total(&mut state);
     }
 }
 
 impl Progress {
+    /// Tells how far the load is also while nothing happens, until this is dropped.
+    pub fn keep_telling(self: &Arc<Self>) -> Telling {
+        let progress = Arc::clone(self);
+        Telling(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LINE_EVERY).await;
+                let mut state = progress.state.lock().unwrap_or_else(PoisonError::into_inner);
+                progress.tell_total(&mut state);
+            }
+        }))
+    }
+
+    fn tell_total(&self, state: &mut State) {
+        let every = if state.screen.is_some() { DRAW_EVERY } else { LINE_EVERY };
+        if self.printer.quiet() || state.ended || state.files.is_empty() || state.drawn.elapsed() < every {
+            return;
+        }
+        state.drawn = Instant::now();
+        let line = state.total_line();
+        match &state.total {
+            Some(total) => {
+                total.set_position(state.bytes_read());
+                total.set_message(line);
+            }
+            None => self.line(state, &line),
+        }
+    }
+
     fn line(&self, state: &State, line: &str) {
         match &state.screen {
             // Above the bars.
@@ -202,6 +233,7 @@ impl State {
     }
 
     fn end(&mut self) {
+        self.ended = true;
         for file in &mut self.files {
             if let Some(bar) = file.bar.take() {
                 bar.finish_and_clear();

@@ -12,7 +12,7 @@ pub(crate) mod reread;
 
 use crate::feed::Opened;
 use crate::guards;
-use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables};
+use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables, warn_of_record_like};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
@@ -70,6 +70,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let run = Run::new(context, plan, layout, Some(ledger.clone()), HashMap::new(), (open, partitioner));
     let run = Arc::new(run);
     warn_of_other_tables(&run);
+    warn_of_record_like(&run);
     let looked = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
             let steps = Box::pin(read_and_ask(&run, (&ledger, reject_file.is_some()), opened));
@@ -85,6 +86,7 @@ async fn begin(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<Sessio
     let session = context.connection.open().await?;
     let opening = async {
         ledger.ensure(&session).await?;
+        ledger.check_rights(&session, true).await?;
         if !ledger.hold_job(&session, &plan.job_id).await? {
             return Err(being_restored(&plan.job_id));
         }

@@ -60,7 +60,7 @@ pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
         let message = "--max-replica-lag: this role may not see how far replicas are";
         return Err(Error::new(ErrorKind::Table, message)
             .with_sqlstate("42501")
-            .with_hint("let a superuser run GRANT pg_monitor TO this role, or leave the option out"));
+            .with_hint("a superuser can make the role a member of pg_monitor (GRANT pg_monitor TO ...); or leave the option out"));
     }
     if let Ok(Ok(reason)) = timeout(ANSWER_WITHIN, guard.sample(run, session)).await {
         guard.judge(run, reason);

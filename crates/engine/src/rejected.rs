@@ -277,13 +277,27 @@ impl Reload {
         Ok(Reload { job, of: row.job_id.clone(), file_nos })
     }
 
-    /// Notes in the ledger that the records are settled: in the table, or rejected by the new job.
+    /// Notes in the ledger that the records are settled: in the table, or rejected by the new job. If it has read fewer than there
+    /// are, nothing is noted, and what comes back says so.
     ///
     /// # Errors
     /// Those of the connection and the ledger.
-    pub async fn settle(&self, connection: &Connection, schema: &str, by: &str) -> Result<()> {
+    pub async fn settle(
+        &self,
+        connection: &Connection,
+        schema: &str,
+        (by, read): (&str, u64),
+    ) -> Result<Option<String>> {
         let (ledger, session) = (Ledger::new(schema), connection.open().await?);
-        let noting = ledger.rejects_loaded(&session, &self.of, &self.file_nos, by);
-        connection.attend(&session, noting).await.map_err(|error| error.at(Place::default()))
+        let noting = ledger.rejects_loaded(&session, (&self.of, &self.file_nos), (by, read));
+        let waiting =
+            connection.attend(&session, noting).await.map_err(|error| error.at(Place::default()))?;
+        Ok((waiting > read).then(|| {
+            format!(
+                "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
+                 noted as not loaded",
+                self.of
+            )
+        }))
     }
 }

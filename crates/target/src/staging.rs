@@ -119,6 +119,7 @@ async fn make_once(
     let fail = |error: tokio_postgres::Error| refused(&error, ledger);
     let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
     run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    ledger.check_rights(session, true).await?;
     let columns = columns(session, plan, key).await?;
     let name = quote_relation(&staging.relation);
     let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
@@ -272,7 +273,6 @@ fn refused(error: &tokio_postgres::Error, ledger: &Ledger) -> Error {
     let schema = quote_ident(ledger.schema());
     let message = format!("no staging table can be made in the ledger's schema: {}", mapped.message());
     Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
-        "the owner of the schema can run GRANT USAGE, CREATE ON SCHEMA {schema} TO this role, and GRANT SELECT, INSERT, \
-         UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO this role; or name another schema with --ledger"
+        "the owner of the schema can grant this role CREATE on {schema}; or name another schema with --ledger"
     ))
 }

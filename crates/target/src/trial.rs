@@ -5,6 +5,7 @@
 
 use crate::error::session_error;
 use crate::session::Session;
+use crate::session::rights::{Who, who};
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::error::SqlState;
@@ -40,10 +41,7 @@ async fn schema_error(session: &Session, error: &tokio_postgres::Error) -> Error
     if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return mapped;
     }
-    let sql = "SELECT current_user::text, pg_catalog.current_database()::text";
-    let Ok(rows) = session.client().query_typed(sql, &[]).await else { return mapped };
-    let Some(row) = rows.first() else { return mapped };
-    let (role, database): (String, String) = (row.get(0), row.get(1));
+    let Ok(Who { role, database }) = who(session).await else { return mapped };
     let message = format!(
         "a measurement makes a schema of its own, which role {role} may not do in database {database}: {}",
         mapped.message()
@@ -82,15 +80,19 @@ pub async fn create_like(session: &Session, from: &Relation, to: &Relation) -> R
             literal = quote_literal(&own),
         );
     }
-    session.client().batch_execute(&sql).await.map_err(|error| like_error(&error, from, doing))
+    match session.client().batch_execute(&sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(like_error(session, &error, from, doing).await),
+    }
 }
 
-fn like_error(error: &tokio_postgres::Error, from: &Relation, doing: &str) -> Error {
+async fn like_error(session: &Session, error: &tokio_postgres::Error, from: &Relation, doing: &str) -> Error {
     let mapped = session_error(error, doing);
     if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return mapped;
     }
-    let grant = format!("GRANT SELECT ON {} TO this role", quote_relation(from));
+    let Ok(who) = who(session).await else { return mapped };
+    let grant = format!("GRANT SELECT ON {} TO {}", quote_relation(from), quote_ident(&who.role));
     mapped.with_hint(format!("a table is made with the shape of {from}, whose owner can run {grant}"))
 }
 

@@ -5,7 +5,8 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::session::rights::who;
+use crate::sql::{quote_ident, quote_relation};
 use crate::undo::TREE_SQL;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table};
 use tokio_postgres::types::{ToSql, Type};
@@ -37,7 +38,8 @@ pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
     }
     if row.get::<_, Option<bool>>(1) == Some(false) {
         let message = format!("this role may not TRUNCATE {relation}");
-        let grant = format!("its owner can run GRANT TRUNCATE ON {} TO this role", quote_relation(relation));
+        let role = quote_ident(&who(session).await?.role);
+        let grant = format!("its owner can run GRANT TRUNCATE ON {} TO {role}", quote_relation(relation));
         return Err(Error::new(ErrorKind::Table, message).with_hint(grant));
     }
     Ok(())

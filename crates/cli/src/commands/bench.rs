@@ -28,7 +28,7 @@ pub async fn bench(
 ) -> Result<Exit> {
     let settings = Settings::resolve(options.load)?;
     let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
-    let listener = Arc::new(Remarks(*printer));
+    let listener = Arc::new(Remarks(printer.clone()));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;
     let report = Report::of(&measured);

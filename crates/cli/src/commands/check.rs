@@ -38,14 +38,13 @@ pub async fn check(
     let reject_file = settings.reject_file.clone();
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
-    let context = Context {
-        sources: Sources::new()?,
-        connection,
-        listener: Arc::new(Progress::new(*printer)),
-        stop: stop.clone(),
-    };
+    let progress = Arc::new(Progress::new(printer.clone()));
+    let telling = progress.keep_telling();
+    let context =
+        Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan(&context, only_checked(job)).await?;
     let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
+    drop(telling);
     for (path, records) in &outcome.written {
         printer.say(&format!("bad records: {} in {}", show_count(*records), path.display()));
     }

@@ -37,31 +37,25 @@ pub(super) async fn run(
     stop: &Stop,
     refused: &Refused,
 ) -> Result<Exit> {
-    let context = Context {
-        sources: Sources::new()?,
-        connection,
-        listener: Arc::new(Progress::new(*printer)),
-        stop: stop.clone(),
-    };
+    let progress = Arc::new(Progress::new(printer.clone()));
+    let telling = progress.keep_telling();
+    let context =
+        Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan(&context, job).await?;
-    let outcome = howdah_engine::load(&context, planned).await?;
-    match refused.after(&context.connection, &outcome).await {
-        Ok(written) => {
-            for (path, records) in written {
-                printer.say(&format!("rejected records: {} in {}", show_count(records), path.display()));
-            }
-        }
-        Err(error) => printer.error(&error),
+    let mut outcome = howdah_engine::load(&context, planned).await?;
+    drop(telling);
+    let after = refused.after(&context, &mut outcome).await;
+    for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
+        printer.say(&format!("rejected records: {} in {}", show_count(*records), path.display()));
     }
+    let error = outcome.error.or(after.err());
     if printer.json() {
-        printer.out(&json(&Document {
-            summary: &outcome.summary,
-            error: outcome.error.as_ref().map(ErrorReport::of),
-        }));
+        let error = error.as_ref().map(ErrorReport::of);
+        printer.out(&json(&Document { summary: &outcome.summary, error }));
     } else {
         printer.say(&account::text(&outcome.summary));
     }
-    match outcome.error {
+    match error {
         None if outcome.summary.rows_rejected > 0 => Ok(Exit::LeftOut),
         None => Ok(Exit::Success),
         Some(error) => {

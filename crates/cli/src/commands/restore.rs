@@ -33,7 +33,7 @@ pub async fn restore(
     let connection =
         stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = ledger_schema(&options.target)?;
-    let listener = Arc::new(Progress::new(*printer));
+    let listener = Arc::new(Progress::new(printer.clone()));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let restored = stop.guard(restore::restore(&context, &schema, options.job.as_deref())).await?;
     if printer.json() {

@@ -1,6 +1,6 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
-use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
 use std::time::Duration;
 
@@ -81,12 +81,12 @@ fn a_load_that_cannot_even_begin_is_noted_as_failed() {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE a (id integer, name text); CREATE VIEW v AS SELECT id FROM a");
         let to = database.conninfo();
-        let load = crate::scene::howdah("load").args(["--evolve", "widen", "--to", &to]).arg(&source);
+        let load = howdah("load").args(["--evolve", "widen", "--to", &to]).arg(&source);
         let failed = load.run(PATIENCE).expect_code(1);
         assert!(failed.stderr.contains("table public.a cannot be changed"), "{}", failed.stderr);
         let told = "SELECT status || ' ' || rows_stored || ' ' || (finished_at IS NOT NULL) FROM howdah.job";
         assert_eq!(database.value(told), "failed 0 true");
-        let list = crate::scene::howdah("status").args(["--to", &to]).run(PATIENCE).expect_code(0).stdout;
+        let list = howdah("status").args(["--to", &to]).run(PATIENCE).expect_code(0).stdout;
         assert!(list.contains("failed") && !list.contains("running"), "{list}");
         database.sql("DROP VIEW v");
         load.run(PATIENCE).expect_code(0);
@@ -122,6 +122,31 @@ fn a_file_that_another_job_has_loaded_into_the_table_is_noticed() {
         assert!(!said(load("five").arg(&sources[2])).contains(notice));
         files.put("c.csv", &plain);
     }
+}
+
+/// A name stays with its work: files of which nothing was stored may be mended, others only by force.
+#[test]
+fn a_named_job_takes_mended_files() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE n (a int, b text)");
+    let run = |text: &str, options: &[&str], code: i32| {
+        let source = files.path().join("n.csv");
+        if std::fs::read_to_string(&source).ok().as_deref() != Some(text) {
+            files.put("n.csv", text.as_bytes());
+        }
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "n", "--job-id", "nightly"]);
+        let load = load.args(["--format", "csv", "--jobs", "1", "--chunk-size", "64kB"]).args(options);
+        let finished = load.arg(source).run(PATIENCE).expect_code(code);
+        (finished.stderr, database.value("SELECT count(*) FROM n"))
+    };
+    run("zz,x\n", &[], 1);
+    assert_eq!(run("1,x\n", &[], 0).1, "1");
+    let again = run("1,x\n", &[], 1);
+    assert!(again.0.contains("this job finished"), "{}", again.0);
+    let other = run("1,x\n2,y\n", &[], 1);
+    assert!(other.0.contains("job nightly is in the ledger with other files"), "{}", other.0);
+    assert_eq!(run("1,x\n2,y\n", &["--force"], 0).1, "3");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What scripts rely on: exit codes, the JSON document, silence, plain lines, hints, and no secrets anywhere.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
-use howdah_testkit::{Finished, Server};
+use howdah_testkit::{Finished, HowdahCommand, Server};
 
 #[test]
 fn json_has_its_documented_keys_and_nothing_else_is_on_stdout() {
@@ -134,4 +134,26 @@ fn no_password_is_in_any_output_or_in_the_ledger() {
     assert_eq!(run("load", &format!("postgres://postgres:{PASSWORD}@[bad/x"), &load), Some(2));
     let kept = scene.database.value("SELECT string_agg(j::text, '') FROM howdah.job j");
     assert!(!kept.contains("Tr0ub4dor"));
+}
+
+/// A result that is lost is no success; a terminal that can do nothing is told what any other is.
+#[test]
+fn results_that_cannot_be_written_are_failures_and_any_terminal_is_warned() {
+    let plain = csv(66, 1, 100);
+    let (files, scene) = (Files::new(), Scene::new(Server::shared(15), &[&plain]));
+    let source = files.put("a.csv", &plain);
+    let to = scene.database.conninfo();
+    let run = |script: &str| {
+        let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_howdah"), source.to_str().unwrap(), &to];
+        HowdahCommand::new("sh").args(arguments).run(PATIENCE)
+    };
+    let full = run("\"$1\" plan \"$2\" --to \"$3\" --table t --json > /dev/full").expect_code(1);
+    assert!(full.stderr.contains("standard output cannot be written"), "{}", full.stderr);
+    let load = |name: &str| {
+        let load = "'$1' load '$2' --to '$3' --table t --job-id".replace('\'', "\\\"");
+        run(&format!("TERM=dumb script -qec \"{load} {name}\" /dev/null")).expect_code(0).stdout
+    };
+    load("one");
+    let told = load("two");
+    assert!(told.contains("the ledger says that"), "{told}");
 }

@@ -118,9 +118,32 @@ fn the_ledger_of_another_role_is_used_by_grant() {
         load.args(["--ledger", "of others"]).arg(source).run(PATIENCE).expect_code(0);
         let ledger = "of others";
         stage.lacks("a,b\n1,x\n", ledger, "GRANT USAGE ON SCHEMA \"of others\" TO {role}");
-        let grant = "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA \"of others\" TO {role}";
+        let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"of others\" TO {role}";
         stage.lacks("a,b\n1,x\n", ledger, grant);
         stage.load("a,b\n1,x\n", ledger).expect_code(0);
         assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "2", "PostgreSQL {major}");
     }
+}
+
+/// What a check makes it must be able to take away: that is asked before it makes anything.
+#[test]
+fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {
+    let stage = Stage::new(15);
+    stage.sql(
+        "GRANT CONNECT ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; \
+         GRANT INSERT, SELECT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}",
+    );
+    let to = stage.database.conninfo();
+    let source = stage.files.put("first.csv", b"a,b\n0,x\n");
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--to", &to]);
+    load.arg(&source).run(PATIENCE).expect_code(0);
+    stage.sql("GRANT USAGE ON SCHEMA howdah TO {role}");
+    stage.sql("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA howdah TO {role}");
+    stage.verb("load").arg(stage.files.put("second.csv", b"a,b\n1,x\n")).run(PATIENCE).expect_code(0);
+    let refused = stage.verb("check").arg(&source).run(PATIENCE).expect_code(1).stderr;
+    let hint = refused.lines().find_map(|line| line.strip_prefix("hint: its owner can run ")).unwrap();
+    let jobs = "SELECT count(*) || ' ' || count(*) FILTER (WHERE status = 'running') FROM howdah.job";
+    assert_eq!(stage.database.value(jobs), "2 0", "{refused}");
+    stage.database.sql(hint.split("; or name").next().unwrap());
+    stage.verb("check").arg(&source).run(PATIENCE).expect_code(0);
 }

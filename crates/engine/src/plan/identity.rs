@@ -131,7 +131,14 @@ impl Identity {
         let Some(first) = first else {
             return Ok(fresh(name, job));
         };
-        self.refuse_other_work(&first)?;
+        if !known.iter().any(|row| row.plan.identity == self.identity) {
+            if self.has_other_files(&first)
+                && (job.force || !ledger.has_stored(session, &self.work_key, &name).await?)
+            {
+                return Ok(fresh(ledger.next_name(session, &name).await?, job));
+            }
+            self.refuse_other_work(&first)?;
+        }
         // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
@@ -155,6 +162,11 @@ impl Identity {
             )
             .with_hint("put the sources back as they were to finish that job, or load them as they are now with --force")),
         }
+    }
+
+    /// The job is the same but for its files: mended, if nothing of them was stored.
+    fn has_other_files(&self, first: &JobRow) -> bool {
+        first.work_key == self.work_key && first.plan.identity != self.identity && rereadable(first)
     }
 
     /// A name given by the user must mean the same work, and the same files, each time.

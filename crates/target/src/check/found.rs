@@ -7,7 +7,8 @@ use super::rules::{Rule, Unchecked};
 use crate::copy::server_error::safe_message;
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::{quote_literal, quote_relation};
+use crate::session::rights::who;
+use crate::sql::{quote_ident, quote_literal, quote_relation};
 use futures_util::{Stream, StreamExt};
 use howdah_model::{Error, Relation, Result};
 use std::pin::Pin;
@@ -76,6 +77,10 @@ pub async fn feasible(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>,
             Err(refusal) if refusal.sqlstate == "42501" && is_hidden(session, &rule).await? => {
                 unchecked.push(Refusal::hidden().of(&rule));
             }
+            Err(refusal) if refusal.sqlstate == "42501" => {
+                let role = who(session).await?.role;
+                unchecked.push(refusal.lacking(&rule, &role).of(&rule));
+            }
             Err(refusal) => unchecked.push(refusal.of(&rule)),
         }
     }
@@ -132,18 +137,25 @@ impl Refusal {
         Refusal { sqlstate: String::new(), message }
     }
 
+    /// With the GRANT, where it is the table that the role may not read.
+    fn lacking(self, rule: &Rule, role: &str) -> Refusal {
+        let Some(other) = &rule.reads else { return self };
+        let message = format!(
+            "role {role} may not read {other}; its owner can run GRANT SELECT ON {} TO {}",
+            quote_relation(other),
+            quote_ident(role)
+        );
+        Refusal { sqlstate: String::new(), message }
+    }
+
     fn of(self, rule: &Rule) -> Unchecked {
         let what = match (&rule.column, &rule.constraint) {
             (Some(column), _) => format!("NOT NULL of column {column}"),
             (None, Some(constraint)) => format!("{constraint} ({})", rule.reason),
             (None, None) => rule.reason.clone(),
         };
-        let reason = match (self.sqlstate.as_str(), &rule.reads) {
-            ("42501", Some(other)) => format!(
-                "this role may not read {other}; its owner can run GRANT SELECT ON {} TO this role",
-                quote_relation(other)
-            ),
-            ("", _) => self.message,
+        let reason = match self.sqlstate.as_str() {
+            "" => self.message,
             _ => format!("the server says: {}", self.message),
         };
         Unchecked { table: rule.table.clone(), what, reason }

@@ -150,6 +150,21 @@ impl Ledger {
         self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
     }
 
+    /// A run of this work under this name, or one that begins so, has stored something.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn has_stored(&self, session: &Session, work_key: &str, name: &str) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {schema}.job j WHERE j.work_key = $1 AND pg_catalog.starts_with(j.job_id, $2) \
+             AND EXISTS (SELECT FROM {schema}.chunk c WHERE c.job_id = j.job_id))",
+            schema = self.quoted
+        );
+        let asked =
+            session.client().query_typed_one(&sql, &[(&work_key, Type::TEXT), (&name, Type::TEXT)]).await;
+        asked.map(|row| row.get(0)).map_err(|error| self.error(&error, "reading the ledger's jobs"))
+    }
+
     /// A name behind `name-2`, `name-3`, ... for a job that is loaded once more.
     ///
     /// # Errors

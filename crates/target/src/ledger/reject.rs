@@ -159,26 +159,35 @@ impl Ledger {
         }
     }
 
-    /// Rejected records of these files of a job are in the table by now, or rejected by the other job.
+    /// Rejected records of these files of a job are in the table by now, or rejected by the other job, which has read so many
+    /// records. If these are fewer, nobody knows which of them it has read, and none is noted; how many there are comes back.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn rejects_loaded(
         &self,
         session: &Session,
-        job_id: &str,
-        file_nos: &[u32],
-        by: &str,
-    ) -> Result<()> {
+        (job_id, file_nos): (&str, &[u32]),
+        (by, read): (&str, u64),
+    ) -> Result<u64> {
         let file_nos: Vec<i32> = file_nos.iter().map(|no| no.cast_signed()).collect();
+        let schema = &self.quoted;
         let sql = format!(
-            "UPDATE {}.reject SET loaded_by = $3 WHERE job_id = $1 AND file_no = ANY ($2) AND loaded_by IS NULL",
-            self.quoted
+            "WITH waiting AS (SELECT number FROM {schema}.reject \
+                 WHERE job_id = $1 AND file_no = ANY ($2) AND loaded_by IS NULL), \
+             noted AS (UPDATE {schema}.reject SET loaded_by = $3 WHERE number IN (SELECT number FROM waiting) \
+                 AND (SELECT pg_catalog.count(*) FROM waiting) <= $4) \
+             SELECT pg_catalog.count(*) FROM waiting"
         );
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&job_id, Type::TEXT), (&file_nos, Type::INT4_ARRAY), (&by, Type::TEXT)];
-        let done = session.client().execute_typed(&sql, &parameters).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "noting that rejected records are loaded"))
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&job_id, Type::TEXT),
+            (&file_nos, Type::INT4_ARRAY),
+            (&by, Type::TEXT),
+            (&read.cast_signed(), Type::INT8),
+        ];
+        let asked = session.client().query_typed_one(&sql, &parameters).await;
+        let row = asked.map_err(|error| self.error(&error, "noting that rejected records are loaded"))?;
+        Ok(row.get::<_, i64>(0).cast_unsigned())
     }
 
     /// Rejected records of a job that nobody has loaded since, in the order of the files.

@@ -8,7 +8,7 @@ use crate::session::{Session, rights};
 use crate::sql::{quote_ident, quote_literal};
 use howdah_model::{Error, ErrorKind, Result};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
 const MIGRATIONS: &[&str] = &[
@@ -33,18 +33,30 @@ enum Grants {
     None,
 }
 
+/// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables of the ledger be used in the ways `$3`; for which role.
+/// Tables of other names may be anybody's.
+const RIGHTS_SQL: &str = "\
+    SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+           AND (NOT $2 OR pg_catalog.has_schema_privilege(n.oid, 'CREATE')) \
+           AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c CROSS JOIN pg_catalog.unnest($3) AS way \
+                           WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
+                             AND c.relname IN ('job', 'file', 'chunk', 'chunk_part', 'reject', 'step', 'undo', 'tuned') \
+                             AND NOT pg_catalog.has_table_privilege(c.oid, way)), \
+           CURRENT_USER::pg_catalog.text \
+    FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
+
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
-    /// Makes sure that the schema is there and of this version. One round trip if it is.
+    /// Makes sure that the schema is there, of this version, and may be used. Two round trips if it is.
     ///
     /// # Errors
-    /// Ledger, if creating is not allowed or the schema is newer than this howdah; those of the session.
+    /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; those of the session.
     pub async fn ensure(&self, session: &Session) -> Result<()> {
         let version = self.version(session).await?;
         if self.known(version)? == MIGRATIONS.len() {
-            return Ok(());
+            return self.check_rights(session, false).await;
         }
         let result = self.migrate(session).await;
         // Also after success: the lock and the transaction end here, whatever happened.
@@ -55,6 +67,32 @@ impl Ledger {
             return Err(self.with_grants(session, error, grants).await);
         }
         ended.map_err(|error| self.error(&error, "creating the ledger"))
+    }
+
+    /// Refuses when the role may not write into the tables; where it makes staging tables, that it may not make them in the schema, and
+    /// take away what it has noted of them.
+    ///
+    /// # Errors
+    /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
+    pub async fn check_rights(&self, session: &Session, makes_tables: bool) -> Result<()> {
+        let (on_schema, on_tables): (&str, &[&str]) = match makes_tables {
+            false => ("USAGE", &["SELECT", "INSERT", "UPDATE"]),
+            true => ("USAGE, CREATE", &["SELECT", "INSERT", "UPDATE", "DELETE"]),
+        };
+        let fail = |error: tokio_postgres::Error| session_error(&error, "asking for the role's rights");
+        let asked: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&self.schema, Type::TEXT), (&makes_tables, Type::BOOL), (&on_tables, Type::TEXT_ARRAY)];
+        let row = session.client().query_typed_one(RIGHTS_SQL, &asked).await.map_err(fail)?;
+        if row.get(0) {
+            return Ok(());
+        }
+        let (schema, role) = (&self.quoted, quote_ident(row.get(1)));
+        let what = format!("role {role} may not use the ledger in schema {schema} as this needs");
+        Err(Error::new(ErrorKind::Ledger, what).with_sqlstate("42501").with_hint(format!(
+            "its owner can run GRANT {on_schema} ON SCHEMA {schema} TO {role}; GRANT {} ON ALL TABLES IN SCHEMA {schema} TO \
+             {role}; or name another with --ledger",
+            on_tables.join(", ")
+        )))
     }
 
     /// The error, if it is about rights, with the statements that give them to this role.
@@ -72,8 +110,8 @@ impl Ledger {
                 quote_ident(&who.database)
             ),
             _ => format!(
-                "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role} and GRANT SELECT, INSERT, UPDATE ON ALL \
-                 TABLES IN SCHEMA {schema} TO {role}; or name another with --ledger"
+                "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role} and GRANT SELECT, INSERT, UPDATE, DELETE ON \
+                 ALL TABLES IN SCHEMA {schema} TO {role}; or name another with --ledger"
             ),
         })
     }
@@ -144,7 +182,7 @@ impl Ledger {
     /// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not
     /// spare its user the CREATE privilege on the database, and the comment belongs to the owner.
     async fn without_schema_if_there(&self, session: &Session, statements: &str) -> Result<String> {
-        let asked = [(&self.schema as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT)];
+        let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
         let sql = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let found = session.client().query_typed(sql, &asked).await;
         let found = found.map_err(|error| self.error(&error, "creating the ledger"))?;

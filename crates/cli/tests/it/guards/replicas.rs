@@ -61,7 +61,7 @@ fn who_may_not_see_replicas_is_told_the_grant() {
     let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
     let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
     let told = load.args(["--max-replica-lag", "1GB"]).run(PATIENCE).expect_code(1).stderr;
-    assert!(told.contains("GRANT pg_monitor TO this role"), "{told}");
+    assert!(told.contains("GRANT pg_monitor TO"), "{told}");
 }
 
 #[test]

@@ -359,6 +359,43 @@ fn rejected_records_are_mended_in_a_file_and_loaded() {
     );
 }
 
+/// Which of the rejected records a file holds that has fewer, nobody can know.
+#[test]
+fn a_mended_file_without_all_rejected_records_settles_none() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id\n1\nx\ny\n2\n");
+    let half = files.put("half.csv", b"\"id\"\n3\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY)");
+    let first =
+        load(&database).args(["--header", "--format", "csv", "--table", "t"]).arg(&source).run(PATIENCE);
+    let job = told(&first.expect_code(3))["job"].as_str().unwrap().to_owned();
+    let reload = || load(&database).args(["--rejects", &job]);
+    let told_of_half = told(&reload().arg(&half).run(PATIENCE).expect_code(0));
+    let warnings = told_of_half["warnings"].to_string();
+    assert!(warnings.contains("had 1 of the 2 records"), "{told_of_half}");
+    let open = "SELECT count(*) FROM howdah.reject WHERE loaded_by IS NULL";
+    assert_eq!(database.value(open), "2");
+    let whole = files.put("whole.csv", b"\"id\"\n4\n5\n");
+    reload().arg(&whole).run(PATIENCE).expect_code(0);
+    assert_eq!((database.value(open), database.value("SELECT count(*) FROM t")), ("0".into(), "5".into()));
+    let nowhere = load(&database).args([
+        "--header",
+        "--format",
+        "csv",
+        "--table",
+        "t",
+        "--reject-file",
+        "/no/such/bad.csv",
+    ]);
+    let refused = nowhere.arg(&source).run(PATIENCE).expect_code(1);
+    assert!(
+        refused.stderr.contains("--reject-file /no/such/bad.csv cannot be written"),
+        "{}",
+        refused.stderr
+    );
+}
+
 /// NUL bytes are dropped or replaced where they stand, whichever way a file is read; with other faults beside them.
 #[test]
 fn nul_bytes_are_dropped_or_replaced_and_counted() {
