@@ -144,8 +144,8 @@ pub(super) const SWAP_SQL: &str = concat!(
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t.named), 12, 0 FROM t WHERE t.relrowsecurity \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', t.named), 12, 1 FROM t WHERE t.relforcerowsecurity \
     UNION ALL SELECT pg_catalog.pg_get_statisticsobjdef(e.oid) || pg_catalog.format('; ALTER STATISTICS %I.%I OWNER TO %s', n.nspname, \
-            e.stxname, e.stxowner::pg_catalog.regrole) || coalesce(pg_catalog.format('; ALTER STATISTICS %I.%I SET STATISTICS %s', \
-            n.nspname, e.stxname, nullif((pg_catalog.to_jsonb(e) ->> 'stxstattarget')::pg_catalog.int4, -1)), ''), 13, e.oid \
+            e.stxname, e.stxowner::pg_catalog.regrole) || coalesce(pg_catalog.format('; ALTER STATISTICS %I.%I SET STATISTICS ', \
+            n.nspname, e.stxname) || nullif((pg_catalog.to_jsonb(e) ->> 'stxstattarget')::pg_catalog.int4, -1), ''), 13, e.oid \
     FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
     UNION ALL SELECT pg_catalog.format('COMMENT ON TABLE %s IS %L', t.named, pg_catalog.obj_description(t.oid, 'pg_class')), 14, 0 \
     FROM t WHERE pg_catalog.obj_description(t.oid, 'pg_class') IS NOT NULL \
@@ -174,7 +174,9 @@ pub(super) const SWAP_SQL: &str = concat!(
     UNION ALL SELECT pg_catalog.format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, t.named, \
             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), 17, a.no \
-    FROM t, pg_catalog.aclexplode(t.relacl) WITH ORDINALITY AS a (grantor, grantee, privilege_type, is_grantable, no) \
+    FROM t LEFT JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new), \
+        pg_catalog.aclexplode(coalesce(t.relacl, CASE WHEN w.relacl IS NOT NULL THEN pg_catalog.acldefault('r', t.relowner) END)) \
+            WITH ORDINALITY AS a (grantor, grantee, privilege_type, is_grantable, no) \
     UNION ALL SELECT pg_catalog.format('GRANT %s (%I) ON TABLE %s TO %s%s', a.privilege_type, c.attname, t.named, \
             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), 18, c.attnum \

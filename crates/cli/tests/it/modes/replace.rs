@@ -2,7 +2,7 @@
 
 use super::{assert_nothing_left, changes, load};
 use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
-use crate::scene::{Files, PATIENCE, csv};
+use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn everything(major: u32, role: &str) -> String {
     )
     .replace("ALTER TABLE t CLUSTER ON hashless; ", "ALTER TABLE t CLUSTER ON \"The Key\"; ")
         + &format!(
-            "CREATE STATISTICS other.together (dependencies) ON part, amount FROM t; ALTER STATISTICS other.together SET STATISTICS 77; \
+            "CREATE STATISTICS other.together (dependencies) ON part, amount FROM t; ALTER STATISTICS other.together SET STATISTICS 77; CREATE STATISTICS other.usual ON id, part FROM t; \
              CREATE TRIGGER \"Fire\" BEFORE UPDATE OF note ON t FOR EACH ROW WHEN (NEW.part > 3) EXECUTE FUNCTION other.fire('a', 'b'); \
              CREATE TRIGGER off AFTER DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION other.fire(); ALTER TABLE t DISABLE TRIGGER off; \
              CREATE CONSTRAINT TRIGGER always AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION other.fire(); \
@@ -229,4 +229,17 @@ fn indexes_of_a_new_table_are_built_side_by_side_in_the_memory_that_suits_them()
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         assert_nothing_left(&database, "after replacing");
     }
+}
+
+/// Rights that new tables are given by default are taken away again, but not those that an owner has without a word.
+#[test]
+fn the_owner_of_a_table_without_grants_keeps_all_rights() {
+    let files = Files::new();
+    let source = files.put("kept.csv", b"id\n1\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE kept (id int); ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "kept", "--mode", "replace"]);
+    load.args(["--format", "csv", "--header"]).arg(&source).run(PATIENCE).expect_code(0);
+    let rights = "SELECT acldefault('r', relowner) = relacl FROM pg_class WHERE relname = 'kept'";
+    assert_eq!(database.value(rights), "t");
 }
