@@ -34,13 +34,14 @@ enum Grants {
 }
 
 /// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables of the ledger be used in the ways `$3`; for which role.
-/// Tables of other names may be anybody's.
+/// Tables of other names may be anybody's; those that not every load writes came with later versions, and rights on them may have to.
 const RIGHTS_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
            AND (NOT $2 OR pg_catalog.has_schema_privilege(n.oid, 'CREATE')) \
            AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c CROSS JOIN pg_catalog.unnest($3) AS way \
                            WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
-                             AND c.relname IN ('job', 'file', 'chunk', 'chunk_part', 'reject', 'step', 'undo', 'tuned') \
+                             AND (c.relname IN ('job', 'file', 'chunk') \
+                                  OR $2 AND c.relname IN ('chunk_part', 'reject', 'step', 'undo', 'tuned')) \
                              AND NOT pg_catalog.has_table_privilege(c.oid, way)), \
            CURRENT_USER::pg_catalog.text \
     FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
