@@ -16,6 +16,8 @@ use tokio::task::JoinHandle;
 const BARS_MAX: usize = 12;
 /// How often a plain line is written.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// How often it is looked whether one is due, where no event asks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the total is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
@@ -130,7 +132,7 @@ impl Progress {
         let progress = Arc::clone(self);
         Telling(tokio::spawn(async move {
             loop {
-                tokio::time::sleep(LINE_EVERY).await;
+                tokio::time::sleep(LOOK_EVERY).await;
                 let mut state = progress.state.lock().unwrap_or_else(PoisonError::into_inner);
                 progress.tell_total(&mut state);
             }

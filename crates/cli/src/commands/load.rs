@@ -48,7 +48,13 @@ pub(super) async fn run(
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
         printer.say(&format!("rejected records: {} in {}", show_count(*records), path.display()));
     }
-    let error = outcome.error.or(after.err());
+    let error = match (outcome.error, after.err()) {
+        (Some(error), Some(after)) => {
+            printer.error(&after);
+            Some(error)
+        }
+        (error, after) => error.or(after),
+    };
     if printer.json() {
         let error = error.as_ref().map(ErrorReport::of);
         printer.out(&json(&Document { summary: &outcome.summary, error }));

@@ -1,7 +1,7 @@
 //! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed.
 
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
-use howdah_testkit::{Fault, Finished, Proxy, Running, Server};
+use howdah_testkit::{Fault, Finished, HowdahCommand, Proxy, Running, Server};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -93,4 +93,28 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     proxy.set(Fault::Pass);
     load().run(PATIENCE).expect_code(0);
     scene.assert_exact("after a stall");
+}
+
+/// `nohup howdah load` outlives the terminal.
+#[test]
+fn a_load_that_was_started_to_ignore_hangups_goes_on() {
+    let (scene, _files, source) = prepared(15);
+    let script = "trap '' HUP; exec \"$@\"";
+    let to = scene.database.conninfo();
+    let load = HowdahCommand::new("sh").args([
+        "-c",
+        script,
+        "sh",
+        env!("CARGO_BIN_EXE_howdah"),
+        "load",
+        "--to",
+        &to,
+    ]);
+    let load =
+        load.args(["--format", "csv", "--header", "--table", "t", "--chunk-size", "64kB", "--jobs", "2"]);
+    let mut running = load.arg(&source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    running.hang_up();
+    running.wait(PATIENCE).expect_code(0);
+    scene.assert_exact("after a hangup");
 }

@@ -7,7 +7,8 @@
 //! never taken back; what fails behind the rows (foreign keys, AFTER triggers) is found by fewer rows at a time. A row is refused
 //! when it was named so, or alone, with all rows before it in the table, as by [`super::show`].
 //!
-//! INSERT is not COPY: rules would rewrite it, and triggers for each statement fire for each few rows. Tables that have these are left to COPY.
+//! INSERT is not COPY: rules would rewrite it, and triggers for each statement fire for each few rows. Tables that have these are left to
+//! COPY.
 
 use super::probe::temporary;
 use super::show::{Showing, Way};
@@ -41,14 +42,17 @@ const INSERTED_MIN: usize = 256;
 /// It is when one of so many rows is refused: a refused row costs COPY about 340 microseconds, and any row here one more than there.
 pub(super) const ONE_OF: usize = 300;
 
-/// The columns `$2` of table `$1` and their types; none, if it has rules, or triggers to which a statement's rows are one whole.
+/// The columns `$2` of table `$1` and their types; none, if it has rules, triggers to which a statement's rows are one whole, or foreign
+/// partitions, which may be sent several rows at a time, so that one fails when the next ones were looked at.
 const FACTS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
     FROM pg_catalog.pg_attribute a \
     WHERE a.attrelid = $1 AND a.attname = ANY ($2) AND NOT a.attisdropped \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = $1 AND c.relhasrules) \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = $1 AND g.tgtype & 4 = 4 \
-                      AND NOT g.tgisinternal AND (g.tgtype & 1 = 0 OR g.tgnewtable IS NOT NULL))";
+                      AND NOT g.tgisinternal AND (g.tgtype & 1 = 0 OR g.tgnewtable IS NOT NULL)) \
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree($1) p JOIN pg_catalog.pg_class c ON c.oid = p.relid \
+                      WHERE c.relkind = 'f')";
 
 /// Where temporary objects are.
 const SCHEMA: &str = "pg_temp";
