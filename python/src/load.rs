@@ -50,7 +50,7 @@ pub(crate) async fn load_job(
     stop: Stop,
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
-    let planned = howdah_engine::plan(&context, job).await?;
+    let planned = howdah_engine::plan_to_load(&context, job).await?;
     let mut outcome = howdah_engine::load(&context, planned).await?;
     refused.after(&context, &mut outcome).await?;
     match outcome.error {

@@ -243,7 +243,12 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
     let all: Vec<(Replacement<'_>, u64)> =
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     for (replacement, _) in &all {
-        build_what_is_missing(run, *replacement).await?;
+        let built = build_what_is_missing(run, *replacement).await;
+        let is_there = async |session: &Session| staging::exists(session, replacement.new).await;
+        // If not, another run of the job has put it in its place meanwhile, as the ledger says.
+        if built.is_ok() || on_session(run, is_there).await? {
+            built?;
+        }
     }
     tell(&run.context, format!("a new table takes the place of {}", names(tables)));
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
@@ -259,6 +264,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
 
 /// Indexes side by side, then foreign keys, each of which locks other tables as well.
 async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Result<()> {
+    on_session(run, async |session| replace::expect_alike(session, replacement).await).await?;
     let missing = on_session(run, async |session| replace::missing(session, replacement).await).await?;
     let (indexes, foreign_keys): (Vec<Missing>, Vec<Missing>) =
         missing.into_iter().partition(|missing| missing.is_index);

@@ -58,7 +58,7 @@ pub use howdah_target::embedded;
 pub use howdah_transcode::copy_options;
 pub use howdah_transcode::infer::spelling;
 pub use load::load;
-pub use plan::{Planned, plan};
+pub use plan::{Planned, plan, plan_to_load};
 pub use stop::Stop;
 
 use howdah_model::Listener;

@@ -66,12 +66,13 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
             return Err(error);
         }
     };
-    let Begun { mut session, receipts, before, dropped, tuned } = begun;
+    let Begun { mut session, noted: Noted { receipts, before, publication, dropped, tuned } } = begun;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     before.iter().for_each(|before| run.warn(loaded_before(before)));
+    publication.iter().for_each(|name| run.warn(published(name)));
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
     run.dropped.store(dropped, Relaxed);
@@ -94,9 +95,17 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 /// A load that may send its first chunk.
 struct Begun {
     session: Session,
+    noted: Noted,
+}
+
+/// What the ledger has noted of the job, and of others.
+#[derive(Default)]
+struct Noted {
     receipts: Vec<Receipt>,
     /// Files that another job has loaded; not asked for with `--force`, which means to load them again.
     before: Option<LoadedBefore>,
+    /// A publication of all tables, where this load has made some.
+    publication: Option<String>,
     /// An earlier run of the job has dropped something and not put it back.
     dropped: bool,
     /// The same with settings.
@@ -119,8 +128,8 @@ async fn begin(
     let session = context.connection.open().await?;
     context.connection.open_ahead(ahead);
     let opening = open_ledger(&session, ledger, plan, noted);
-    let (receipts, before, dropped, tuned) = context.connection.attend(&session, opening).await?;
-    Ok(Begun { session, receipts, before, dropped, tuned })
+    let noted = context.connection.attend(&session, opening).await?;
+    Ok(Begun { session, noted })
 }
 
 fn rows_before(history: &History) -> u64 {
@@ -137,12 +146,12 @@ async fn open_ledger(
     ledger: Option<&Ledger>,
     plan: &Plan,
     noted: &AtomicBool,
-) -> Result<(Vec<Receipt>, Option<LoadedBefore>, bool, bool)> {
+) -> Result<Noted> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
-        return Ok((Vec::new(), None, false, false));
+        return Ok(Noted::default());
     };
-    ledger.ensure(session).await?;
+    let makes_tables = ledger.ensure(session).await? || plan.job.arrival.is_staged();
     if !ledger.hold_job(session, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
@@ -164,9 +173,19 @@ async fn open_ledger(
     let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
+    let publication = async { if makes_tables { ledger.publication(session).await } else { Ok(None) } };
     // Sent together: one round trip.
-    let ((), receipts, before, dropped, tuned) = tokio::try_join!(durable, receipts, before, dropped, tuned)?;
-    Ok((receipts, before, !dropped.is_empty(), !tuned.is_empty()))
+    let ((), receipts, before, publication, dropped, tuned) =
+        tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
+    let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
+    Ok(Noted { receipts, before, publication, dropped, tuned })
+}
+
+fn published(publication: &str) -> String {
+    format!(
+        "the publication {publication} is of all tables, also of those that are made in the ledger's schema: a subscriber that has \
+         not got them stops"
+    )
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {
@@ -299,14 +318,23 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
             close_in_time(context, plan, ledger, Some(&session), status, rows).await;
         }
     }
-    forget_staging(run, error.as_ref()).await;
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
         let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         run.warn(format!("{left}{hint}"));
     }
-    // Until here it held the job.
-    tune::put_back(run, session, error.is_some()).await;
+    let forgets = run.plan.job.arrival.is_staged() && error.as_ref().is_some_and(arrival::is_for_good);
+    if forgets || run.tuned.load(Relaxed) {
+        // Until here it held the job.
+        if let Some(session) = tune::last_of_job(run, session, error.is_some()).await {
+            if forgets {
+                forget_staging(run).await;
+            }
+            tune::put_back(run, &session, error.is_some()).await;
+        }
+    } else {
+        drop(session);
+    }
     if error.is_none() {
         Box::pin(after::run(run)).await;
         Box::pin(settle(run, When::AtEnd)).await;
@@ -317,11 +345,8 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
 }
 
 /// After a failure that the same files and tables would meet again, nothing waits in staging tables any more.
-async fn forget_staging(run: &Run, error: Option<&Error>) {
-    let (Some(ledger), Some(error)) = (&run.ledger, error) else { return };
-    if !run.plan.job.arrival.is_staged() || !arrival::is_for_good(error) {
-        return;
-    }
+async fn forget_staging(run: &Run) {
+    let Some(ledger) = &run.ledger else { return };
     let forgetting = async {
         if arrival::has_begun(&run.context, ledger, &run.plan).await? {
             return Ok(());

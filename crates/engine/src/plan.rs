@@ -41,6 +41,7 @@ use crate::Context;
 use crate::budget::{Extent, Layout};
 use crate::feed::Opened;
 use crate::retry::{self, Patience, patiently};
+use crate::settle;
 use crate::widen::Open;
 use finding::Found;
 use futures_util::future::maybe_done;
@@ -107,11 +108,24 @@ impl History {
 /// `SourceChanged` when an unfinished run of the same job read other versions of the files; those of the
 /// connection.
 pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
+    plan_for(context, job, false).await
+}
+
+/// The same for a load that follows: it puts back first what other loads have dropped and, being killed, not put back, where this one
+/// goes by what its tables refuse.
+///
+/// # Errors
+/// As for [`plan`]; why something cannot be put back.
+pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
+    plan_for(context, job, true).await
+}
+
+async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
     let mut patience = Patience::new(patience_of(&job));
     loop {
         // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
         let again = AtomicBool::new(false);
-        match context.stop.guard(Box::pin(plan_all(context, job.clone(), &again))).await {
+        match context.stop.guard(Box::pin(plan_all(context, job.clone(), (to_load, &again)))).await {
             Err(error) if again.load(Relaxed) => retry::wait(context, &mut patience, error).await?,
             planned => return planned,
         }
@@ -124,7 +138,7 @@ fn patience_of(job: &Job) -> Duration {
 
 /// Sets `again` once the rest may be done again: not while the server cannot be reached at all, which was tried
 /// long enough then, and not if a pipe would lose what was read of it.
-async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result<Planned> {
+async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &AtomicBool)) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
@@ -137,6 +151,7 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
         context,
+        to_load,
         session: &session,
         patience,
         format: &format,
@@ -166,9 +181,13 @@ async fn plan_all(context: &Context, mut job: Job, again: &AtomicBool) -> Result
     arrival::number_inputs(&mut plan.files, &order);
     plan.tables = tables;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
-    let dated =
-        Box::pin(around_rows(context, &session, &mut plan, (&rows_to_come, settled.history.has_rows())))
-            .await?;
+    let dated = Box::pin(around_rows(
+        context,
+        &session,
+        &mut plan,
+        (&rows_to_come, settled.history.has_rows(), to_load),
+    ))
+    .await?;
     let extent = Extent {
         near_cpus: connection.server_cpus(),
         plain_bytes: plain_bytes(&plan.files),
@@ -269,8 +288,9 @@ async fn around_rows(
     context: &Context,
     session: &Session,
     plan: &mut Plan,
-    (rows_to_come, begun): (&indexes::RowsToCome, bool),
+    (rows_to_come, begun, to_load): (&indexes::RowsToCome, bool, bool),
 ) -> Result<Vec<dated::Dated>> {
+    settle::make_whole(context, session, plan, to_load).await?;
     let job = &plan.job;
     plan.indexes =
         indexes::choose(context, session, (job, begun), &plan.job_id, &plan.tables, rows_to_come).await?;

@@ -2,15 +2,19 @@
 //!
 //! A job that is at work holds an advisory lock; whoever gets that lock for himself knows that nobody is at work on it. What
 //! is quickly done (settings, triggers) is done before this load begins; indexes and constraints, which may take as long as
-//! the load, behind its last row. What cannot be done is told, and is no failure of this load.
+//! the load, behind its last row. What cannot be done is told, and is no failure of this load. Only a load that goes by what a table
+//! refuses, or makes one like it, needs the table whole before: it is made so, or the load is refused.
 
+use crate::Context;
 use crate::check::forget_left;
 use crate::indexes::{put_back_entries, tell};
 use crate::pipeline::Run;
+use crate::plan::ledger_of;
 use crate::tune::give_up_all;
-use howdah_model::{Result, Tune};
+use howdah_model::{Error, ErrorKind, Mode, OnError, Plan, Result, Tune};
 use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
-use std::collections::BTreeMap;
+use howdah_target::session::{Session, partitions};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long a lock or a lost connection is waited for: this load has something else to do.
@@ -57,13 +61,8 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     if !checks.is_empty() {
         forget_left(&run.context, ledger.schema(), None).await?;
     }
-    let mut by_job: BTreeMap<String, Left> = BTreeMap::new();
-    for undo in dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)) {
-        by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
-    }
-    for held in tuned {
-        by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
-    }
+    let dropped = dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)).collect();
+    let mut by_job = by_job(dropped, tuned);
     by_job.remove(&run.plan.job_id);
     for (job_id, left) in by_job {
         // Held by a session that is gone with this one, if not before.
@@ -71,19 +70,115 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
             continue;
         }
         tell(&run.context, format!("job {job_id} was killed and has left something to put back"));
-        settle_job(run, ledger, left).await;
+        let levelled = run.plan.tuning.level >= Tune::Session;
+        for error in put_back_left(&run.context, ledger, left, levelled).await {
+            run.warn(format!("{error}; howdah restore puts it back"));
+        }
         connection.attend(&session, ledger.leave_job(&session, &job_id)).await?;
     }
     connection.keep(session);
     Ok(())
 }
 
-async fn settle_job(run: &Run, ledger: &Ledger, left: Left) {
-    let tuned = run.plan.tuning.level >= Tune::Session;
-    let dropped = put_back_entries(&run.context, ledger, left.dropped, (BUILDERS, tuned), RETRY_FOR).await;
-    let given_up = give_up_all(&run.context, ledger, left.tuned, RETRY_FOR).await;
-    for error in [dropped.err(), given_up.err()].into_iter().flatten() {
-        run.warn(format!("{error}; howdah restore puts it back"));
+fn by_job(dropped: Vec<Undo>, tuned: Vec<Held>) -> BTreeMap<String, Left> {
+    let mut by_job: BTreeMap<String, Left> = BTreeMap::new();
+    for undo in dropped {
+        by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
+    }
+    for held in tuned {
+        by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
+    }
+    by_job
+}
+
+/// Puts it back; what could not be is told by the errors.
+async fn put_back_left(
+    context: &Context,
+    ledger: &Ledger,
+    left: Left,
+    tuned: bool,
+) -> impl Iterator<Item = Error> + use<> {
+    let dropped = put_back_entries(context, ledger, left.dropped, (BUILDERS, tuned), RETRY_FOR).await;
+    let given_up = give_up_all(context, ledger, left.tuned, RETRY_FOR).await;
+    [dropped.err(), given_up.err()].into_iter().flatten()
+}
+
+/// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
+/// like one, all the rest: what another job has dropped and, being killed, not put back, comes back if it `may`.
+///
+/// # Errors
+/// Table, for what other jobs have dropped that are at work, or that may not be put back; why it cannot be put back; those of ledger
+/// and session.
+pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan, may: bool) -> Result<()> {
+    let arrival = &plan.job.arrival;
+    let judged = arrival.is_staged() || plan.job.bad_records.on_error == OnError::Skip;
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| judged) else { return Ok(()) };
+    let is_made_like = arrival.mode == Mode::Replace;
+    let connection = &context.connection;
+    let reading = async { tokio::try_join!(ledger.open_undos(session, None), ledger.held(session, None)) };
+    let (mut dropped, mut tuned) = connection.attend(session, reading).await?;
+    dropped.retain(|undo| undo.change.kind != UndoKind::Staging && undo.job_id != plan.job_id);
+    tuned.retain(|held| is_made_like && held.job_id != plan.job_id);
+    if dropped.is_empty() && tuned.is_empty() {
+        return Ok(());
+    }
+    let mut oids = BTreeSet::new();
+    for table in &plan.tables {
+        oids.extend(connection.attend(session, partitions::with_partitions(session, table.table.oid)).await?);
+    }
+    let is_table = |held: &Held| held.thing.table.as_ref().is_some_and(|(oid, _)| oids.contains(oid));
+    for (job_id, mut left) in by_job(dropped, tuned) {
+        left.tuned.retain(is_table);
+        let lacking =
+            |undo: &&Undo| oids.contains(&undo.change.table_oid) && (is_made_like || tells_bad_rows(undo));
+        let Some(what) = left
+            .dropped
+            .iter()
+            .find(lacking)
+            .map(ToString::to_string)
+            .or_else(|| left.tuned.first().map(|held| held.thing.to_string()))
+        else {
+            continue;
+        };
+        if !connection.attend(session, ledger.take_job(session, &job_id)).await? {
+            return Err(lacks(&what, &job_id, true));
+        }
+        let done = match may {
+            true => {
+                tell(context, format!("job {job_id} was killed: {what} is put back before rows come"));
+                let levelled = plan.tuning.level >= Tune::Session;
+                put_back_left(context, &ledger, left, levelled).await.next().map_or(Ok(()), Err)
+            }
+            false => Err(lacks(&what, &job_id, false)),
+        };
+        connection.attend(session, ledger.leave_job(session, &job_id)).await?;
+        done?;
+    }
+    Ok(())
+}
+
+fn lacks(what: &str, job_id: &str, works: bool) -> Error {
+    let error = |message| Error::new(ErrorKind::Table, message);
+    if works {
+        let message =
+            format!("{what} is changed by job {job_id}, which is at work and puts it back when it ends");
+        return error(message).with_hint("wait for its end, then run the same command again");
+    }
+    error(format!("{what} is changed by job {job_id}, which was killed before it has put it back"))
+        .with_hint(format!("howdah restore {job_id} does that"))
+}
+
+/// Without it, rows would be taken for good ones that are not.
+fn tells_bad_rows(undo: &Undo) -> bool {
+    match undo.change.kind {
+        UndoKind::Constraint
+        | UndoKind::PartitionedConstraint
+        | UndoKind::ForeignKey
+        | UndoKind::Validate => true,
+        UndoKind::Index | UndoKind::PartitionedIndex => undo.change.definition.starts_with("CREATE UNIQUE "),
+        UndoKind::Trigger | UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::Staging => {
+            false
+        }
     }
 }
 

@@ -104,41 +104,49 @@ async fn once_or_again<T, W: Future<Output = Result<T>>>(run: &Run, work: impl F
     }
 }
 
-/// Puts back what this job holds, unless another run of it is still at work, which then does so. `session` has held the
-/// job until here.
-pub async fn put_back(run: &Run, session: Session, failed: bool) {
+/// Puts back what this job holds, on the session of its last run ([`last_of_job`]).
+pub async fn put_back(run: &Run, session: &Session, failed: bool) {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.tuned.load(Relaxed)) else { return };
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let retry_for = if failed { AFTER_STOP.min(retry_for) } else { retry_for };
     let job_id = &run.plan.job_id;
     let work = async {
-        let session = match is_last(&context, ledger, job_id, session).await? {
-            Some(session) => session,
-            None => return Ok(()),
-        };
-        let held = context.connection.attend(&session, ledger.held(&session, Some(job_id))).await?;
+        let held = context.connection.attend(session, ledger.held(session, Some(job_id))).await?;
         give_up_all(&context, ledger, held, retry_for).await
     };
-    let work = async {
-        match failed {
-            true => tokio::time::timeout(AFTER_STOP * 2, work).await.unwrap_or_else(|_| Err(late())),
-            false => work.await,
-        }
-    };
-    if let Err(error) = work.await {
+    if let Err(error) = in_time(failed, work).await {
         run.warn(format!("{error}; howdah restore {job_id}, or the next load, puts back what was tuned"));
+    }
+}
+
+/// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then
+/// has to put back what they share.
+pub async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Session> {
+    let ledger = run.ledger.as_ref()?;
+    let (context, job_id) = (Context { stop: Stop::default(), ..run.context.clone() }, &run.plan.job_id);
+    let last = in_time(failed, is_last(&context, ledger, job_id, session)).await;
+    last.unwrap_or_else(|error| {
+        run.warn(format!("{error}; howdah restore {job_id} puts back what the job has left"));
+        None
+    })
+}
+
+/// Somebody waits for the end of a load that has failed.
+async fn in_time<T>(failed: bool, work: impl Future<Output = Result<T>>) -> Result<T> {
+    match failed {
+        true => tokio::time::timeout(AFTER_STOP * 2, work).await.unwrap_or_else(|_| Err(late())),
+        false => work.await,
     }
 }
 
 fn late() -> Error {
     Error::new(
         howdah_model::ErrorKind::ConnectionLost,
-        "what was tuned is not put back yet: the server is slow to answer",
+        "what was tuned or left is not put back yet: the server is slow to answer",
     )
 }
 
-/// A session that has the job for itself; none while another run of it is at work.
 async fn is_last(
     context: &Context,
     ledger: &Ledger,

@@ -160,9 +160,12 @@ async fn make_once(
         ));
         owned = format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
     }
-    let create =
-        format!("CREATE TABLE {name} ({}) WITH (autovacuum_enabled = false){owned}", defined.join(", "));
-    run(&create).await?;
+    // A publication FOR ALL TABLES lets no row be deleted that nothing identifies.
+    run(&format!(
+        "CREATE TABLE {name} ({}) WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
+        defined.join(", ")
+    ))
+    .await?;
     note(session, ledger, job_id, plan, staging).await?;
     run("COMMIT").await
 }

@@ -41,7 +41,7 @@ pub(super) async fn run(
     let telling = progress.keep_telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
-    let planned = howdah_engine::plan(&context, job).await?;
+    let planned = howdah_engine::plan_to_load(&context, job).await?;
     let mut outcome = howdah_engine::load(&context, planned).await?;
     drop(telling);
     let after = refused.after(&context, &mut outcome).await;

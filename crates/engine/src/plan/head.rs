@@ -94,6 +94,8 @@ impl Head {
 /// What looking at the heads needs to know.
 pub(super) struct Heads<'a> {
     pub(super) context: &'a Context,
+    /// A load follows.
+    pub(super) to_load: bool,
     pub(super) session: &'a Session,
     /// How long failures that may pass are tried again.
     pub(super) patience: Duration,

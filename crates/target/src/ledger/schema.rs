@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_6.sql"),
     include_str!("schema_7.sql"),
     include_str!("schema_8.sql"),
+    include_str!("schema_9.sql"),
 ];
 
 /// Which rights are lacking.
@@ -50,14 +51,15 @@ const RIGHTS_SQL: &str = "\
 const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
-    /// Makes sure that the schema is there, of this version, and may be used. Two round trips if it is.
+    /// Makes sure that the schema is there, of this version, and may be used; true if it was not there. Two round trips if it is.
     ///
     /// # Errors
     /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; those of the session.
-    pub async fn ensure(&self, session: &Session) -> Result<()> {
+    pub async fn ensure(&self, session: &Session) -> Result<bool> {
         let version = self.version(session).await?;
         if self.known(version)? == MIGRATIONS.len() {
-            return self.check_rights(session, false).await;
+            self.check_rights(session, false).await?;
+            return Ok(false);
         }
         let result = self.migrate(session).await;
         // Also after success: the lock and the transaction end here, whatever happened.
@@ -67,7 +69,19 @@ impl Ledger {
             let grants = if version == 0 { Grants::Create } else { Grants::None };
             return Err(self.with_grants(session, error, grants).await);
         }
-        ended.map_err(|error| self.error(&error, "creating the ledger"))
+        ended.map_err(|error| self.error(&error, "creating the ledger"))?;
+        Ok(version == 0)
+    }
+
+    /// A publication of all tables, whose subscribers get the ledger's rows as well.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn publication(&self, session: &Session) -> Result<Option<String>> {
+        let sql = "SELECT pubname::pg_catalog.text FROM pg_catalog.pg_publication WHERE puballtables ORDER BY 1 LIMIT 1";
+        let rows = session.client().query_typed(sql, &[]).await;
+        let rows = rows.map_err(|error| session_error(&error, "reading the publications"))?;
+        Ok(rows.first().map(|row| row.get(0)))
     }
 
     /// Refuses when the role may not write into the tables; where it makes staging tables, that it may not make them in the schema, and

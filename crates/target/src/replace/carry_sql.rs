@@ -10,33 +10,12 @@ pub(super) const OLD_SQL: &str = "\
                FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2) ";
 
-/// Makes the new table. Indexes come behind the rows. Until it takes the place of the old one, identity columns draw from
-/// the old one's sequences.
+/// Makes the new table. Indexes come behind the rows; what can be changed later, [`super::likeness_sql::FOLLOW_SQL`] adds.
 pub(super) const CREATE_SQL: &str = "\
     SELECT pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING IDENTITY) \
-                              USING %I%s%s', t.new, t.named, m.amname, \
-               ' WITH (' || nullif(pg_catalog.concat_ws(', ', pg_catalog.array_to_string(t.reloptions, ', '), \
-                   (SELECT pg_catalog.string_agg('toast.' || o, ', ') FROM pg_catalog.pg_class x, \
-                    pg_catalog.unnest(x.reloptions) o WHERE x.oid = t.reltoastrelid)), '') || ')', \
-               ' TABLESPACE ' || pg_catalog.quote_ident(s.spcname)), 1, 1 \
+                              USING %I%s', t.new, t.named, m.amname, ' TABLESPACE ' || pg_catalog.quote_ident(s.spcname)) \
     FROM t JOIN pg_catalog.pg_am m ON m.oid = t.relam \
-    LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = t.reltablespace \
-    UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, a.attname, a.attstattarget), 2, a.attnum \
-    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND coalesce(a.attstattarget, -1) >= 0 \
-        AND NOT a.attisdropped \
-    UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.new, a.attname, \
-                             pg_catalog.array_to_string(a.attoptions, ', ')), 3, a.attnum \
-    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND a.attoptions IS NOT NULL \
-        AND NOT a.attisdropped \
-    UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT pg_catalog.nextval(%L::pg_catalog.regclass)', t.new, \
-                             a.attname, d.objid::pg_catalog.regclass), 4, a.attnum \
-    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
-    JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
-    ORDER BY 2, 3";
+    LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = t.reltablespace";
 
 /// Names of indexes of the new table until they take those of the old one: by definition, so that a further run knows them.
 macro_rules! index_name {
@@ -73,7 +52,7 @@ pub(super) const BUILD_SQL: &str = concat!(
 
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
 /// are written anew, which keeps all that they have. Sequences are kept apart meanwhile; identity columns get theirs made
-/// anew, where the old one stands.
+/// anew, where the old one stands, which no function but the sequence itself tells before a value was drawn.
 pub(super) const SWAP_SQL: &str = concat!(
     "SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY NONE', s.oid::pg_catalog.regclass), 1, 0::pg_catalog.int8 \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
@@ -81,6 +60,11 @@ pub(super) const SWAP_SQL: &str = concat!(
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', t.new, a.attname), 1, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    UNION ALL SELECT pg_catalog.format('SELECT pg_catalog.set_config(''howdah.identity_%s'', pg_catalog.format(''%%s %%s'', last_value, \
+            is_called), true) FROM %s', a.attnum, d.objid::pg_catalog.regclass), 1, a.attnum \
+    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
     UNION ALL SELECT pg_catalog.format('DROP STATISTICS %I.%I', n.nspname, e.stxname), 2, 0 \
     FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.named, a.attname), 2, a.attnum \
@@ -113,15 +97,15 @@ pub(super) const SWAP_SQL: &str = concat!(
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s START WITH %s \
-            INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s); SELECT pg_catalog.setval(%L::pg_catalog.regclass, %s, %L)', \
+            INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s); SELECT pg_catalog.setval(%L::pg_catalog.regclass, state[1]::pg_catalog.int8, \
+                state[2]::pg_catalog.bool) FROM pg_catalog.string_to_array(pg_catalog.current_setting(''howdah.identity_%s''), '' '') state', \
             t.named, a.attname, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, s.oid::pg_catalog.regclass, \
             q.seqstart, q.seqincrement, q.seqmin, q.seqmax, q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END, \
-            s.oid::pg_catalog.regclass::pg_catalog.text, coalesce(v.last_value, q.seqstart), v.last_value IS NOT NULL), 7, a.attnum \
+            s.oid::pg_catalog.regclass::pg_catalog.text, a.attnum), 7, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
     JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
         AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid \
-    CROSS JOIN LATERAL (SELECT pg_catalog.pg_sequence_last_value(s.oid) AS last_value) v \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s CLUSTER ON %I', t.named, x.relname), 8, 0 \
     FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid AND i.indisclustered JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s REPLICA IDENTITY %s', t.named, CASE t.relreplident WHEN 'f' THEN 'FULL' \
@@ -155,7 +139,6 @@ pub(super) const SWAP_SQL: &str = concat!(
     UNION ALL SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, t.named, \
             pg_catalog.obj_description(k.oid, 'pg_constraint')), 14, 2 \
     FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid \
-    WHERE pg_catalog.obj_description(k.oid, 'pg_constraint') IS NOT NULL \
     UNION ALL SELECT pg_catalog.format('COMMENT ON TRIGGER %I ON %s IS %L', g.tgname, t.named, pg_catalog.obj_description(g.oid, 'pg_trigger')), 14, 3 \
     FROM t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal \
     WHERE pg_catalog.obj_description(g.oid, 'pg_trigger') IS NOT NULL \

@@ -5,6 +5,7 @@
 //! rest. Definitions are the server's own.
 
 mod carry_sql;
+mod likeness_sql;
 mod refusal_sql;
 
 use crate::build::Build;
@@ -17,6 +18,7 @@ use crate::sql::quote_relation;
 use crate::undo::SPELLING_SQL;
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
+use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
 use refusal_sql::REFUSALS_SQL;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -27,6 +29,12 @@ const BROKEN_HINT: &str =
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;
+
+/// Keeps the keys of the locks under which things are built apart from others: "replace" in ASCII.
+const SEED: i64 = 0x72_6570_6c61_6365;
+
+/// A table without a tablespace of its own is in that of the database, whatever the role puts new tables in.
+const TABLESPACE_SQL: &str = "SET LOCAL default_tablespace = ''";
 
 /// A table and the one that takes its place.
 #[derive(Debug, Clone, Copy)]
@@ -50,22 +58,50 @@ pub async fn check(session: &Session, old: &Relation) -> Result<()> {
     }
     let mut reasons: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     reasons.dedup();
-    let more = reasons.len().saturating_sub(REASONS_MAX);
-    reasons.truncate(REASONS_MAX);
-    let more = if more == 0 { String::new() } else { format!("; and {more} more reasons") };
-    let message = format!("{old} cannot be replaced by a new table: {}{more}", reasons.join("; "));
+    let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reasons"));
     Err(Error::new(ErrorKind::Table, message)
         .with_hint("--mode merge --delete-missing --atomic changes the table itself, all at once"))
+}
+
+/// `a; b; c; and 2 more reasons`.
+fn some_of(mut reasons: Vec<String>, what: &str) -> String {
+    let more = reasons.len().saturating_sub(REASONS_MAX);
+    reasons.truncate(REASONS_MAX);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more {what}") };
+    reasons.join("; ") + &more
 }
 
 /// Makes the new table, in the open transaction.
 pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> Result<()> {
     let fail = |error| refused(&error, replacement.old);
-    session.client().batch_execute(SPELLING_SQL).await.map_err(fail)?;
-    for sql in statements(session, replacement, CREATE_SQL).await? {
-        session.client().batch_execute(&sql).await.map_err(fail)?;
+    session.client().batch_execute(&format!("{SPELLING_SQL}; {TABLESPACE_SQL}")).await.map_err(fail)?;
+    for sql in [CREATE_SQL, FOLLOW_SQL] {
+        do_all(session, replacement, sql).await?;
     }
     Ok(())
+}
+
+/// Says whether rows that came into the new table are those that the old one would have.
+///
+/// # Errors
+/// Table, with what others have changed since the new one was made; those of the session.
+pub async fn expect_alike(session: &Session, replacement: Replacement<'_>) -> Result<()> {
+    let fail = |error| refused(&error, replacement.old);
+    let client = session.client();
+    client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
+    let differences = statements(session, replacement, DIFFERENCES_SQL).await;
+    client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    expect_none(replacement.old, differences?)
+}
+
+fn expect_none(old: &Relation, differences: Vec<String>) -> Result<()> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let what = some_of(differences, "differences");
+    let message = format!("{old} was changed while its new rows were loaded: {what}");
+    Err(Error::new(ErrorKind::Table, message)
+        .with_hint("run the same command again: it begins anew, with a table like the one that is there now"))
 }
 
 /// An index or a foreign key that the new table lacks.
@@ -85,18 +121,23 @@ pub async fn missing(session: &Session, replacement: Replacement<'_>) -> Result<
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
     client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
-    let found = rows(session, replacement, BUILD_SQL).await;
+    let found = missing_now(session, replacement).await;
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    found
+}
+
+/// The same in the open transaction.
+async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<Vec<Missing>> {
     let missing = |row: &Row| Missing {
         sql: row.get(0),
         is_index: row.get::<_, i32>(1) == 1,
         compared_by_libc: row.get(3),
     };
-    Ok(found?.iter().map(missing).collect())
+    Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
 }
 
-/// Builds it, unless it is there by now. An index takes no more parallel workers than `workers_max`, where that is given, and the
-/// memory that suits its sort.
+/// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. An index takes no more
+/// parallel workers than `workers_max`, where that is given, and the memory that suits its sort.
 ///
 /// # Errors
 /// Table, for what contradicts the rows; those of the session.
@@ -106,11 +147,29 @@ pub async fn build(
     what: &Missing,
     workers_max: Option<u32>,
 ) -> Result<()> {
-    if !missing(session, replacement).await?.contains(what) {
-        return Ok(());
+    let built = build_alone(session, replacement, what, workers_max).await;
+    if built.is_err() {
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
     }
+    built
+}
+
+async fn build_alone(
+    session: &Session,
+    replacement: Replacement<'_>,
+    what: &Missing,
+    workers_max: Option<u32>,
+) -> Result<()> {
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
+    client.batch_execute(&format!("BEGIN; {SPELLING_SQL}; {TABLESPACE_SQL}")).await.map_err(fail)?;
+    let lock =
+        format!("SELECT FROM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, {SEED}))");
+    client.query_typed(&lock, &[(&what.sql, Type::TEXT)]).await.map_err(fail)?;
+    if !missing_now(session, replacement).await?.contains(what) {
+        return client.batch_execute("ROLLBACK").await.map_err(fail);
+    }
     let mut settings = String::new();
     if let (Some(workers), true) = (workers_max, what.is_index) {
         let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
@@ -125,13 +184,7 @@ pub async fn build(
         };
         settings.extend(table.iter().flat_map(|row| build(row).settings(workers)).map(|sql| sql + "; "));
     }
-    // The text was written under these settings, and without a search_path.
-    let sql = format!("BEGIN; {SPELLING_SQL}; SET LOCAL search_path = ''; {settings}{}; COMMIT", what.sql);
-    let built = client.batch_execute(&sql).await;
-    if built.is_err() {
-        let _ = client.batch_execute("ROLLBACK").await;
-    }
-    built.map_err(fail)
+    client.batch_execute(&format!("{settings}{}; COMMIT", what.sql)).await.map_err(fail)
 }
 
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
@@ -162,11 +215,12 @@ pub async fn swap(
                 format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(replacement.old));
             client.batch_execute(&lock).await.map_err(fail)?;
             check(session, replacement.old).await?;
-            if !statements(session, *replacement, BUILD_SQL).await?.is_empty() {
+            expect_none(replacement.old, statements(session, *replacement, DIFFERENCES_SQL).await?)?;
+            if !missing_now(session, *replacement).await?.is_empty() {
                 return Err(changed(replacement.old));
             }
-            for sql in statements(session, *replacement, SWAP_SQL).await? {
-                client.batch_execute(&sql).await.map_err(fail)?;
+            for sql in [FOLLOW_SQL, SWAP_SQL] {
+                do_all(session, *replacement, sql).await?;
             }
             let changes = Changes { inserted: *rows, ..Changes::default() };
             ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
@@ -182,7 +236,16 @@ pub async fn swap(
     done
 }
 
-/// What the catalog says is to be done, in the open transaction, whose `search_path` is empty afterwards.
+/// Does what the catalog says is to be done, in the open transaction.
+async fn do_all(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<()> {
+    for sql in statements(session, replacement, sql).await? {
+        let done = session.client().batch_execute(&sql).await;
+        done.map_err(|error| refused(&error, replacement.old))?;
+    }
+    Ok(())
+}
+
+/// What the catalog says, in the open transaction, whose `search_path` is empty afterwards.
 async fn statements(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<Vec<String>> {
     Ok(rows(session, replacement, sql).await?.iter().map(|row| row.get(0)).collect())
 }

@@ -30,8 +30,7 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('it has the rule %s', r.rulename) \
         FROM t JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid \
     UNION ALL SELECT pg_catalog.format('it is part of the publication %s', p.pubname) \
-        FROM t JOIN pg_catalog.pg_publication_rel r ON r.prrelid = t.oid \
-        JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid \
+        FROM t JOIN pg_catalog.pg_publication_tables p ON p.schemaname = t.nspname AND p.tablename = t.relname \
     UNION ALL SELECT 'a subscription writes into it' FROM t WHERE EXISTS ( \
         SELECT FROM pg_catalog.pg_subscription_rel r WHERE r.srrelid = t.oid) \
     UNION ALL SELECT 'it has a security label' FROM t WHERE EXISTS ( \

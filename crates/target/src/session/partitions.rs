@@ -75,6 +75,18 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
+/// The OIDs of the table of this one and of all partitions below it.
+///
+/// # Errors
+/// Those of the session.
+pub async fn with_partitions(session: &Session, table_oid: u32) -> Result<Vec<u32>> {
+    let sql = "SELECT $1::pg_catalog.oid UNION \
+               SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass)";
+    let rows = session.client().query_typed(sql, &[(&table_oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
 /// Reads how rows with these columns, whose types are `types`, find their leaves; otherwise why the client cannot tell.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 mod auto;
 mod identical;
-mod kills;
+pub(crate) mod kills;
 mod partitioned;
 mod refused;
 mod rights;

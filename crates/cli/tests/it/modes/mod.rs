@@ -4,6 +4,7 @@ mod atomic;
 mod freeze;
 mod kills;
 mod lost;
+mod meanwhile;
 mod merge;
 mod refused;
 mod replace;

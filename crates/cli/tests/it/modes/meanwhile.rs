@@ -1,0 +1,264 @@
+//! What others do to a table, or have left undone, while a new one takes its place or its keys tell good rows from bad ones.
+
+use super::{assert_nothing_left, load};
+use crate::indexes::{PLAIN_SCHEMA, kills, schema};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Database, Finished, MAJORS, Server};
+use std::path::Path;
+
+const ROWS: u64 = 5000;
+
+/// `PLAIN_SCHEMA` with more that can be changed.
+fn made(database: &Database) {
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; ALTER TABLE t ADD own bigint GENERATED ALWAYS AS IDENTITY, ADD free text DEFAULT 'x'"
+    ));
+}
+
+/// Replaces the table; as soon as the new one is there, others change the old one.
+fn replace_beside(database: &Database, source: &Path, changes: &str) -> Finished {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            database.sql(&format!(
+                "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE; \
+                 DO $$ BEGIN FOR i IN 1..3000 LOOP \
+                     EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'howdah\\_new%'); PERFORM pg_sleep(0.01); \
+                 END LOOP; END $$; {changes}; COMMIT"
+            ));
+        });
+        load(database, &[source]).args(["--mode", "replace", "--lock-timeout", "100ms"]).run(PATIENCE)
+    })
+}
+
+#[test]
+fn what_says_nothing_about_rows_is_taken_along() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(71, 1, ROWS));
+    let changes = "ALTER TABLE t SET (fillfactor = 60, autovacuum_enabled = off); ALTER TABLE t RESET (autovacuum_enabled); \
+         ALTER TABLE t SET (toast.autovacuum_enabled = off); \
+         ALTER TABLE t ALTER note SET STATISTICS 300, ALTER note SET STORAGE EXTERNAL, ALTER note SET (n_distinct = 7), \
+             ALTER part SET DEFAULT 9, ALTER free DROP DEFAULT; \
+         COMMENT ON COLUMN t.note IS 'it''s'; COMMENT ON TABLE t IS 'all'; GRANT SELECT ON t TO PUBLIC";
+    for major in MAJORS {
+        let [database, wanted] = [(); 2].map(|()| Server::shared(major).database());
+        [&database, &wanted].into_iter().for_each(made);
+        wanted.sql(changes);
+        replace_beside(&database, &source, changes).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+        assert_eq!(schema(&database), schema(&wanted), "PostgreSQL {major}");
+        assert_nothing_left(&database, "replaced");
+    }
+}
+
+#[test]
+fn what_others_change_of_columns_and_constraints_is_not_lost() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(72, 1, ROWS));
+    for (major, changes, told) in [
+        (13, "ALTER TABLE t ADD extra int DEFAULT 3", "the column extra"),
+        (18, "ALTER TABLE t ADD CONSTRAINT positive CHECK (part >= 0)", "the constraint positive"),
+        (15, "ALTER TABLE t ALTER free SET NOT NULL", "the column free"),
+        (18, "ALTER TABLE t ALTER free SET NOT NULL", "the column free"),
+        (15, "ALTER TABLE t DROP free", "the column free"),
+        (15, "ALTER TABLE t ALTER free TYPE varchar(20)", "the column free"),
+    ] {
+        let database = Server::shared(major).database();
+        made(&database);
+        database.sql("INSERT INTO t (id, part, amount, note) VALUES (0, 0, 0, 'there')");
+        let refused = replace_beside(&database, &source, changes).expect_code(1);
+        let wanted = format!("public.t was changed while its new rows were loaded: {told}");
+        assert!(refused.stderr.contains(&wanted), "{changes}\n{}", refused.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "1", "{changes}");
+        assert_nothing_left(&database, changes);
+        let changed = schema(&database);
+        load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{changes}");
+        assert_eq!(schema(&database), changed, "{changes}");
+    }
+}
+
+/// Each builds what the other has not, none drops what the other goes on with.
+#[test]
+fn equal_runs_that_replace_a_table_at_once_do_not_hinder_each_other() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(73, 1, ROWS));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        made(&database);
+        let before = schema(&database);
+        for round in 0..3 {
+            let command = load(&database, &[&source]).args(["--mode", "replace", "--force"]);
+            let runs: Vec<_> = (0..3).map(|_| command.spawn()).collect();
+            for run in runs {
+                let finished = run.wait(PATIENCE);
+                let done = finished.code == Some(0) || finished.stderr.contains("this job finished");
+                assert!(done, "PostgreSQL {major}, round {round}\n{}", finished.stderr);
+            }
+            assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+            assert_eq!(schema(&database), before, "PostgreSQL {major}");
+            assert_nothing_left(&database, "after both");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_goes_on_where_it_was_told_to_and_a_table_stays_in_its_tablespace() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(74, 1, 10));
+    let database = Server::shared(18).database();
+    made(&database);
+    let name = database.name();
+    database.sql(&format!("ALTER DATABASE {name} SET allow_in_place_tablespaces = on"));
+    database.sql("CREATE TABLESPACE elsewhere LOCATION ''");
+    database.sql(&format!("ALTER DATABASE {name} SET default_tablespace = 'elsewhere'"));
+    database.sql("ALTER TABLE t DROP own; ALTER TABLE t ADD own bigint GENERATED BY DEFAULT AS IDENTITY; ALTER TABLE t ALTER own RESTART WITH 700");
+    let source = {
+        let text = std::fs::read_to_string(&source).unwrap();
+        // The file brings the column, so that no value is drawn before the table is replaced.
+        let lines: Vec<String> = text.lines().take(1).map(|line| format!("{line},own\n")).collect();
+        files.put("own.csv", (lines.concat() + "1,2,3.5,note,5\n").as_bytes())
+    };
+    load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+    database.sql("INSERT INTO t (id) VALUES (-1)");
+    assert_eq!(database.value("SELECT own FROM t WHERE id = -1"), "700");
+    let elsewhere = "SELECT coalesce(string_agg(relname, ' '), '') FROM pg_class WHERE reltablespace <> 0 AND relnamespace = 'public'::regnamespace";
+    assert_eq!(database.value(elsewhere), "");
+    database.sql(&format!("ALTER DATABASE {name} RESET default_tablespace"));
+    database.sql("DROP SCHEMA howdah CASCADE");
+    database.sql("DROP TABLESPACE elsewhere");
+}
+
+/// A load that has dropped the indexes of the table is killed.
+fn killed(database: &Database, files: &Files) {
+    let source = files.put("killed.csv", &csv(75, 1_000_000, 20_000));
+    let load = load(database, &[&source]).args([
+        "--indexes",
+        "rebuild",
+        "--chunk-size",
+        "64kB",
+        "--jobs",
+        "1",
+        "--tune",
+        "table",
+    ]);
+    let mut running = load.spawn();
+    let hit = kills::wait_for(database, &mut running, kills::CHUNKS, 3);
+    running.kill();
+    assert!(hit, "the load was over before it was killed");
+    assert_ne!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL"), "0");
+}
+
+#[test]
+fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(76, 1, ROWS));
+    let twice = files.put("twice.csv", b"id,part,amount,note\n1,2,3,x\n7000001,2,3,y\n7000001,2,3,z\n");
+    let ways: [(&str, &Path, &[&str], i32); 4] = [
+        ("replace", &source, &["--mode", "replace"], 0),
+        ("merge", &source, &["--mode", "merge", "--key", "id"], 0),
+        ("skip", &twice, &["--on-error", "skip"], 3),
+        ("atomic", &twice, &["--on-error", "skip", "--atomic"], 3),
+    ];
+    for (major, (what, source, options, code)) in [13, 18, 15, 18].into_iter().zip(ways) {
+        let database = Server::shared(major).database();
+        made(&database);
+        let before = schema(&database);
+        killed(&database, &files);
+        let rows: u64 = database.value("SELECT count(*) FROM t").parse().unwrap();
+        let check = howdah("check").args(["--to", &database.conninfo(), "--table", "t"]);
+        let refused = check.args(["--format", "csv", "--header"]).arg(source).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("which was killed before it has put it back"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("howdah restore "), "{}", refused.stderr);
+        let finished = load(&database, &[source]).args(options).run(PATIENCE).expect_code(code);
+        assert!(finished.stderr.contains("is put back before rows come"), "{what}\n{}", finished.stderr);
+        let wanted = match what {
+            "replace" => ROWS,
+            "merge" => rows + ROWS,
+            _ => rows + 2,
+        };
+        assert_eq!(
+            database.value("SELECT count(*) FROM t"),
+            wanted.to_string(),
+            "{what}\n{}",
+            finished.stderr
+        );
+        assert_eq!(schema(&database), before, "{what}");
+        assert_nothing_left(&database, what);
+    }
+}
+
+/// A load at work puts them back itself, so that nobody else can.
+#[test]
+fn a_table_whose_indexes_a_load_at_work_has_dropped_is_not_replaced() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(77, 1, ROWS));
+    let database = Server::shared(15).database();
+    made(&database);
+    let before = schema(&database);
+    let fifo = files.path().join("slow.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let working = load(&database, &[&fifo]).args(["--indexes", "rebuild"]).spawn();
+    let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
+    std::io::Write::write_all(&mut pipe, &csv(78, 2_000_000, ROWS)).unwrap();
+    let dropped = "SELECT to_regclass('howdah.undo') IS NOT NULL AND to_regclass('t_pkey') IS NULL";
+    for _ in 0..6000 {
+        if database.value(dropped) == "t" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    for options in [["--mode", "replace"], ["--on-error", "skip"]] {
+        let refused = load(&database, &[&source]).args(options).run(PATIENCE).expect_code(1);
+        assert!(
+            refused.stderr.contains("which is at work and puts it back when it ends"),
+            "{}",
+            refused.stderr
+        );
+    }
+    drop(pipe);
+    working.wait(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+    assert_eq!(schema(&database), before);
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+}
+
+/// Such a publication lets no row be changed that nothing identifies, also none of the tables that a load makes.
+#[test]
+fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(79, 1, 100));
+    let twice = files.put("twice.csv", b"id,part,amount,note\n1,2,3,x\n7000001,2,3,y\n7000001,2,3,z\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        made(&database);
+        database.sql("CREATE PUBLICATION everything FOR ALL TABLES; ALTER TABLE t REPLICA IDENTITY FULL");
+        let told = load(&database, &[&source]).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("the publication everything is of all tables"), "{told}");
+        let merge = ["--mode", "merge", "--key", "id", "--keep", "last"];
+        load(&database, &[&twice]).args(merge).run(PATIENCE).expect_code(0);
+        for options in [["--on-error", "skip"].as_slice(), &["--on-error", "skip", "--atomic"]] {
+            load(&database, &[&twice])
+                .args(options)
+                .args(["--job-id", &options.concat().replace("--", "")])
+                .run(PATIENCE)
+                .expect_code(3);
+        }
+        let check = howdah("check").args([
+            "--to",
+            &database.conninfo(),
+            "--table",
+            "t",
+            "--format",
+            "csv",
+            "--header",
+        ]);
+        check.arg(&twice).run(PATIENCE).expect_code(3);
+        howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "101", "PostgreSQL {major}");
+        let refused = load(&database, &[&twice]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("it is part of the publication everything"), "{}", refused.stderr);
+        database.sql("DROP PUBLICATION everything");
+        assert_nothing_left(&database, "published");
+    }
+}
