@@ -30,6 +30,11 @@ impl Gate {
         was_open != is_open
     }
 
+    /// The load pauses.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.reason.borrow().is_some()
+    }
+
     /// No more sessions may copy at once.
     pub fn sessions_max(&self) -> u32 {
         self.sessions_max.load(Relaxed)

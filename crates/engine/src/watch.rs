@@ -7,10 +7,11 @@
 
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, Result};
-use howdah_target::activity::{self, Activity};
+use howdah_target::activity::{self, Activity, CLIENT_READ};
 use howdah_target::commit::{CopyProgress, Phase};
 use howdah_target::session::{Backend, Session};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -107,6 +108,10 @@ impl Slots {
         slots.iter().map(|slot| slot.progress.bytes()).sum()
     }
 
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn busy(&self) -> Vec<(Backend, Arc<Slot>)> {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().filter_map(|slot| Some((slot.backend()?, Arc::clone(slot)))).collect()
@@ -119,7 +124,9 @@ pub async fn run(run: Arc<Run>) {
     loop {
         tokio::time::sleep(SAMPLE_EVERY).await;
         let busy = run.slots.busy();
+        let waiting = waiting_for_chunks(&run, busy.len());
         if busy.is_empty() {
+            report(&run, &[], (0, waiting));
             continue;
         }
         let sampled = tokio::time::timeout(ANSWER_WITHIN, sample(&run, &mut session, &busy)).await;
@@ -137,7 +144,7 @@ pub async fn run(run: Arc<Run>) {
                 continue;
             }
         };
-        report(&run, &seen, busy.len());
+        report(&run, &seen, (busy.len(), waiting));
         end_stalled(&busy, &seen);
     }
 }
@@ -155,10 +162,21 @@ async fn sample(
     activity::sample(session, &pids).await
 }
 
-fn report(run: &Run, seen: &[Activity], open: usize) {
+/// Sessions that could copy a chunk and get none, since the sources do not bring any: the server does not say so of those that are
+/// between two transactions.
+fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
+    let all_are_read = run.tally.files.iter().all(|file| file.read_done.load(Relaxed));
+    if all_are_read || run.gate.is_closed() { 0 } else { run.slots.len().saturating_sub(busy) }
+}
+
+/// `open` sessions copy, others are `waiting` for the sources.
+fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
     let mut waits: BTreeMap<String, u32> = BTreeMap::new();
     for activity in seen.iter().filter(|activity| activity.state != "idle") {
         *waits.entry(activity.wait.clone()).or_default() += 1;
+    }
+    if waiting > 0 {
+        *waits.entry(CLIENT_READ.to_owned()).or_default() += u32::try_from(waiting).unwrap_or(u32::MAX);
     }
     let waits: Vec<(String, u32)> = waits.into_iter().collect();
     run.tally.saw_waits(&waits);

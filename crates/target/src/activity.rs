@@ -21,10 +21,13 @@ pub struct Activity {
     pub wait: String,
 }
 
+/// The wait event of a session that waits for what the client sends.
+pub const CLIENT_READ: &str = "Client:ClientRead";
+
 impl Activity {
     /// It has nothing to do until the client says something.
     pub fn waits_for_client(&self) -> bool {
-        self.state.starts_with("idle") || (self.state == "active" && self.wait == "Client:ClientRead")
+        self.state.starts_with("idle") || (self.state == "active" && self.wait == CLIENT_READ)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Standard input: killed and run again with the same bytes it completes, with other bytes it is refused.
 
-use crate::scene::{PATIENCE, Scene, csv, gzip};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{HowdahCommand, Server};
+use serde_json::Value;
+use std::io::Write as _;
 use std::time::Duration;
 
 /// `howdah load - --job-id nightly`
@@ -59,4 +61,23 @@ fn a_killed_pipe_that_brings_other_bytes_is_refused() {
 
     load(&scene, &plain).run(PATIENCE).expect_code(0);
     scene.assert_exact("as it was");
+}
+
+/// Sessions that get nothing to copy are idle to the server, which then is not what held the load back.
+#[test]
+fn a_slow_source_is_said_to_be_what_held_the_load_back() {
+    let files = Files::new();
+    let fifo = files.path().join("slow.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let scene = Scene::new(Server::shared(18), &[]);
+    let running = scene.load().args(["--json", "--chunk-size", "64kB", "--jobs", "2"]).arg(&fifo).spawn();
+    let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
+    for part in csv(14, 1, 20_000).chunks(100_000) {
+        pipe.write_all(part).unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    drop(pipe);
+    let told: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
+    let share = told["waits"]["Client:ClientRead"].as_f64().unwrap_or(0.0);
+    assert!(share > 0.5, "{}", told["waits"]);
 }
