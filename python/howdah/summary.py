@@ -55,6 +55,8 @@ class Summary:
     """Rows in the tables, those of earlier runs of the same job included."""
     rows_stored_before: int
     """Of `rows_stored`, those an earlier or simultaneous run of the same job had stored."""
+    rows_waiting: int
+    """Rows in staging tables, where the load failed or was stopped before they came into their tables."""
     rows_rejected: int
     """Records left out, those of earlier runs of the same job included; only `lenient=True` does that."""
     rows_rejected_before: int

@@ -48,6 +48,13 @@ pub fn text(summary: &Summary) -> String {
             show_count(summary.rows_stored_before)
         );
     }
+    if summary.rows_waiting > 0 {
+        let rows = show_count(summary.rows_waiting);
+        let _ = writeln!(
+            text,
+            "       {rows} rows were read into staging tables and have not come into their table"
+        );
+    }
     let _ = writeln!(text, "time   {}", stages(summary));
     if !summary.waits.is_empty() {
         let _ = writeln!(text, "waits  {}", waits(summary));

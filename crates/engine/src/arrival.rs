@@ -82,6 +82,9 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     done
 }
 
+/// How long the account of a load that has failed may be waited for.
+const NOTED_WITHIN: Duration = Duration::from_secs(1);
+
 /// So often rows are brought in, where what the table refuses is left out before: others may change the table in between, so that it
 /// refuses more.
 const TRIES: u32 = 3;
@@ -308,6 +311,27 @@ fn rows_for(run: &Run, relation: &Relation) -> u64 {
     let of_table =
         files.filter(|(_, file)| run.plan.tables[file.table_no as usize].table.relation == *relation);
     of_table.map(|(no, _)| run.tally.rows_of(no)).sum()
+}
+
+/// Notes for the account how many rows have come into tables of a load that did not end well. Best effort: what cannot be asked
+/// counts as waiting.
+pub(crate) async fn note_waiting(run: &Run) {
+    let Some(ledger) = &run.ledger else { return };
+    let tables = staged(&run.plan);
+    let tables: Vec<&Relation> = tables.iter().map(|(table, _)| &table.table.relation).collect();
+    let asking = async {
+        let session = run.context.connection.open().await?;
+        let mut come = Vec::new();
+        for table in &tables {
+            come.push(ledger.steps_done(&session, &run.plan.job_id, table).await?.1);
+        }
+        Ok::<_, Error>(come)
+    };
+    let come = tokio::time::timeout(NOTED_WITHIN, asking).await;
+    let come = come.ok().and_then(Result::ok).unwrap_or_else(|| vec![0; tables.len()]);
+    for (table, rows) in tables.into_iter().zip(come).filter(|(table, _)| !run.tally.has_changes(table)) {
+        run.tally.set_come(table, rows);
+    }
 }
 
 /// The job cannot be gone on with as it is: what waits in staging tables is forgotten, so that the mended files are a

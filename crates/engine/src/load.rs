@@ -309,8 +309,12 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
     };
     let mut error = ended.err();
     let status = error.as_ref().map_or(Status::Done, ended_by);
+    if !loaded {
+        arrival::note_waiting(run).await;
+    }
     if let Some(ledger) = &run.ledger {
-        let (context, plan, rows) = (&run.context, &run.plan, run.tally.rows_stored());
+        let (context, plan) = (&run.context, &run.plan);
+        let rows = run.tally.rows_stored() - run.tally.rows_waiting(plan);
         if status == Status::Done {
             // A finished load must be remembered as finished, whatever it takes.
             error = close(context, plan, ledger, Some(&session), status, rows).await.err();

@@ -131,6 +131,8 @@ pub struct Tally {
     warnings: Mutex<Vec<String>>,
     /// What became of the rows in each table, by `schema.name`.
     changes: Mutex<BTreeMap<String, Changes>>,
+    /// Rows that have come from a staging table into this one, where others still wait.
+    come: Mutex<BTreeMap<String, u64>>,
     tuned: Mutex<Vec<String>>,
     verified: Mutex<Option<Verified>>,
     paused_ms: AtomicU64,
@@ -152,6 +154,7 @@ impl Tally {
             waits: Mutex::new(HashMap::new()),
             warnings: Mutex::default(),
             changes: Mutex::default(),
+            come: Mutex::default(),
             tuned: Mutex::default(),
             verified: Mutex::default(),
             paused_ms: AtomicU64::new(0),
@@ -215,6 +218,30 @@ impl Tally {
     /// All rows have come from the staging table into this one.
     pub fn set_changes(&self, table: &Relation, changes: Changes) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), changes);
+    }
+
+    /// That is known of this table.
+    pub fn has_changes(&self, table: &Relation) -> bool {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&table.to_string())
+    }
+
+    /// Rows still wait in a staging table when the load ends; so many have come into this one.
+    pub fn set_come(&self, table: &Relation, rows: u64) {
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), rows);
+    }
+
+    /// Rows that are in no table at the end of this run: of all that were stored, those that still wait.
+    pub fn rows_waiting(&self, plan: &Plan) -> u64 {
+        let come = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = come.iter().map(|(table, rows)| self.rows_for(plan, table).saturating_sub(*rows));
+        waiting.sum()
+    }
+
+    fn rows_for(&self, plan: &Plan, table: &str) -> u64 {
+        let of_table =
+            |file: &FilePlan| plan.tables[file.table_no as usize].table.relation.to_string() == table;
+        let files = plan.files.iter().enumerate().filter(|(_, file)| of_table(file));
+        files.map(|(no, _)| self.rows_of(no)).sum()
     }
 
     /// A setting was changed for this load.
@@ -319,6 +346,7 @@ impl Tally {
         let files: Vec<FileSummary> =
             plan.files.iter().enumerate().map(|(no, _)| self.file_summary(plan, no)).collect();
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let come = self.come.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut tables: BTreeMap<String, TableSummary> = BTreeMap::new();
         for file in &files {
             let table = tables.entry(file.table.clone()).or_insert_with(|| TableSummary {
@@ -330,6 +358,10 @@ impl Tally {
             table.rows_read += file.rows_read;
             table.rows_stored += file.rows_stored;
         }
+        for (name, rows) in come {
+            tables.entry(name).and_modify(|table| table.rows_stored = rows);
+        }
+        let rows_stored = tables.values().map(|table| table.rows_stored).sum();
         let sum = |count: fn(&FileTally) -> &AtomicU64| {
             self.files.iter().map(|file| count(file).load(Relaxed)).sum::<u64>()
         };
@@ -337,8 +369,9 @@ impl Tally {
             job: plan.job_id.clone(),
             status,
             rows_read: files.iter().map(|file| file.rows_read).sum(),
-            rows_stored: files.iter().map(|file| file.rows_stored).sum(),
-            rows_stored_before: sum(|file| &file.rows_before),
+            rows_stored,
+            rows_stored_before: sum(|file| &file.rows_before).min(rows_stored),
+            rows_waiting: self.rows_waiting(plan),
             rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
             rows_rejected_before: sum(|file| &file.left_out_before) + sum(|file| &file.rejected_before),
             comments: self.mends().map(|counts| counts.comments()).sum(),
@@ -362,10 +395,15 @@ impl Tally {
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
-        let FileAccount { rows_read, rows_stored, rows_rejected } = self.account(no);
+        let FileAccount { rows_read, mut rows_stored, rows_rejected } = self.account(no);
+        let table = plan.tables[file.table_no as usize].table.relation.to_string();
+        // Which file the rows are of that have come in is not known.
+        if self.come.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&table) {
+            rows_stored = 0;
+        }
         FileSummary {
             location: file.location.clone(),
-            table: plan.tables[file.table_no as usize].table.relation.to_string(),
+            table,
             rows_read,
             rows_stored,
             rows_rejected,

@@ -95,6 +95,8 @@ pub struct Summary {
     pub rows_stored: u64,
     /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
     pub rows_stored_before: u64,
+    /// Rows that wait in staging tables, where a load did not come to the point at which they come into their tables.
+    pub rows_waiting: u64,
     /// Records left out, those of earlier runs of the same job included.
     pub rows_rejected: u64,
     /// Of `rows_rejected`, those an earlier run of the same job had left out.

@@ -27,6 +27,10 @@ const KEYS: &[(&str, &str)] = &[
     ("rows_stored", "Rows in the tables, those of earlier runs of the same job included"),
     ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
     (
+        "rows_waiting",
+        "Rows in staging tables, where the load failed or was stopped before they came into their tables",
+    ),
+    (
         "rows_rejected",
         "Records left out, those of earlier runs of the same job included, which only `--lenient` does; exit code 3 when there are any",
     ),
@@ -163,6 +167,7 @@ fn example() -> Summary {
         rows_read: 673_553,
         rows_stored: 673_552,
         rows_stored_before: 168_388,
+        rows_waiting: 0,
         rows_rejected: 1,
         rows_rejected_before: 0,
         comments: 0,

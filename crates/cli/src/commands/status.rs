@@ -67,11 +67,17 @@ fn list(rows: &[JobRow]) -> String {
     lines.join("\n")
 }
 
+/// Where the rows are, if not in their tables.
+fn waiting(row: &JobRow) -> &'static str {
+    let waits = row.plan.job.arrival.is_staged() && row.status != JobStatus::Done && row.chunks > 0;
+    if waits { ", read into staging tables" } else { "" }
+}
+
 fn one(row: &JobRow) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
-        format!("{} rows in {} chunks", show_count(row.rows_stored), show_count(row.chunks)),
+        format!("{} rows in {} chunks{}", show_count(row.rows_stored), show_count(row.chunks), waiting(row)),
     ];
     if let Some(by) = &row.verified {
         lines.push(format!("compared with the sources by {by}, and found equal"));

@@ -4,6 +4,7 @@ use super::{assert_nothing_left, load};
 use crate::indexes::{CHUNKS, wait_for};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
 use howdah_testkit::{MAJORS, Server};
+use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const ROWS: u64 = 20_000;
@@ -123,5 +124,29 @@ fn a_column_that_is_renamed_while_rows_wait_ends_the_load_and_loses_nothing() {
         let rows = "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || count(note) FROM t";
         assert_eq!(database.value(rows), "20000 20000 19000", "{options:?}");
         assert_nothing_left(&database, "renamed");
+    }
+}
+
+/// Rows that wait in a staging table are in no table yet.
+#[test]
+fn rows_that_only_wait_are_not_called_stored() {
+    let files = Files::new();
+    let mut bytes = csv(48, 1, 5000);
+    bytes.extend_from_slice(b"1,2,3,the first id once more\n");
+    let source = files.put("a.csv", &bytes);
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text)");
+    for options in [["--atomic"].as_slice(), &["--mode", "replace"], &["--mode", "merge", "--key", "id"]] {
+        let failed = load(&database, &[&source]).args(options).arg("--json").run(PATIENCE).expect_code(1);
+        let told: Value = serde_json::from_str(&failed.stdout).unwrap();
+        let numbers =
+            ["rows_read", "rows_stored", "rows_stored_before", "rows_waiting"].map(|key| told[key].as_u64());
+        assert_eq!(numbers, [Some(5001), Some(0), Some(0), Some(5001)], "{options:?}");
+        assert_eq!(told["tables"][0]["rows_stored"], 0, "{options:?}");
+        assert_eq!(told["files"][0]["done"], false, "{options:?}");
+        assert_eq!(
+            database.value("SELECT rows_stored FROM howdah.job ORDER BY started_at DESC LIMIT 1"),
+            "0"
+        );
     }
 }

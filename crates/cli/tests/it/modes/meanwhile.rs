@@ -145,6 +145,11 @@ fn killed(database: &Database, files: &Files) {
     let hit = kills::wait_for(database, &mut running, kills::CHUNKS, 3);
     running.kill();
     assert!(hit, "the load was over before it was killed");
+    // The server stores the chunks whose commits it has got.
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'howdah%'";
+    while database.value(others) != "0" {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     assert_ne!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL"), "0");
 }
 
