@@ -63,9 +63,13 @@ fn columns(table: &TablePlan) -> BTreeSet<&String> {
 
 /// What the end of a job does besides: its staging tables are dropped.
 pub(crate) fn ending_sql(ledger: &Ledger, plan: &Plan) -> String {
-    let drops = staged(plan)
-        .into_iter()
-        .map(|(_, staging)| format!("{}; ", staging::drop_sql(ledger, &plan.job_id, &staging.relation)));
+    let drop = |relation: &Relation| format!("{}; ", staging::drop_sql(ledger, &plan.job_id, relation));
+    let drops = staged(plan).into_iter().map(|(table, staging)| {
+        // The new table that was filled from it has got another name by then.
+        let is_filled = plan.job.arrival.mode == Mode::Replace && !staging::is_new_table(staging);
+        let filled = is_filled.then(|| drop(&staging::new_table(&table.table.relation, staging)));
+        drop(&staging.relation) + &filled.unwrap_or_default()
+    });
     drops.collect()
 }
 
@@ -102,7 +106,7 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     let mut tries = 1;
     loop {
         let left_out = if leaves_out { leave_out::all(run, ledger, (&tables, &all)).await? } else { 0 };
-        let failed = match come_in(run, ledger, &all).await {
+        let failed = match come_in(run, ledger, (&tables, &all)).await {
             Err(error) if rejects::skips(run) => leave_out::hinted(run, error),
             done => return done,
         };
@@ -115,7 +119,11 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     }
 }
 
-async fn come_in(run: &Run, ledger: &Ledger, all: &[Into]) -> Result<()> {
+async fn come_in(
+    run: &Run,
+    ledger: &Ledger,
+    (tables, all): (&[(&TablePlan, &StagingPlan)], &[Into]),
+) -> Result<()> {
     let mut waiting = Vec::new();
     for into in all {
         settle_duplicates(run, ledger, into).await?;
@@ -127,7 +135,7 @@ async fn come_in(run: &Run, ledger: &Ledger, all: &[Into]) -> Result<()> {
     }
     let arrival = &run.plan.job.arrival;
     if arrival.mode == Mode::Replace {
-        take_places(run, ledger, all).await?;
+        take_places(run, ledger, tables).await?;
     } else if arrival.atomic {
         at_once(run, ledger, all).await?;
     } else {
@@ -239,21 +247,24 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     on_session(run, work).await
 }
 
-/// New tables get their indexes and take the places of the old ones, all in one transaction.
-async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
-    let replacement = |into: &'_ Into| (into.relation.clone(), into.staging.relation.clone());
-    let named: Vec<(Relation, Relation)> = tables.iter().map(replacement).collect();
+/// New tables get their rows, where these have waited elsewhere, and their indexes, and take the places of the old ones, all in one
+/// transaction.
+async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &StagingPlan)]) -> Result<()> {
+    let mut named = Vec::new();
+    for (table, staging) in tables {
+        let (old, new) = (&table.table.relation, staging::new_table(&table.table.relation, staging));
+        let prepared = prepare(run, ledger, (table, staging), Replacement { old, new: &new }).await;
+        let is_there = async |session: &Session| staging::exists(session, &staging.relation).await;
+        // If not, another run of the job has brought its rows in meanwhile, as the ledger says.
+        if prepared.is_ok() || on_session(run, is_there).await? {
+            prepared?;
+        }
+        named.push((old, new));
+    }
+    let names: Vec<String> = named.iter().map(|(old, _)| old.to_string()).collect();
+    tell(&run.context, format!("a new table takes the place of {}", names.join(", ")));
     let all: Vec<(Replacement<'_>, u64)> =
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
-    for (replacement, _) in &all {
-        let built = build_what_is_missing(run, *replacement).await;
-        let is_there = async |session: &Session| staging::exists(session, replacement.new).await;
-        // If not, another run of the job has put it in its place meanwhile, as the ledger says.
-        if built.is_ok() || on_session(run, is_there).await? {
-            built?;
-        }
-    }
-    tell(&run.context, format!("a new table takes the place of {}", names(tables)));
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
     let ending = ending_sql(ledger, &run.plan);
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
@@ -263,6 +274,20 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> 
         replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
     };
     on_session(run, work).await
+}
+
+async fn prepare(
+    run: &Run,
+    ledger: &Ledger,
+    (table, staging): (&TablePlan, &StagingPlan),
+    replacement: Replacement<'_>,
+) -> Result<()> {
+    if !staging::is_new_table(staging) {
+        let job = (ledger, run.plan.job_id.as_str());
+        let fill = async |session: &Session| replace::fill(session, job, (table, staging), replacement).await;
+        on_session(run, fill).await?;
+    }
+    build_what_is_missing(run, replacement).await
 }
 
 /// Indexes side by side, then foreign keys, each of which locks other tables as well.

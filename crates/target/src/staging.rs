@@ -57,9 +57,17 @@ pub fn name_of_check(schema: &str, digest: &str, table_no: usize) -> Relation {
     Relation { schema: schema.to_owned(), name: format!("{CHECK_PREFIX}_{digest}_{table_no}") }
 }
 
-/// The name of the new table that takes the place of this one.
-pub fn beside(old: &Relation, digest: &str) -> Relation {
-    Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}_{digest}") }
+/// The name of the new table that takes the place of this one, the job's table of this number.
+pub fn beside(old: &Relation, digest: &str, table_no: usize) -> Relation {
+    Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}_{digest}_{table_no}") }
+}
+
+/// The same where rows wait in a staging table: the table itself, if that is the new one.
+pub fn new_table(old: &Relation, staging: &StagingPlan) -> Relation {
+    match staging.relation.name.strip_prefix(PREFIX) {
+        Some(rest) => Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}{rest}") },
+        None => staging.relation.clone(),
+    }
 }
 
 /// The sequence that counts the records of a staging table.
@@ -145,7 +153,7 @@ async fn make_once(
     if is_new_table(staging) {
         let replacement = Replacement { old: &plan.table.relation, new: &staging.relation };
         replace::create(session, replacement).await?;
-        note(session, ledger, job_id, plan, staging).await?;
+        note(session, ledger, job_id, (plan, &staging.relation)).await?;
         return run("COMMIT").await;
     }
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
@@ -166,13 +174,13 @@ async fn make_once(
         defined.join(", ")
     ))
     .await?;
-    note(session, ledger, job_id, plan, staging).await?;
+    note(session, ledger, job_id, (plan, &staging.relation)).await?;
     run("COMMIT").await
 }
 
 /// Its rows are looked at and come nowhere.
-fn is_of_check(staging: &StagingPlan) -> bool {
-    staging.relation.name.starts_with(CHECK_PREFIX)
+fn is_of_check(staging: &Relation) -> bool {
+    staging.name.starts_with(CHECK_PREFIX)
 }
 
 /// It is going to take the place of the table itself.
@@ -221,22 +229,21 @@ fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
 
 /// Writes down how the table is dropped, and that the receipts of what is in it go with it unless its rows have come
 /// into their table.
-async fn note(
+pub(crate) async fn note(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    plan: &TablePlan,
-    staging: &StagingPlan,
+    (plan, staging): (&TablePlan, &Relation),
 ) -> Result<()> {
-    let name = quote_relation(&staging.relation);
+    let name = quote_relation(staging);
     let sql = "SELECT pg_catalog.to_regclass($1)::pg_catalog.oid";
     let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
     let rows = rows.map_err(|error| session_error(&error, "making a staging table"))?;
     let change = NewUndo {
         kind: UndoKind::Staging,
-        relation: staging.relation.clone(),
+        relation: staging.clone(),
         table_oid: rows.first().and_then(|row| row.get(0)).unwrap_or(0),
-        name: staging.relation.name.clone(),
+        name: staging.name.clone(),
         definition: plan.table.relation.to_string(),
         statements: match is_of_check(staging) {
             true => vec![format!("DROP TABLE {name}"), ledger.forget_check_sql(job_id)],

@@ -43,7 +43,7 @@ type Staged<'a> = [(&'a TablePlan, &'a StagingPlan)];
 pub(crate) fn is_for(job: &Job) -> bool {
     let (arrival, skips) = (&job.arrival, job.bad_records.on_error == OnError::Skip);
     // With a record goes what it says about its key, and the row of that key must not go with it.
-    skips && arrival.mode != Mode::Replace && !arrival.delete_missing
+    skips && !arrival.delete_missing
 }
 
 /// The table has something against a row, so that looking again may help.
@@ -59,14 +59,11 @@ pub(super) fn hinted(run: &Run, error: Error) -> Error {
         return error;
     }
     let arrival = &run.plan.job.arrival;
-    error.with_hint(match (arrival.mode, arrival.delete_missing) {
-        (Mode::Replace, _) => {
-            "--mode replace builds keys when all rows are in, and leaves none out for them: howdah check lists such records"
-        }
-        (_, true) => {
+    error.with_hint(match arrival.delete_missing {
+        true => {
             "--delete-missing would delete the rows of records that are left out, so that none are: howdah check lists them"
         }
-        _ => {
+        false => {
             "queries alone find the rows to leave out: not what triggers and policies refuse, and nothing where a BEFORE trigger or \
              a policy may change rows; howdah check names what it cannot tell"
         }
@@ -213,8 +210,9 @@ impl Looking<'_> {
         let (mut all, mut asked) = (Vec::new(), BTreeSet::new());
         for (table, staging) in self.tables {
             let facts = Facts::read(session, table).await?;
-            // A trigger may mend what a query finds bad.
-            if !facts.may_change_arriving() {
+            // A trigger may mend what a query finds bad; none fires for the rows of a new table.
+            let is_new = self.run.plan.job.arrival.mode == Mode::Replace;
+            if is_new || !facts.may_change_arriving() {
                 asked.insert(facts.relation().clone());
             }
             all.extend(Rows::new(facts, table, staging, &self.run.plan.job.arrival));

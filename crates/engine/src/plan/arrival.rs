@@ -49,14 +49,14 @@ pub(super) fn staging(
     }
     let digest: String =
         Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let is_asked = job.bad_records.on_error == OnError::Skip;
     let relation = match job.arrival.mode {
         _ if job.arrival.check => staging::name_of_check(schema, &digest, table_no),
-        Mode::Replace => staging::beside(relation, &digest),
+        // A new table must have no column for places, which the old one has not.
+        Mode::Replace if !is_asked => staging::beside(relation, &digest, table_no),
         _ => staging::name(schema, &digest, table_no),
     };
     let sequence = staging::sequence(&relation);
-    // A new table must have no column that the old one has not.
-    let is_asked = job.bad_records.on_error == OnError::Skip && job.arrival.mode != Mode::Replace;
     let place =
         (job.arrival.has_key() || job.arrival.check || is_asked).then_some(PlaceColumn { name, sequence });
     Ok(Some(StagingPlan { relation, place }))
@@ -139,7 +139,12 @@ fn describe(job: &Job, staging: &StagingPlan) -> String {
             "those whose key ({key}) is there change what differs in the row of that key, the others come on top"
         ),
         Mode::InsertNew => format!("those whose key ({key}) is not there come on top"),
-        Mode::Replace => "this table takes the place of the old one, with all that hangs on that".to_owned(),
+        Mode::Replace if staging::is_new_table(staging) => {
+            "this table takes the place of the old one, with all that hangs on that".to_owned()
+        }
+        Mode::Replace => {
+            "a new table gets them and takes the place of the old one, with all that hangs on that".to_owned()
+        }
         Mode::Append | Mode::Truncate => "all of them come on top".to_owned(),
     };
     let deleted = if arrival.delete_missing { "; rows whose key no record has are deleted" } else { "" };

@@ -232,6 +232,19 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
+    /// Some load has changed the table, or settings of it, and not put that back yet.
+    pub(crate) async fn holds_changes(&self, session: &Session, relation: &Relation) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND table_oid = c.oid) \
+                 OR EXISTS (SELECT FROM {0}.tuned WHERE undone_at IS NULL AND table_oid = c.oid) \
+             FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid) c",
+            self.quoted
+        );
+        let rows = session.client().query_typed(&sql, &[(&quote_relation(relation), Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     /// The statement that closes the entry of a staging table.
     pub(crate) fn staging_done_sql(&self, job_id: &str, staging: &Relation) -> String {
         format!(

@@ -5,8 +5,11 @@
 //! rest. Definitions are the server's own.
 
 mod carry_sql;
+mod fill;
 mod likeness_sql;
 mod refusal_sql;
+
+pub use fill::fill;
 
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
@@ -214,6 +217,9 @@ pub async fn swap(
             let lock =
                 format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(replacement.old));
             client.batch_execute(&lock).await.map_err(fail)?;
+            if ledger.holds_changes(session, replacement.old).await? {
+                return Err(held(replacement.old));
+            }
             check(session, replacement.old).await?;
             expect_none(replacement.old, statements(session, *replacement, DIFFERENCES_SQL).await?)?;
             if !missing_now(session, *replacement).await?.is_empty() {
@@ -257,6 +263,14 @@ async fn rows(session: &Session, replacement: Replacement<'_>, sql: &str) -> Res
     let names: [(&(dyn ToSql + Sync), Type); 3] =
         [(&old.schema, Type::TEXT), (&old.name, Type::TEXT), (&new.name, Type::TEXT)];
     session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)
+}
+
+/// What it was before comes back when that load ends, or by howdah restore; a new table would keep what it is meanwhile.
+fn held(old: &Relation) -> Error {
+    let message = format!(
+        "{old} cannot be replaced yet: another load has changed settings of it or dropped what it puts back"
+    );
+    Error::new(ErrorKind::Server, message).with_sqlstate("55P03")
 }
 
 fn changed(old: &Relation) -> Error {

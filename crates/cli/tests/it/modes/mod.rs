@@ -8,6 +8,7 @@ mod meanwhile;
 mod merge;
 mod refused;
 mod replace;
+mod replace_skip;
 mod skip;
 mod truncate;
 mod turns;

@@ -46,11 +46,11 @@ fn csv(more: &[(&str, &str)]) -> (String, Vec<(u64, String, String)>) {
     (csv, bad)
 }
 
-fn skipping(database: &Database, source: &Path, options: &[&str]) -> HowdahCommand {
+pub(super) fn skipping(database: &Database, source: &Path, options: &[&str]) -> HowdahCommand {
     load(database, &[source]).args(["--on-error", "skip", "--json", "--quiet"]).args(options.iter().copied())
 }
 
-fn told(done: &Finished) -> Value {
+pub(super) fn told(done: &Finished) -> Value {
     serde_json::from_str(&done.stdout)
         .unwrap_or_else(|error| panic!("{error}: {} {}", done.stdout, done.stderr))
 }
@@ -65,7 +65,12 @@ fn kept(database: &Database) -> Vec<(u64, String, String)> {
 
 /// Read is stored and rejected, wherever it is told.
 #[track_caller]
-fn assert_accounts(database: &Database, summary: &Value, (read, rejected): (u64, u64), what: &str) {
+pub(super) fn assert_accounts(
+    database: &Database,
+    summary: &Value,
+    (read, rejected): (u64, u64),
+    what: &str,
+) {
     let counts = ["rows_read", "rows_stored", "rows_rejected"].map(|key| summary[key].as_u64().unwrap());
     assert_eq!(counts, [read, read - rejected, rejected], "{what}: {summary:#}");
     let file = &summary["files"][0];
@@ -350,28 +355,6 @@ fn where_rows_without_a_record_are_deleted_none_is_left_out() {
     assert_nothing_left(&database, "delete-missing");
 }
 
-/// Keys of a new table are built when all rows are in it.
-#[test]
-fn a_new_table_leaves_out_what_is_bad_by_itself_and_ends_at_a_key() {
-    let files = Files::new();
-    let good = files.put("good.csv", b"id,n\n1,1\n2,-2\n3,\n");
-    let bad = files.put("bad.csv", b"id,n\n1,1\n2,-2\n1,3\n");
-    for major in MAJORS {
-        let database = Server::shared(major).database();
-        database.sql(
-            "CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL CHECK (n > 0)); INSERT INTO t VALUES (9, 9)",
-        );
-        let failed = skipping(&database, &bad, &["--mode", "replace"]).run(PATIENCE).expect_code(1);
-        assert!(failed.stdout.contains("leaves none out for them"), "{} {}", failed.stdout, failed.stderr);
-        assert_eq!(database.value("SELECT string_agg(id::text, ' ') FROM t"), "9", "PostgreSQL {major}");
-        assert_eq!(database.value(KEPT), "0", "PostgreSQL {major}");
-        let done = skipping(&database, &good, &["--mode", "replace"]).run(PATIENCE).expect_code(3);
-        assert_eq!(database.value("SELECT string_agg(id::text, ' ') FROM t"), "1", "{}", done.stderr);
-        assert_eq!(database.value(KEPT), "2", "PostgreSQL {major}");
-        assert_nothing_left(&database, "replaced");
-    }
-}
-
 /// One INSERT after the other into a table of the same constraints tells what is stored, and which records are refused.
 #[test]
 fn random_records_are_left_out_as_if_they_were_inserted_one_after_the_other() {
@@ -423,7 +406,7 @@ fn random_records_are_left_out_as_if_they_were_inserted_one_after_the_other() {
 const ROWS: u64 = 20_000;
 const NAPS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-const KEPT: &str = "SELECT count(*) FROM howdah.reject";
+pub(super) const KEPT: &str = "SELECT count(*) FROM howdah.reject";
 
 /// Ends a load when the query gives so much: while records are taken away, or when that is done and the others come. Restored
 /// or not, it is run again.
