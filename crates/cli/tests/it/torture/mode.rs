@@ -15,8 +15,8 @@ pub(super) enum Mode {
     SkipStaged { key: Option<&'static str>, atomic: bool },
     /// The table is emptied first.
     Truncate { freeze: bool },
-    /// Another table takes its place.
-    Replace,
+    /// Another table takes its place, with all rows, or with those alone that a CHECK takes.
+    Replace { skips: bool },
     /// They change rows of the same key.
     Merge { key: &'static str, atomic: bool },
     /// They are added where there is no row of the same key.
@@ -40,7 +40,7 @@ impl Mode {
             (1 | 2, _) => Mode::Skip,
             (3, _) => Mode::Truncate { freeze: false },
             (10, _) => Mode::Truncate { freeze: true },
-            (4, _) if shape.can_be_replaced() => Mode::Replace,
+            (4 | 11, _) if shape.can_be_replaced() => Mode::Replace { skips: atomic },
             (5 | 6, Some(key)) => Mode::Merge { key, atomic },
             (7, Some(key)) => Mode::InsertNew { key, atomic },
             (8 | 9, key) => Mode::SkipStaged { key, atomic: atomic || key.is_none() },
@@ -59,7 +59,8 @@ impl Mode {
             }
             Mode::Truncate { freeze: false } => (&["--mode", "truncate"], false),
             Mode::Truncate { freeze: true } => (&["--mode", "truncate", "--freeze"], false),
-            Mode::Replace => (&["--mode", "replace"], false),
+            Mode::Replace { skips: false } => (&["--mode", "replace"], false),
+            Mode::Replace { skips: true } => (&["--mode", "replace", "--on-error", "skip"], false),
             Mode::Merge { key, atomic } => (&["--mode", "merge", "--key", key], atomic),
             Mode::InsertNew { key, atomic } => (&["--mode", "insert-new", "--key", key], atomic),
         };
@@ -77,7 +78,11 @@ impl Mode {
             ),
             Mode::SkipStaged { key: None, .. } => Mode::Skip.prepare_sql(),
             Mode::SkipStaged { .. } => format!("{} {OTHER_VALUES_SQL}", Mode::Skip.prepare_sql()),
-            Mode::Truncate { .. } | Mode::Replace => OLD_SQL.to_owned(),
+            Mode::Truncate { .. } | Mode::Replace { skips: false } => OLD_SQL.to_owned(),
+            Mode::Replace { skips: true } => format!(
+                "{OLD_SQL} ALTER TABLE t ADD CONSTRAINT refuses CHECK (id < 1000 OR id % 1997 <> 0); \
+                 DELETE FROM model.wanted WHERE id >= 1000 AND id % 1997 = 0;"
+            ),
             Mode::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
             Mode::InsertNew { .. } => format!(
                 "{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL} \
@@ -91,7 +96,9 @@ impl Mode {
         match self {
             Mode::Append { atomic } => atomic,
             Mode::Skip | Mode::Truncate { .. } => false,
-            Mode::SkipStaged { .. } | Mode::Replace | Mode::Merge { .. } | Mode::InsertNew { .. } => true,
+            Mode::SkipStaged { .. } | Mode::Replace { .. } | Mode::Merge { .. } | Mode::InsertNew { .. } => {
+                true
+            }
         }
     }
 
@@ -102,6 +109,7 @@ impl Mode {
 
     /// The exit code of a load with nothing left to do.
     pub(super) fn done_code(self) -> i32 {
-        if matches!(self, Mode::Skip | Mode::SkipStaged { .. }) { 3 } else { 0 }
+        let skips = matches!(self, Mode::Skip | Mode::SkipStaged { .. } | Mode::Replace { skips: true });
+        if skips { 3 } else { 0 }
     }
 }

@@ -30,7 +30,7 @@ impl Stage {
     pub(super) fn set(world: &World<'_>, scenario: Scenario, seed: u64, random: &mut Rng) -> Stage {
         let database = world.server.database();
         // Indexes in a tablespace of their own are not carried over to another table.
-        let tablespace = if scenario.mode == Mode::Replace { "" } else { world.tablespace() };
+        let tablespace = if matches!(scenario.mode, Mode::Replace { .. }) { "" } else { world.tablespace() };
         database.sql(&format!(
             "GRANT ALL ON DATABASE {0} TO {LOADER}; GRANT ALL ON SCHEMA public TO {LOADER}; \
              ALTER DATABASE {0} SET default_tablespace = '{1}'",
