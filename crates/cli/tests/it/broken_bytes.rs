@@ -28,3 +28,12 @@ fn the_column_of_a_broken_byte_is_told() {
         database.sql("TRUNCATE t");
     }
 }
+
+#[test]
+fn rows_of_a_file_that_is_mended_are_counted_before_the_file_is_done() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,name\n1,a\n2,b\0c\n3,d\n");
+    let database = Server::shared(15).database();
+    let done = load(&database).args(["--create", "--nul", "strip"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("a.csv: 3 rows from 22 B"), "{}", done.stderr);
+}

@@ -104,11 +104,14 @@ impl RangedFile {
         self.before.pass(no + 1, after);
         let Mended { rows, omitted, end_byte, .. } = mended;
         let records = rows + omitted.records();
+        // Before the last range says that all chunks were found: a file is done when none of them is open.
+        if records > 0 {
+            run.tally.file(self.file_no()).found_chunk(rows, omitted);
+        }
         self.count(feeder, no, records)?;
         if records == 0 {
             return Ok(());
         }
-        run.tally.file(self.file_no()).found_chunk(rows, omitted);
         let origin = self.origin(no, (start_byte, end_byte), records_before, rows, omitted);
         self.emitter.emit_mended(feeder, origin, buffers)
     }
