@@ -31,6 +31,10 @@ const SERVER_VERSION_MIN: u32 = 130_000;
 /// invalid_password: what a server says of a wrong one, and this of one that it wants and nobody has given.
 pub const PASSWORD_MISSING: &str = "28P01";
 
+/// What the library says of a server without TLS, and of a password that the server wants and nobody has given.
+const NO_TLS: &str = "server does not support TLS";
+const NO_PASSWORD: &str = "password missing";
+
 /// Why one address did not give a session, and whether the next may be tried.
 struct Failure {
     error: Error,
@@ -341,14 +345,18 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let message = format!("connection to {host} failed: {cause}");
     let refused = Error::new(ErrorKind::ConnectionRefused, message);
+    // The library has no other word for either.
     let error = match (io_source(error).and_then(tls_cause), &host.password) {
         (Some(_), _) => refused.with_hint("check sslmode and sslrootcert, and the server's certificate"),
-        (None, None) => refused.with_sqlstate(PASSWORD_MISSING).with_hint(format!(
+        (None, _) if cause == NO_TLS => {
+            refused.with_hint("turn ssl on at the server, or go without TLS by sslmode=prefer or disable")
+        }
+        (None, None) if cause == NO_PASSWORD => refused.with_sqlstate(PASSWORD_MISSING).with_hint(format!(
             "if a password is missing, give it by PGPASSWORD or in ~/.pgpass, or let -W ask for it; this was role {}, \
              database {}",
             info.user, info.database
         )),
-        (None, Some(_)) => refused.with_hint("check sslmode, channel_binding and the server's pg_hba.conf"),
+        (None, _) => refused.with_hint("check sslmode, channel_binding and the server's pg_hba.conf"),
     };
     Failure { error, try_next: false }
 }

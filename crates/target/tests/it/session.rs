@@ -118,6 +118,16 @@ async fn passwords_are_taken_from_the_url_and_wrong_ones_are_refused_without_bei
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_told_as_such_and_in_no_word_of_the_server() {
+    let server = Server::start(15, &["fsync=off"]);
+    let to = format!("host=127.0.0.1 port={} dbname=postgres user=postgres", server.port);
+    let error = refused(&format!("{to} passfile=/nowhere sslmode=require")).await;
+    assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::ConnectionRefused, None), "{error}");
+    assert!(error.message().contains("server does not support TLS"), "{error}");
+    assert!(error.hint().unwrap().contains("sslmode=prefer"), "{:?}", error.hint());
+}
+
+#[tokio::test]
 async fn too_many_connections_are_left_to_the_caller_with_their_sqlstate() {
     let server = Server::start(15, &["fsync=off"]);
     let to = format!("{} dbname=postgres", server.socket());
