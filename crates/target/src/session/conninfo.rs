@@ -129,7 +129,7 @@ impl Conninfo {
 
     /// `postgresql://user@host:port/database`, without password or other parameters.
     pub fn display(&self) -> String {
-        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
+        let hosts: Vec<String> = self.hosts.iter().map(Host::in_uri).collect();
         format!("postgresql://{}@{}/{}", self.user, hosts.join(","), self.database)
     }
 

@@ -59,13 +59,25 @@ impl Host {
             Address::Ip { ip, name: None } => ip.to_string(),
         }
     }
+
+    /// As a URI has it: a socket's directory percent-encoded.
+    pub(super) fn in_uri(&self) -> String {
+        match &self.address {
+            Address::Unix(directory) => {
+                format!("{}:{}", directory.display().to_string().replace('/', "%2F"), self.port)
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Host {
-    /// `host:port`, a socket directory percent-encoded as URIs want it.
+    /// `host:port`, or the path of the socket.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.address {
-            Address::Unix(directory) => f.write_str(&directory.display().to_string().replace('/', "%2F"))?,
+            Address::Unix(directory) => {
+                return write!(f, "{}", directory.join(format!(".s.PGSQL.{}", self.port)).display());
+            }
             Address::Name(name) | Address::Ip { name: Some(name), .. } if name.contains(':') => {
                 write!(f, "[{name}]")?;
             }
@@ -164,7 +176,13 @@ mod tests {
         assert_eq!(hosts("host=a,b port=7"), ["a:7", "b:7"]);
         assert_eq!(hosts("host=a,b port=,2"), ["a:5432", "b:2"]);
         assert_eq!(hosts("hostaddr=::1,127.0.0.1"), ["[::1]:5432", "127.0.0.1:5432"]);
-        assert_eq!(hosts("host=/run/x port=1"), ["%2Frun%2Fx:1"]);
+    }
+
+    #[test]
+    fn a_socket_is_its_path_in_messages_and_encoded_in_uris() {
+        let socket = resolve(&words::parse("host=/run/x port=1").unwrap()).unwrap().remove(0);
+        assert_eq!(socket.to_string(), "/run/x/.s.PGSQL.1");
+        assert_eq!(socket.in_uri(), "%2Frun%2Fx:1");
     }
 
     #[test]
