@@ -25,6 +25,7 @@ use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How long dropping the staging tables may take when somebody waits for the program to end.
@@ -57,11 +58,14 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
         .with_hint("leave out --ledger none"));
     };
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
-    let begin = || Box::pin(begin(context, &ledger, &plan));
+    let noted = AtomicBool::new(false);
+    let begin = || Box::pin(begin(context, &ledger, &plan, &noted));
     let mut session = match retry::patiently(context, retry_for, begin).await {
         Ok(session) => session,
         Err(error) => {
-            let _ = tokio::time::timeout(STOPPED_WITHIN, forget(context, &ledger, &plan.job_id)).await;
+            if noted.load(Relaxed) {
+                let _ = tokio::time::timeout(STOPPED_WITHIN, forget(context, &ledger, &plan.job_id)).await;
+            }
             return Err(error);
         }
     };
@@ -81,15 +85,16 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     Ok(Box::pin(account(&run, (&ledger, reject_file), session, looked)).await)
 }
 
-/// Everything is made that the first chunk needs; the session holds the job.
-async fn begin(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<Session> {
-    let session = context.connection.open().await?;
+/// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
+async fn begin(context: &Context, ledger: &Ledger, plan: &Plan, noted: &AtomicBool) -> Result<Session> {
+    let session = context.connection.open_to_write().await?;
     let opening = async {
         ledger.ensure(&session).await?;
         ledger.check_rights(&session, true).await?;
         if !ledger.hold_job(&session, &plan.job_id).await? {
             return Err(being_restored(&plan.job_id));
         }
+        noted.store(true, Relaxed);
         ledger.begin(&session, plan).await?;
         arrival::make_staging(&session, ledger, plan, true).await
     };

@@ -98,6 +98,22 @@ impl Connection {
         }
     }
 
+    /// The same, of a server that takes rows. Where several hosts are named, one that takes none may have been the
+    /// primary a moment ago: what is done there fails, and is tried again on whoever is found then.
+    ///
+    /// # Errors
+    /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only.
+    pub(crate) async fn open_to_write(&self) -> Result<Session> {
+        let session = self.open().await?;
+        let Some(what) = session.read_only().filter(|_| !self.conninfo.has_several_hosts()) else {
+            return Ok(session);
+        };
+        Err(Error::new(ErrorKind::ConnectionRefused, what).with_hint(
+            "name the server that takes writes; if it is one of several hosts, name all of them, with \
+             target_session_attrs=read-write",
+        ))
+    }
+
     /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
     /// failure that came before anybody wanted the session is told to nobody.
     pub(crate) fn open_ahead(&self, sessions: usize) {

@@ -125,7 +125,7 @@ async fn begin(
     plan: &Plan,
     (noted, ahead): (&AtomicBool, usize),
 ) -> Result<Begun> {
-    let session = context.connection.open().await?;
+    let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
     let opening = open_ledger(&session, ledger, plan, noted);
     let noted = context.connection.attend(&session, opening).await?;

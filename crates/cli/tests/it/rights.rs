@@ -147,3 +147,22 @@ fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {
     stage.database.sql(hint.split("; or name").next().unwrap());
     stage.verb("check").arg(&source).run(PATIENCE).expect_code(0);
 }
+
+#[test]
+fn a_server_that_takes_no_rows_is_refused_at_once_with_the_way_out() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    let database = Server::shared(18).database();
+    let name = database.name();
+    database.sql(&format!(
+        "CREATE TABLE a (id int); ALTER DATABASE \"{name}\" SET default_transaction_read_only TO on"
+    ));
+    let to = database.conninfo();
+    for verb in ["load", "check"] {
+        let refused = howdah(verb).args(["--to", &to]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("are read-only (default_transaction_read_only is on"), "{verb}\n{refused}");
+        assert!(refused.contains("target_session_attrs=read-write"), "{verb}\n{refused}");
+        assert!(!refused.contains("trying again") && !refused.contains("SQLSTATE"), "{verb}\n{refused}");
+    }
+    howdah("plan").args(["--to", &to]).arg(&source).run(PATIENCE).expect_code(0);
+}

@@ -257,7 +257,15 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     session.server_version = number(row, 0);
     session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
     check_version(session.server_version, host)?;
-    check_attrs(attrs, row.get(3) == Some("t"), row.get(4) == Some("on"), host)?;
+    let (standby, read_only) = (row.get(3) == Some("t"), row.get(4) == Some("on"));
+    check_attrs(attrs, standby, read_only, host)?;
+    session.read_only = match (standby, read_only) {
+        (true, _) => Some(format!("{host} is a hot standby and takes no rows")),
+        (_, true) => Some(format!(
+            "sessions of {host} are read-only (default_transaction_read_only is on for the server, database or role)"
+        )),
+        _ => None,
+    };
     Ok(session)
 }
 

@@ -133,6 +133,11 @@ impl Conninfo {
         format!("postgresql://{}@{}/{}", self.user, hosts.join(","), self.database)
     }
 
+    /// Another host may be the one that takes writes.
+    pub fn has_several_hosts(&self) -> bool {
+        self.hosts.len() > 1
+    }
+
     /// Every host is a unix socket or a loopback address, so the server shares this machine's CPUs.
     pub fn is_local(&self) -> bool {
         self.hosts.iter().all(Host::is_local)

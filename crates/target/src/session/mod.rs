@@ -54,6 +54,7 @@ pub struct Session {
     infos: Arc<Infos>,
     server_version: u32,
     backend: Backend,
+    read_only: Option<String>,
     /// Prepared COPY statements by text.
     copies: HashMap<String, Statement>,
     /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
@@ -80,7 +81,8 @@ impl Session {
             let _ = connection.await;
         });
         let (server_version, backend) = (0, Backend::default());
-        Session { client, driver, infos, server_version, backend, copies: HashMap::new(), busy: false }
+        let (copies, read_only) = (HashMap::new(), None);
+        Session { client, driver, infos, server_version, backend, read_only, copies, busy: false }
     }
 
     /// `server_version_num`: 150018 for 15.18.
@@ -91,6 +93,11 @@ impl Session {
     /// The server process behind the session.
     pub fn backend(&self) -> Backend {
         self.backend
+    }
+
+    /// Why the server took no rows when the session was opened, if it did not: what it is, in words.
+    pub fn read_only(&self) -> Option<&str> {
+        self.read_only.as_deref()
     }
 
     /// The session is of no further use: the connection is gone, or a transaction was left in the middle.
