@@ -265,6 +265,11 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
             let message = format!("{title} cannot be put back yet: other sessions hold the table");
             return server_error(db, &message);
         }
+        // Of the catalogs, not of the table.
+        "23505" if db.schema() == Some("pg_catalog") => (
+            format!("{title} cannot be put back: another session has just made something of this name"),
+            "howdah restore looks at what is there now: the same is left as it is, anything else is to be dropped or renamed first",
+        ),
         "23505" => (
             format!("{title} cannot be put back: several rows of the table have the same key"),
             "the rows are in the table; remove those that are too many, then howdah restore puts it back",

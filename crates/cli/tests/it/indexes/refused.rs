@@ -139,3 +139,34 @@ fn a_load_that_fails_puts_its_indexes_back() {
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
 }
+
+/// The catalogs have a unique index of the names in a schema; it is that, and no key of the table, that is violated.
+#[test]
+fn a_name_that_another_session_takes_meanwhile_is_not_told_as_duplicate_rows() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    rebuild(&database, &source).expect_code(1);
+    database.sql("DELETE FROM t WHERE note = 'again'; CREATE TABLE other (id int)");
+    let told = std::thread::scope(|scope| {
+        // Ends when the restore waits for it.
+        let taking = scope.spawn(|| {
+            database.sql(
+                "DO 'BEGIN CREATE INDEX t_pkey ON other (id); \
+                 WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
+                                   AND wait_event = ''transactionid'') LOOP \
+                     PERFORM pg_sleep(0.02); PERFORM pg_stat_clear_snapshot(); END LOOP; END'",
+            );
+        });
+        let taken =
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        while database.rows(taken).is_empty() {
+            assert!(!taking.is_finished(), "nobody is waited for");
+        }
+        restore(&database).run(PATIENCE).expect_code(1).stderr
+    });
+    assert!(told.contains("another session has just made something of this name"), "{told}");
+    database.sql("DROP INDEX t_pkey");
+    restore(&database).run(PATIENCE).expect_code(0);
+}
