@@ -25,6 +25,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// The server's line of a chunk, as file, record and byte.
 pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> Error {
     let ChunkError { error, line } = failed;
+    if error.kind() == ErrorKind::Ledger {
+        return error;
+    }
     let (plan, origin) = (&run.plan, &chunk.origin);
     let file = &plan.files[origin.file_no as usize];
     let place = Place { file: Some(file.location.clone()), ..Place::default() };

@@ -256,6 +256,12 @@ async fn begin_claim_and_start(
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
             // that of the next request. Such a session cannot be used any more.
             session.abandon();
+            // What is wrong with the ledger is not about the file whose chunk meets it.
+            if let (Ok(()), Err(error), Some(ledger)) = (&begun, &claimed, target.ledger)
+                && error.as_db_error().is_some()
+            {
+                return Err(ledger.error(error, "claiming a chunk").into());
+            }
             let first = begun.err().or(claimed.err()).or(silenced.err()).or(compared.err()).or(sink.err());
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }

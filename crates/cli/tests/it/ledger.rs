@@ -224,3 +224,19 @@ fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {
         assert_eq!(scene.database.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"), "0");
     }
 }
+
+#[test]
+fn a_ledger_that_is_dropped_under_a_load_is_blamed_itself() {
+    let plain = csv(59, 1, 10_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.slow_down("BEFORE", Duration::from_millis(50));
+    let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    scene.database.sql("DROP SCHEMA howdah CASCADE");
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    let error = told.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+    assert!(error.contains("relation \"howdah.chunk\" does not exist") && !error.contains("file "), "{told}");
+    assert!(told.contains("hint: the schema \"howdah\" is not a complete ledger"), "{told}");
+}

@@ -51,7 +51,7 @@ impl Ledger {
     }
 
     /// An error of one of this module's statements; a refusal names what to grant.
-    fn error(&self, error: &tokio_postgres::Error, doing: &str) -> Error {
+    pub(crate) fn error(&self, error: &tokio_postgres::Error, doing: &str) -> Error {
         let mapped = session_error(error, doing);
         match error.code().map(tokio_postgres::error::SqlState::code) {
             Some("42501") => {
