@@ -372,3 +372,29 @@ fn records_that_look_like_names_are_loaded_and_those_like_notes_are_told() {
         load(&database).args(["--table", "t", "--quiet"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("warning: ") && told.contains("1 record that has as many fields"), "{told}");
 }
+
+#[test]
+fn what_types_has_told_is_not_called_unsure() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,day\n1,01/02/2024\n2,03/04/2024\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE a (id int, day date)");
+    let plan = || howdah("plan").args(["--to", &database.conninfo()]).arg(&source);
+    let unsure = plan().run(PATIENCE).expect_code(0).stdout;
+    assert!(unsure.contains("--types day=date:d/m/y settles it"), "{unsure}");
+    let told = plan().args(["--types", "day=date:d/m/y"]).run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("day is read as d/m/y") && !told.contains("settles it"), "{told}");
+}
+
+#[test]
+fn numbers_whose_comma_may_mean_either_are_to_be_told_and_not_kept_as_text() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"n,id\n\"1,234\",1\n\"2,000\",2\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE a (n numeric, id int)");
+    let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("hint: --types COLUMN=numeric:1,234.56 or"), "{}", refused.stderr);
+    let told = load(&database).args(["--types", "n=numeric:1,234.56"]).arg(&source);
+    told.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT sum(n) FROM a"), "3234");
+}

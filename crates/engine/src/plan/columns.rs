@@ -65,17 +65,13 @@ impl Columns {
             let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column else { continue };
             // Values that are read in a spelling that was told are not judged as they stand.
-            let told = job.shaping.types.get(&column.name).or_else(|| job.shaping.types.get("*"));
-            if told
-                .is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
-            {
+            if is_told(job, &column.name) {
                 continue;
             }
             if let Some(why) = infer::misfit(state, &column.type_name) {
-                let widens = is_inferred(&column.type_name) && job.shaping.evolve != Evolve::Widen;
                 self.problems.push(Problem {
                     message: format!("column {} is {}, and {why}", column.name, column.type_name),
-                    hint: if widens { WIDEN_HINT } else { MISFIT_HINT },
+                    hint: misfit_hint(job, column, state),
                 });
             }
         }
@@ -286,6 +282,25 @@ fn note_missing(table: &Table, taken: &[String], notes: &mut Vec<String>) {
     }
 }
 
+/// `--types` says how the values of this column are spelled.
+pub(super) fn is_told(job: &Job, column: &str) -> bool {
+    let told = job.shaping.types.get(column).or_else(|| job.shaping.types.get("*"));
+    told.is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
+}
+
+/// What helps where the values do not fit.
+fn misfit_hint(job: &Job, column: &Column, state: &ColumnState) -> &'static str {
+    let widens = is_inferred(&column.type_name) && job.shaping.evolve != Evolve::Widen;
+    match widens {
+        // A wider column would hold the numbers as text.
+        true if infer::is_number_open(state) => NUMBER_HINT,
+        true => WIDEN_HINT,
+        false => MISFIT_HINT,
+    }
+}
+
+const NUMBER_HINT: &str =
+    "--types COLUMN=numeric:1,234.56 or COLUMN=numeric:1.234,56 says what comma and point mean";
 const WIDEN_HINT: &str = "--evolve widen gives the column a type that holds them";
 const MISFIT_HINT: &str =
     "give the column another type, or say with --types COLUMN=TYPE:SPELLING how they are written";

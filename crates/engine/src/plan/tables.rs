@@ -1,7 +1,7 @@
 //! The table each file goes to, as it is or as it is going to be made, and how COPY is told of the file.
 
 use super::arrival;
-use super::columns::Columns;
+use super::columns::{self, Columns};
 use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
@@ -154,11 +154,11 @@ async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -
         _ => Columns::of(job, &shape.table, head),
     };
     let mut chosen = chosen.map_err(|error| error.in_file(&location))?;
-    if !open_orders(shape, head, &chosen).is_empty() {
+    if !open_orders(job, shape, head, &chosen).is_empty() {
         // Further values may prove it.
         new_table::scan_whole(context, head).await.map_err(|error| error.in_file(&location))?;
     }
-    for (column, contradict) in open_orders(shape, head, &chosen) {
+    for (column, contradict) in open_orders(job, shape, head, &chosen) {
         let why = if contradict {
             format!("the days in {column} are not all in one order of day and month")
         } else {
@@ -171,11 +171,14 @@ async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -
     Ok(chosen)
 }
 
-/// Columns of days whose order nothing seen so far proves, and whether each order is contradicted.
-fn open_orders(shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(String, bool)> {
+/// Columns of days whose order nothing seen so far proves and nobody has told, and whether each order is contradicted.
+fn open_orders(job: &Job, shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(String, bool)> {
     let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.days));
     let open = |(field, (state, days)): (&Option<String>, (&ColumnState, &Days))| {
         let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
+        if columns::is_told(job, &column.name) {
+            return None;
+        }
         infer::is_order_open(state, days, &column.type_name).then(|| (column.name.clone(), days.contradict()))
     };
     chosen.fields.iter().zip(seen).filter_map(open).collect()

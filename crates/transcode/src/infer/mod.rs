@@ -38,6 +38,6 @@ pub use days::Days;
 pub use misfit::misfit;
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
-pub use reading::{epoch, is_order_open, read, reading_for};
+pub use reading::{epoch, is_number_open, is_order_open, read, reading_for};
 pub use verdict::Inferred;
 pub use watch::Watch;

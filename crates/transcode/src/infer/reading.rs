@@ -186,6 +186,13 @@ pub fn is_order_open(state: &ColumnState, days: &Days, type_name: &str) -> bool 
         && state.dates.proven().is_none()
 }
 
+/// The values are numbers whose comma or point may stand before a fraction or between groups.
+pub fn is_number_open(state: &ColumnState) -> bool {
+    let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
+    let (dot, comma) = state.grouped.groups();
+    can_be(Kinds::GROUPED) && !can_be(Kinds::PLAIN_NUMBERS) && dot != 0 && comma != 0
+}
+
 /// Some values are days whose order matters, and others are none, or are not in the same order.
 fn are_among_others(state: &ColumnState, days: &Days) -> bool {
     !days.is_empty() && !state.possible.meet(Kinds::DATE)
