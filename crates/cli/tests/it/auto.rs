@@ -398,3 +398,23 @@ fn numbers_whose_comma_may_mean_either_are_to_be_told_and_not_kept_as_text() {
     told.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT sum(n) FROM a"), "3234");
 }
+
+#[test]
+fn a_first_record_that_is_perhaps_no_header_is_not_shown() {
+    let files = Files::new();
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE a (id int, name text); CREATE TABLE b (oslo text, x text)");
+    let refused = |table: &str, bytes: &[u8], options: &[&str]| {
+        let load = load(&database).args(["--table", table]).args(options).arg(files.put("a.csv", bytes));
+        load.run(PATIENCE).expect_code(1).stderr
+    };
+    let told = refused("a", b"17,secret one\n18,secret two\n", &["--format", "csv", "--header"]);
+    assert!(told.contains("none of the 2 fields of the header is a column of public.a"), "{told}");
+    assert!(told.contains("hint: if the first record is data, say --header=false"), "{told}");
+    assert!(!told.contains("secret") && !told.contains("17"), "{told}");
+    let told = refused("a", b"id,secret one\n18,secret two\n", &["--format", "csv", "--header=match"]);
+    assert!(told.contains("expected id, name, got 2 fields with other names in field 2"), "{told}");
+    // Nothing but text: the first record may be either, though one of its words is the name of a column.
+    let told = refused("b", b"oslo,secret one\nrome,secret two\nbern,secret three\n", &[]);
+    assert!(told.contains("public.b has no column for: field 2") && !told.contains("secret"), "{told}");
+}

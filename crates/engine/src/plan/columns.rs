@@ -42,9 +42,11 @@ impl Columns {
     /// The same, whatever the values are.
     pub(super) fn matched(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
         let names = head.names.as_deref();
-        let Some(found) = &head.found else { return Columns::choose(job, table, names, job.format.header) };
+        let Some(found) = &head.found else {
+            return Columns::choose(job, table, (names, true), job.format.header);
+        };
         let header = if names.is_some() { Header::Names } else { Header::None };
-        let chosen = Columns::choose(job, table, names, header)?;
+        let chosen = Columns::choose(job, table, (names, !found.finding.is_header_unsure()), header)?;
         // A file without a record fits every table.
         if found.finding.width == 0 { Ok(chosen) } else { fit_width(chosen, table, found.finding.width) }
     }
@@ -100,11 +102,17 @@ impl Columns {
         Err(columns_error(messages.join("; ")).with_hint(first.hint))
     }
 
-    fn choose(job: &Job, table: &Table, names: Option<&[String]>, header: Header) -> Result<Columns> {
+    /// `is_sure`: nothing speaks against the first record being a header.
+    fn choose(
+        job: &Job,
+        table: &Table,
+        (names, is_sure): (Option<&[String]>, bool),
+        header: Header,
+    ) -> Result<Columns> {
         check_map_is_used(job, header)?;
         match (&job.columns, names, header) {
             (Some(columns), names, header) => by_position(columns, table, names, header),
-            (None, Some(names), Header::Names) => by_name(job, table, names),
+            (None, Some(names), Header::Names) => by_name(job, table, names, is_sure),
             (None, names, header) => {
                 let columns: Vec<String> = table
                     .columns
@@ -170,12 +178,20 @@ fn by_position(
             Some(_) => {}
         }
     }
-    if header == Header::Match && names.is_some_and(|names| names != columns) {
+    if let Some(names) = names.filter(|names| header == Header::Match && *names != columns) {
+        // A first record that is no header holds values.
+        let others: Vec<usize> =
+            (0..names.len()).filter(|no| names.get(*no) != columns.get(*no)).map(|no| no + 1).collect();
         return Err(columns_error(format!(
-            "the header does not match the columns of {}: expected {}, got {}",
+            "the header does not match the columns of {}: expected {}, got {} fields{}",
             table.relation,
-            columns.join(", "),
-            names.unwrap_or_default().join(", ")
+            some_of(columns),
+            names.len(),
+            if others.is_empty() {
+                String::new()
+            } else {
+                format!(" with other names in {}", positions(&others))
+            }
         ))
         .with_hint("`--header` instead of `--header=match` maps the names of the header to the columns"));
     }
@@ -189,11 +205,11 @@ fn by_position(
     })
 }
 
-fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
+fn by_name(job: &Job, table: &Table, names: &[String], is_sure: bool) -> Result<Columns> {
     let mut fields = Vec::new();
     let mut extra = Vec::new();
     let mut notes = Vec::new();
-    for name in names {
+    for (no, name) in names.iter().enumerate() {
         let wanted = job.map.get(name).unwrap_or(name);
         match find_column(table, wanted) {
             Some(column) if column.generated => {
@@ -202,7 +218,7 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
             }
             Some(column) => fields.push(Some(column.name.clone())),
             None => {
-                extra.push(name.clone());
+                extra.push(no);
                 fields.push(None);
             }
         }
@@ -216,11 +232,17 @@ fn by_name(job: &Job, table: &Table, names: &[String]) -> Result<Columns> {
     }
     twice?;
     let mut problems = Vec::new();
+    if fields.iter().all(Option::is_none) {
+        return Err(no_field_fits(table, names.len()));
+    }
+    // What is perhaps no header may hold values of a row.
+    let extra = if is_sure {
+        extra.iter().map(|no| names[*no].clone()).collect()
+    } else {
+        extra.iter().map(|no| format!("field {}", no + 1)).collect::<Vec<String>>()
+    };
     if !extra.is_empty() && !job.ignore_extra {
         problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT });
-    } else if fields.iter().all(Option::is_none) {
-        return Err(columns_error(format!("no field of the header is a column of {}", table.relation))
-            .with_hint("if the first record is data, leave --header out"));
     }
     if !extra.is_empty() {
         notes.push(format!("fields left out (--ignore-extra): {}", extra.join(", ")));
@@ -310,6 +332,23 @@ const NO_COLUMN_HINT: &str =
 fn no_column_message(table: &Table, names: &[String]) -> String {
     let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     format!("{} has no column for: {} (its columns are {})", table.relation, some_of(names), some_of(&known))
+}
+
+/// Not one name fits: most likely the first record is data, so that it is not shown.
+fn no_field_fits(table: &Table, fields: usize) -> Error {
+    let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    columns_error(format!(
+        "none of the {fields} fields of the header is a column of {} (its columns are {})",
+        table.relation,
+        some_of(&known)
+    ))
+    .with_hint("if the first record is data, say --header=false; else map a field to a column with --map 'FIELD=COLUMN'")
+}
+
+/// `field 3`, `fields 3, 4`.
+fn positions(fields: &[usize]) -> String {
+    let shown: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    format!("field{} {}", if fields.len() == 1 { "" } else { "s" }, some_of(&shown))
 }
 
 /// So many names make a message; a file may have thousands.
@@ -409,7 +448,7 @@ mod tests {
     }
 
     fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
-        Columns::choose(job, table, names, job.format.header)?.settle()
+        Columns::choose(job, table, (names, true), job.format.header)?.settle()
     }
 
     fn names(names: &[&str]) -> Vec<String> {

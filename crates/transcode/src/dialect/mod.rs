@@ -146,6 +146,16 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The first record may be a header or data.
+    pub fn is_header_unsure(&self) -> bool {
+        self.unsure.iter().any(|unsure| unsure.option == HEADER_OPTION)
+    }
+}
+
+/// What says whether there is a header.
+const HEADER_OPTION: &str = "--header";
+
+impl Finding {
     /// Where the engine finds the table: in UTF-8 if the file is recoded before it is split, else in its
     /// plain bytes.
     pub fn span(&self) -> Span {
@@ -399,7 +409,7 @@ impl Finding {
             if weight > -1.0 && weight <= 1.0 {
                 let what = if regions.header_lines > 0 { "be data" } else { "be a header" };
                 let what = format!("the first record may {what}: all columns hold text");
-                self.unsure.push(Unsure { what, option: "--header" });
+                self.unsure.push(Unsure { what, option: HEADER_OPTION });
             }
         }
         if regions.footer_lines > 0 {
