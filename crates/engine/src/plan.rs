@@ -246,8 +246,8 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     let connection = &context.connection;
     let session = patiently(context, patience_of(job), || connection.open()).await?;
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let versions = sources.iter().map(|source| Version::of(&source.object)).collect();
-    let identity = Identity::new(job, versions);
+    let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
+    let mut identity = Identity::new(job, &versions);
     let asking = async { tokio::try_join!(recoding(&session, &job.format), identity.settle(&session, job)) };
     let (recode, settled) = connection.attend(&session, asking).await?;
     Ok(Connected { session, recode, identity, settled })
@@ -336,6 +336,9 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
     let untouched = head.codec == Codec::None && table.recode.is_none() && table.care != Care::Rewritten;
     FilePlan {
         location: object.location().to_owned(),
+        real_location: Some(object.real_location())
+            .filter(|real| *real != object.location())
+            .map(str::to_owned),
         stored_bytes: object.stored_bytes(),
         version: object.version().map(str::to_owned),
         table_no,

@@ -278,6 +278,9 @@ pub enum TriggersWay {
 pub struct FilePlan {
     /// A display name that can be opened again: path, `-` or URL without credentials.
     pub location: String,
+    /// Where the links in that path led, where there are any. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub real_location: Option<String>,
     /// Bytes as stored (compressed), where known.
     pub stored_bytes: Option<u64>,
     /// What must stay the same between runs: ETag, or size and modification time. `None` for stdin.

@@ -4,6 +4,7 @@
 
 use crate::failure::{self, uninterrupted};
 use crate::object::Object;
+use crate::path::absolute;
 use crate::pattern::Pattern;
 use crate::stdin::Pipe;
 use crate::{BLOCK_BYTES, OBJECTS_MAX};
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct LocalFile {
     path: PathBuf,
     location: String,
+    /// Where the links in its path lead.
+    real_path: String,
     bytes: u64,
     version: String,
 }
@@ -26,6 +29,10 @@ pub(crate) struct LocalFile {
 impl LocalFile {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    pub(crate) fn real_path(&self) -> &str {
+        &self.real_path
     }
 
     pub(crate) fn version(&self) -> &str {
@@ -210,7 +217,7 @@ fn push(objects: &mut Vec<Object>, object: Object, text: &str) -> Result<()> {
 }
 
 fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Result<Object> {
-    let path = std::path::absolute(path)
+    let path = absolute(path)
         .map_err(|error| failure::of_file(&error, "finding the directory", &path.to_string_lossy()))?;
     let Some(location) = path.to_str().map(str::to_owned) else {
         return Err(Error::new(ErrorKind::SourceIo, "the name is not UTF-8")
@@ -219,7 +226,9 @@ fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Resu
     };
     let kind = metadata.file_type();
     if kind.is_file() {
+        let real_path = path.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned));
         let file = LocalFile {
+            real_path: real_path.unwrap_or_else(|| location.clone()),
             location: location.clone(),
             bytes: metadata.len(),
             version: version_of(metadata),

@@ -20,6 +20,7 @@ mod location;
 mod object;
 #[doc(hidden)]
 pub mod outside;
+mod path;
 mod pattern;
 mod profile;
 mod remote;
@@ -28,6 +29,7 @@ mod store;
 
 pub use list::Sources;
 pub use object::{BlockStream, Object};
+pub use path::{absolute_location, real_location};
 
 /// Blocks of local streams. 1 MiB keeps the system calls per gigabyte at a thousand and stays inside the
 /// second-level cache of server CPUs while it is decompressed.

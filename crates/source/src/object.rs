@@ -55,6 +55,14 @@ impl Object {
         &self.location
     }
 
+    /// The same for all paths that lead to one file on this machine; else [`Object::location`].
+    pub fn real_location(&self) -> &str {
+        match &self.kind {
+            Kind::File(file) => file.real_path(),
+            Kind::Pipe(_) | Kind::Store(_) | Kind::Http(_) => &self.location,
+        }
+    }
+
     /// What `{table}` stood for.
     pub fn placeholder(&self) -> Option<&str> {
         self.placeholder.as_deref()

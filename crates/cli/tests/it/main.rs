@@ -33,6 +33,7 @@ mod policies;
 mod real_files;
 mod rejects;
 mod rights;
+mod same_file;
 mod scene;
 mod second_table;
 mod secrets;

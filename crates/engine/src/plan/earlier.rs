@@ -15,6 +15,7 @@ use crate::widen::{Open, holds};
 use howdah_model::{
     Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan, ToastCompression, Tune,
 };
+use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
@@ -152,10 +153,16 @@ fn is_made(change: &TableChange, table: &Table) -> bool {
 /// The sources in the order of the plan's files.
 fn unread(plan: &Plan, sources: &[Source]) -> Result<Vec<Opened>> {
     let opened = |file: &FilePlan| {
-        let source = sources.iter().find(|source| source.object.location() == file.location);
+        let source = sources.iter().find(|source| is_of(&source.object, file));
         source.map(|source| HeadReader::new(source.object.clone()).into_opened()).ok_or_else(|| lost(file))
     };
     plan.files.iter().map(opened).collect()
+}
+
+/// This run may have been given another path to it.
+fn is_of(object: &Object, file: &FilePlan) -> bool {
+    object.location() == file.location
+        || object.real_location() == file.real_location.as_ref().unwrap_or(&file.location)
 }
 
 fn lost(file: &FilePlan) -> Error {
@@ -174,10 +181,10 @@ async fn look_again(
     for file in &plan.files {
         let is_it = |head: &Head| {
             let same_part = head.data_start_byte == file.data_start_byte || head.found.is_none();
-            head.object().location() == file.location && (same_part || !file.rereadable)
+            is_of(head.object(), file) && (same_part || !file.rereadable)
         };
         let at = found.iter().position(is_it);
-        let at = at.or_else(|| found.iter().position(|head| head.object().location() == file.location));
+        let at = at.or_else(|| found.iter().position(|head| is_of(head.object(), file)));
         let head = at.map(|at| found.swap_remove(at)).ok_or_else(|| lost(file))?;
         placed.push((file.table_no, head));
     }

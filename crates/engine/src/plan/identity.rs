@@ -1,9 +1,9 @@
 //! Who a job is: the same files, table and options are the same job, whoever runs it and however often.
 //!
-//! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity*
-//! adds every file that was found and its version (ETag, or size and modification time). An unfinished job
-//! with the same work key but another identity means that a source changed under it, or that a file was added
-//! to what a pattern matches or taken away.
+//! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity* what was
+//! asked with all links followed, and every file that was found and its version (ETag, or size and modification time). An
+//! unfinished job with the same work key but another identity means that a source changed under it, that a file was
+//! added to what a pattern matches or taken away, or that a link leads elsewhere now.
 
 use super::{History, earlier, ledger_of};
 use howdah_model::{
@@ -37,6 +37,9 @@ pub(super) struct Settled {
 pub(super) struct Identity {
     pub(super) work_key: String,
     pub(super) identity: String,
+    /// The identity by paths as written, where links are among them: ledgers know jobs by it that were begun before links
+    /// were followed.
+    as_written: Option<String>,
     named: Option<String>,
 }
 
@@ -44,6 +47,7 @@ pub(super) struct Identity {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     location: String,
+    real_location: String,
     version: Option<String>,
     stored_bytes: Option<u64>,
     rereadable: bool,
@@ -53,6 +57,7 @@ impl Version {
     pub(super) fn of(object: &Object) -> Version {
         Version {
             location: object.location().to_owned(),
+            real_location: object.real_location().to_owned(),
             version: object.version().map(str::to_owned),
             stored_bytes: object.stored_bytes(),
             rereadable: object.rereadable(),
@@ -81,50 +86,79 @@ struct Work<'a> {
     check: bool,
 }
 
+/// The digest of what was asked.
+fn work_key(job: &Job) -> String {
+    let mut sources: Vec<&SourceSpec> = job.sources.iter().collect();
+    sources.sort_by(|one, other| (&one.location, &one.table).cmp(&(&other.location, &other.table)));
+    digest(&Work {
+        named: &job.id,
+        sources,
+        table: &job.table,
+        format: &job.format,
+        shaping: &job.shaping,
+        columns: &job.columns,
+        map: &job.map,
+        ignore_extra: job.ignore_extra,
+        arrival: job.arrival.work(),
+        order: (job.arrival.keep != Keep::Error).then_some(&job.sources),
+        check: job.arrival.check,
+    })
+}
+
+/// The digest of that and the files. In this form for ever: ledgers know jobs by it, and a finished one must not be loaded again.
+fn identity_of<'a>(
+    work_key: &str,
+    versions: &'a [Version],
+    location: impl Fn(&'a Version) -> &'a str,
+    once: Option<&str>,
+) -> String {
+    let mut versions: Vec<_> =
+        versions.iter().map(|version| (location(version), &version.version, version.stored_bytes)).collect();
+    versions.sort_unstable();
+    digest(&(work_key, versions, once))
+}
+
 impl Identity {
-    pub(super) fn new(job: &Job, mut versions: Vec<Version>) -> Identity {
-        versions.sort();
-        let mut sources: Vec<&SourceSpec> = job.sources.iter().collect();
-        sources.sort_by(|one, other| (&one.location, &one.table).cmp(&(&other.location, &other.table)));
-        let work = Work {
-            named: &job.id,
-            sources,
-            table: &job.table,
-            format: &job.format,
-            shaping: &job.shaping,
-            columns: &job.columns,
-            map: &job.map,
-            ignore_extra: job.ignore_extra,
-            arrival: job.arrival.work(),
-            order: (job.arrival.keep != Keep::Error).then_some(&job.sources),
-            check: job.arrival.check,
-        };
-        let work_key = digest(&work);
+    pub(super) fn new(job: &Job, versions: &[Version]) -> Identity {
         let rereadable = versions.iter().all(|version| version.rereadable);
         // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job. So is every
         // check: the table may be another one by now.
         let once = (job.arrival.check || (job.id.is_none() && !rereadable)).then(fresh_salt);
-        // In this form for ever: ledgers know jobs by it, and a finished one must not be loaded again.
-        let versions: Vec<_> = versions
-            .iter()
-            .map(|version| (&version.location, &version.version, version.stored_bytes))
-            .collect();
-        let identity = digest(&(&work_key, versions, once));
-        Identity { work_key, identity, named: job.id.clone() }
+        let once = once.as_deref();
+        let written = work_key(job);
+        let as_written = identity_of(&written, versions, |version| &version.location, once);
+        let mut real = job.clone();
+        let on_this_machine = |spec: &&mut SourceSpec| spec.location != "-" && !spec.location.contains("://");
+        for spec in real.sources.iter_mut().filter(on_this_machine) {
+            spec.location = howdah_source::real_location(&spec.location);
+        }
+        let identity = identity_of(&work_key(&real), versions, |version| &version.real_location, once);
+        let as_written = (as_written != identity).then_some(as_written);
+        Identity { work_key: written, identity, as_written, named: job.id.clone() }
     }
 
     /// What the ledger says about the job.
-    pub(super) async fn settle(&self, session: &Session, job: &Job) -> Result<Settled> {
+    pub(super) async fn settle(&mut self, session: &Session, job: &Job) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
         }
-        let name = self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned());
         let ledger = match ledger_of(job) {
             Some(ledger) if ledger.exists(session).await? => ledger,
-            _ => return Ok(fresh(name, job)),
+            _ => return Ok(fresh(self.name(), job)),
         };
+        if let Some(as_written) = self.as_written.take() {
+            let before = ledger.of_work(session, &self.work_key, &as_written).await?;
+            if before.iter().any(|row| row.plan.identity == as_written) {
+                self.identity = as_written;
+            }
+        }
+        let name = self.name();
         let known = ledger.of_work(session, &self.work_key, &self.identity);
-        let (known, first) = tokio::try_join!(known, ledger.find(session, &name))?;
+        let (mut known, first) = tokio::try_join!(known, ledger.find(session, &name))?;
+        // Begun by another path to the same files.
+        if let Some(first) = first.as_ref().filter(|first| self.is_by_another_path(first)) {
+            known.extend(ledger.of_work(session, &first.work_key, &self.identity).await?);
+        }
         if !job.force {
             self.refuse_changed_sources(&known, &name)?;
         }
@@ -148,6 +182,14 @@ impl Identity {
             Some(settled) => Ok(settled),
             None => Ok(fresh(ledger.next_name(session, &name).await?, job)),
         }
+    }
+
+    fn name(&self) -> String {
+        self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned())
+    }
+
+    fn is_by_another_path(&self, row: &JobRow) -> bool {
+        row.plan.identity == self.identity && row.work_key != self.work_key
     }
 
     fn refuse_changed_sources(&self, known: &[JobRow], name: &str) -> Result<()> {
@@ -243,6 +285,7 @@ mod tests {
     fn file(location: &str, version: &str) -> Version {
         Version {
             location: location.to_owned(),
+            real_location: location.to_owned(),
             version: Some(version.to_owned()),
             stored_bytes: Some(1),
             rereadable: true,
@@ -251,23 +294,44 @@ mod tests {
 
     #[test]
     fn the_order_of_sources_and_files_does_not_matter() {
-        let one = Identity::new(&job(&["/a", "/b"]), vec![file("/a", "1"), file("/b", "1")]);
-        let other = Identity::new(&job(&["/b", "/a"]), vec![file("/b", "1"), file("/a", "1")]);
+        let one = Identity::new(&job(&["/a", "/b"]), &[file("/a", "1"), file("/b", "1")]);
+        let other = Identity::new(&job(&["/b", "/a"]), &[file("/b", "1"), file("/a", "1")]);
         assert_eq!((one.work_key, one.identity), (other.work_key, other.identity));
     }
 
     #[test]
     fn a_job_has_the_name_that_older_ledgers_know() {
-        let work_key = Identity::new(&job(&["/a"]), Vec::new()).work_key;
+        let work_key = Identity::new(&job(&["/a"]), &[]).work_key;
         let older = digest(&(&work_key, vec![("/a", Some("1"), Some(1_u64))], None::<String>));
-        assert_eq!(Identity::new(&job(&["/a"]), vec![file("/a", "1")]).identity, older);
+        assert_eq!(Identity::new(&job(&["/a"]), &[file("/a", "1")]).identity, older);
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_whatever_path_and_a_link_that_leads_elsewhere_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        for name in ["x", "y"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        let link = |to: &str| {
+            let _ = std::fs::remove_file(path("link"));
+            std::os::unix::fs::symlink(path(to), path("link")).unwrap();
+            let by_link = Version { real_location: path(to), ..file(&path("link"), "1") };
+            Identity::new(&job(&[&path("link")]), &[by_link])
+        };
+        let real = Identity::new(&job(&[&path("x")]), &[file(&path("x"), "1")]);
+        let (by_link, elsewhere) = (link("x"), link("y"));
+        assert_eq!((&by_link.identity, real.as_written), (&real.identity, None));
+        assert_eq!(by_link.work_key, elsewhere.work_key);
+        assert_ne!(by_link.identity, elsewhere.identity);
     }
 
     #[test]
     fn a_file_that_changed_or_came_to_a_pattern_is_the_same_work_of_other_files() {
-        let before = Identity::new(&job(&["/*"]), vec![file("/a", "1")]);
+        let before = Identity::new(&job(&["/*"]), &[file("/a", "1")]);
         for files in [vec![file("/a", "2")], vec![file("/a", "1"), file("/b", "1")]] {
-            let after = Identity::new(&job(&["/*"]), files);
+            let after = Identity::new(&job(&["/*"]), &files);
             assert_eq!(before.work_key, after.work_key);
             assert_ne!(before.identity, after.identity);
         }

@@ -26,8 +26,8 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
     for spec in &job.sources {
         for object in context.sources.list(&spec.location).await? {
             let table = table_for(job, spec, &object)?;
-            // A file named twice, by a path and by a glob, is loaded once.
-            if seen.insert((object.location().to_owned(), table.clone())) {
+            // A file named twice, by a path and by a glob or a link, is loaded once.
+            if seen.insert((object.real_location().to_owned(), table.clone())) {
                 found.push(Source { object, table, looked: None });
             }
         }
@@ -44,9 +44,7 @@ pub(super) fn settle(job: &mut Job, found: &[Source]) {
             continue;
         }
         if !location.contains("://") {
-            if let Ok(absolute) = std::path::absolute(location) {
-                spec.location = absolute.to_string_lossy().into_owned();
-            }
+            spec.location = howdah_source::absolute_location(location);
         } else if is_url(location) {
             let plain = location.split(['?', '#', '@']).next() == Some(location);
             let hidden =

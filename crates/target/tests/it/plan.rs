@@ -75,6 +75,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
     };
     let file = FilePlan {
         location: "a \"file\".csv".to_owned(),
+        real_location: None,
         stored_bytes: Some(10),
         version: Some("10-1".to_owned()),
         table_no: 0,
