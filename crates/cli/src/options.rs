@@ -444,7 +444,7 @@ pub struct RunOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output options")]
 pub struct OutputOptions {
-    /// Print errors and warnings only
+    /// Print errors, warnings, and what `plan`, `check` or `bench` have found, but no progress and no summary
     #[arg(short, long)]
     pub quiet: bool,
     /// Print one JSON document on stdout at the end
