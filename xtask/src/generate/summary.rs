@@ -32,13 +32,13 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "rows_rejected",
-        "Records left out, those of earlier runs of the same job included, which only `--lenient` does; exit code 3 when there are any",
+        "Records left out, those of earlier runs of the same job included: by `--lenient`, or kept in the ledger by `--on-error skip`; exit code 3 when there are any",
     ),
     ("rows_rejected_before", "Of `rows_rejected`, those that an earlier run had left out"),
     ("comments", "Lines passed over because they begin as comments do in their file, and have not its shape"),
     (
         "mended",
-        "Kind -> records mended by this run, with `--lenient`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
+        "Kind -> records mended by this run, with `--lenient` or `--nul`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
     ),
     (
         "left_out[].file",
@@ -140,12 +140,12 @@ pub(super) fn page() -> String {
 }
 
 fn example() -> Summary {
-    let file = |name: &str, rows, bytes_read| FileSummary {
+    let file = |name: &str, rows, rejected, bytes_read| FileSummary {
         location: format!("/data/{name}"),
         table: "public.flights".to_owned(),
-        rows_read: rows,
+        rows_read: rows + rejected,
         rows_stored: rows,
-        rows_rejected: 0,
+        rows_rejected: rejected,
         bytes_read,
         done: true,
     };
@@ -176,8 +176,8 @@ fn example() -> Summary {
             file: "/data/2014.csv.gz".to_owned(),
             record: 1041,
             byte: Some(97_112),
-            column: Some("amount".to_owned()),
-            sqlstate: Some("23514".to_owned()),
+            column: None,
+            sqlstate: None,
             reason: "expected 19 fields, got 23".to_owned(),
         }],
         warnings: vec!["/data/2013.csv holds several tables: the first one is loaded".to_owned()],
@@ -195,11 +195,11 @@ fn example() -> Summary {
         retries: 0,
         tuned: vec!["autovacuum_enabled of public.flights = false".to_owned()],
         paused_seconds: 0.0,
-        files: vec![file("2013.csv", 336_776, 31_100_000), file("2014.csv.gz", 336_776, 10_400_000)],
+        files: vec![file("2013.csv", 336_776, 0, 31_100_000), file("2014.csv.gz", 336_776, 1, 10_400_000)],
         tables: vec![TableSummary {
             changes: Some(Changes { inserted: 673_552, ..Changes::default() }),
             table: "public.flights".to_owned(),
-            rows_read: 673_552,
+            rows_read: 673_553,
             rows_stored: 673_552,
         }],
         verified: Some(Verified {
