@@ -12,6 +12,7 @@ mod changed;
 mod check;
 mod corpus;
 mod crash;
+mod documents;
 mod guards;
 mod indexes;
 mod interrupt;
