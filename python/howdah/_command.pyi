@@ -10,6 +10,7 @@ def command(arguments: Sequence[str | PathLike[str]]) -> int:
     stderr.
 
     Returns:
-        The exit code: 0 all rows stored, 1 failed, 2 usage, 130 stopped by the user.
+        The exit code: 0 all rows stored, 1 failed, 2 usage, 3 done but for records that were left out or, of a
+        check, are bad, 130 stopped by the user.
 
     """

@@ -9,17 +9,49 @@ class TablePlan(TypedDict):
     """One table and how files like these are copied into it."""
 
     table: dict[str, Any]
-    """Name, kind and columns as the catalog told them."""
+    """Name, kind and columns as the catalog told them, or as they are going to be made."""
+    create: Optional[dict[str, Any]]
+    """The table that the load makes: its `columns` and `primary_key`."""
+    changes: list[dict[str, Any]]
+    """What is done to it before rows come."""
     fields: list[Optional[str]]
     """For each field of the file the column it fills; None drops the field."""
+    readings: list[Any]
+    """For each field how its values are spelled, where PostgreSQL would not read them as they are; else None."""
+    dialect: Optional[dict[str, Any]]
+    """How the files are written, where that was found and not told."""
+    care: Literal["server", "watched", "rewritten"]
+    """Who looks at the records: the server alone, the client too, or the client reads and rewrites each."""
+    format: dict[str, Any]
+    """How records are written as the server meets them."""
+    recode: Optional[str]
+    """The files' encoding, when the server cannot read it and the client converts it."""
     encode: Literal["pass_through", "copy_text"]
     """Whether the file's bytes go untouched, or records are rewritten."""
     copy_sql: str
     """The COPY statement of every chunk."""
     text_sql: Optional[str]
     """That of chunks of csv that are sent as COPY text."""
+    binary: Optional[dict[str, Any]]
+    """How values are sent in COPY's binary format, where that costs least."""
+    route: Optional[dict[str, Any]]
+    """How rows find their partition, where the client can tell."""
+    known: Optional[dict[str, Any]]
+    """Types by which the client finds bad records."""
+    number: Optional[dict[str, Any]]
+    """The column whose values come from a sequence by the chunk."""
+    toast_compression: Optional[str]
+    """`default_toast_compression` while rows come; None leaves it."""
+    staging: Optional[dict[str, Any]]
+    """The staging table in which rows wait."""
     notes: list[str]
     """What was decided and why, one sentence each."""
+    unsure: list[str]
+    """What cannot be told apart, each with the option that settles it."""
+    policies: Optional[dict[str, Any]]
+    """How rows meet the policies of row-level security."""
+    frozen: bool
+    """Its rows come frozen, all in one transaction."""
 
 
 class FilePlan(TypedDict):
@@ -27,6 +59,8 @@ class FilePlan(TypedDict):
 
     location: str
     """A path, `-` or a URL without credentials."""
+    real_location: Optional[str]
+    """Where the links in that path lead, where there are any."""
     stored_bytes: Optional[int]
     """Bytes as stored (compressed), where known."""
     version: Optional[str]
@@ -38,13 +72,34 @@ class FilePlan(TypedDict):
     """How its records end."""
     data_start_byte: int
     """Plain bytes before the first data record."""
+    data_end_byte: Optional[int]
+    """Where the data ends before the file does: totals, notes, a second table."""
+    record_like: int
+    """Records of the table's width beside it that are taken for titles, totals or notes."""
+    other_table: bool
+    """Another table begins where this one ends."""
+    found: Optional[str]
+    """How it is written, in one line, where this was found."""
+    typed: list[bool]
+    """For each field: its first values are numbers, days or the like."""
+    evidence: list[str]
+    """What that was found from."""
+    unsure: list[str]
+    """What cannot be told apart, each with the option that settles it."""
     ranged: bool
     """It is cut by byte ranges that are read in parallel."""
     rereadable: bool
     """It can be read again: not a pipe."""
+    input_no: int
+    """Its number in the order in which the sources were given."""
 
 
-class Plan(TypedDict):
+class _MayTaper(TypedDict, total=False):
+    taper: dict[str, Any]
+    """Where chunk borders come closer; absent where they do not."""
+
+
+class Plan(_MayTaper):
     """Everything decided before a byte moves. It holds no secret and no row values."""
 
     job_id: str
@@ -52,19 +107,15 @@ class Plan(TypedDict):
     work_key: str
     """Digest of the job without the versions of its sources."""
     identity: str
-    """Digest of the work key and the version of every file."""
+    """Digest of that and the version of every file."""
     job: dict[str, Any]
     """What was asked for."""
     server_version: int
     """`server_version_num`: 180006 is 18.6."""
     chunk_bytes: int
-    """Plain bytes between chunk borders; one chunk is one transaction."""
+    """Plain bytes between chunk borders at most; one chunk is one transaction."""
     record_bytes_max: int
     """No single record may be longer."""
-    format: dict[str, Any]
-    """How the files are written, as the server is told."""
-    recode: Optional[str]
-    """The files' encoding, when the server cannot read it."""
     tables: list[TablePlan]
     files: list[FilePlan]
     """The largest first."""
@@ -72,6 +123,8 @@ class Plan(TypedDict):
     """What becomes of the tables' indexes: for each table those that are `rebuilt` and those that are `kept`."""
     triggers: list[dict[str, Any]]
     """What becomes of the tables' triggers: for each table that has any the `way` that keeps them from firing."""
+    tuning: dict[str, Any]
+    """What is tuned and put back: the `level`, the `settings`, `notes`, and what is `unsafe_as_it_is`."""
 
 
 class JobRecord(TypedDict):
@@ -92,6 +145,8 @@ class JobRecord(TypedDict):
     """What it has dropped and not put back yet; `howdah.restore` does."""
     plan: Plan
     """As of its last run."""
+    verified: Optional[Literal["count", "checksum"]]
+    """How its rows were last compared with the files, and found equal."""
 
 
 class ServerStatus(TypedDict):

@@ -43,6 +43,7 @@ Kind = Literal[
     "commit_unknown",
     "server",
     "job_done",
+    "differs",
     "ledger",
     "local",
     "interrupted",

@@ -58,14 +58,15 @@ class Summary:
     rows_waiting: int
     """Rows in staging tables, where the load failed or was stopped before they came into their tables."""
     rows_rejected: int
-    """Records left out, those of earlier runs of the same job included; only `lenient=True` does that."""
+    """Records left out, those of earlier runs of the same job included: by `lenient=True`, or kept in the ledger by
+    `on_error="skip"`."""
     rows_rejected_before: int
     """Of `rows_rejected`, those an earlier run of the same job had left out."""
     comments: int
     """Lines passed over because they begin as comments do in their file, and have not its shape."""
     mended: dict[str, int]
-    """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records, with `lenient=True`: what this run mended,
-    and all records left out."""
+    """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records: what this run mended, with `lenient=True`
+    or `nul`, and all records left out."""
     left_out: list[dict[str, Any]]
     """`file`, `record`, `byte`, `column`, `sqlstate` and `reason` of the first records of each file that are not
     stored, where this run has read them: up to 100 left out, and 20 that the table refused."""

