@@ -41,6 +41,18 @@ const SINGLE: [(&str, f64); 23] = [
     ("=", 4.0),
 ];
 
+/// From this doubt on, text is full of a delimiter.
+const WEAK_DOUBT: f64 = 2.0;
+
+/// Text is full of this delimiter.
+pub(super) fn is_usual_in_text(delimiter: &str) -> bool {
+    let sign = match delimiter.trim_end_matches(' ') {
+        "" if !delimiter.is_empty() => " ",
+        sign => sign,
+    };
+    SINGLE.iter().any(|(single, doubt)| *single == sign && *doubt >= WEAK_DOUBT)
+}
+
 /// What may stand in a delimiter of several characters.
 const PUNCTUATION: &[u8] = b"|:;~^#$&*!@%=<>+-_,\x01\x02\x1c\x1d\x1e\x1f";
 
@@ -99,7 +111,7 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
     let mut all = vec![(String::new(), 1.5, false)];
     for (delimiter, doubt) in SINGLE {
         if found(delimiter) {
-            all.push((delimiter.to_owned(), doubt, doubt >= 2.0));
+            all.push((delimiter.to_owned(), doubt, doubt >= WEAK_DOUBT));
         }
     }
     for delimiter in &contents.long {

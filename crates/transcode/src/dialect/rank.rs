@@ -1,8 +1,8 @@
 //! Candidates in the order of their scores, and what the distances between them say about chance.
 
 use super::Given;
-use super::candidates::candidates;
-use super::score::{Score, few_are_marked, score, text_bits};
+use super::candidates::{candidates, is_usual_in_text};
+use super::score::{Score, USUAL_DELIMITERS, few_are_marked, score, text_bits};
 use super::windows::{Window, Windows};
 use howdah_model::{Dialect, Eol};
 
@@ -80,8 +80,44 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
         let others = all.iter_mut().filter(|one| one.dialect.quote.is_none() || one.score.flawed > 0);
         others.for_each(|one| one.halvings += UNPROVEN_DOUBT);
     }
+    let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
+    let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));
+    cut.for_each(|one| one.halvings += UNPROVEN_DOUBT);
     all.sort_by(|a, b| a.halvings.total_cmp(&b.halvings));
     all
+}
+
+/// Of so many records one may be odd.
+const RECORDS_WITH_ODD_ONE: usize = 20;
+
+/// A usual delimiter that nearly all records have as often.
+struct Usual {
+    /// In [`USUAL_DELIMITERS`].
+    no: usize,
+    begins_regular: bool,
+}
+
+impl Usual {
+    fn of(one: &Ranked) -> Option<Usual> {
+        let (score, delimiter) = (&one.score, one.dialect.delimiter.trim_end_matches(' '));
+        let no = USUAL_DELIMITERS.iter().position(|usual| *usual == delimiter)?;
+        let odd = score.records - score.regular;
+        let is_table = score.width > 1 && score.records > 1 && odd * RECORDS_WITH_ODD_ONE <= score.records;
+        is_table.then_some(Usual { no, begins_regular: score.begins_regular })
+    }
+
+    /// Blanks and the like, as often in each text of a column, cut what this delimits: the header is none under them, or
+    /// records have this delimiter between words. Each record gains some bits by them, so that no odds beforehand are
+    /// enough.
+    fn is_cut_by(&self, other: &Ranked) -> bool {
+        let score = &other.score;
+        let loses_header = self.begins_regular && !score.begins_regular;
+        // Logs have columns of numbers and moments, and a comma in the same place of each text.
+        let of_words = score.typed_columns * 2 < score.width;
+        let between = score.between_words[self.no];
+        let between_words = of_words && (score.records - between) * RECORDS_WITH_ODD_ONE <= score.records;
+        is_usual_in_text(&other.dialect.delimiter) && (loses_header || between_words)
+    }
 }
 
 /// Bits that halve the odds. Cells are not independent, so the more of them the less does each say: the root

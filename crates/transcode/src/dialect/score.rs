@@ -36,7 +36,15 @@ pub(super) struct Score {
     pub(super) escaped: usize,
     /// Records with a quote that is not where the dialect has quotes.
     pub(super) flawed: usize,
+    /// The first record is of the usual width.
+    pub(super) begins_regular: bool,
+    /// For each of [`USUAL_DELIMITERS`]: records that have it between words, outside quotes. Counted where blanks
+    /// delimit alone.
+    pub(super) between_words: [usize; USUAL_DELIMITERS.len()],
 }
+
+/// Delimiters of which text has little.
+pub(super) const USUAL_DELIMITERS: [&str; 4] = [",", "\t", ";", "|"];
 
 /// So many cells with quotes in quotes are no chance.
 const ESCAPED_SURE: usize = 3;
@@ -125,6 +133,8 @@ struct Line {
     quoted: usize,
     /// Those of them that hold quotes.
     escaped: usize,
+    /// Those of [`USUAL_DELIMITERS`] that stand between words.
+    between_words: [bool; USUAL_DELIMITERS.len()],
 }
 
 /// Every record of the windows, cut and priced; what depends on the usual width comes later.
@@ -173,6 +183,19 @@ fn ending(record: &[u8]) -> &[u8] {
     &record[record.len() - bytes..]
 }
 
+/// Marks the usual delimiters that this cell holds. A comma between digits is part of a number.
+fn look_between_words(cell: &[u8], found: &mut [bool; USUAL_DELIMITERS.len()]) {
+    for (no, delimiter) in USUAL_DELIMITERS.iter().enumerate() {
+        let byte = delimiter.as_bytes()[0];
+        let of_number = |at: Option<usize>| {
+            at.and_then(|at| cell.get(at))
+                .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.'))
+        };
+        found[no] |= memchr::memchr_iter(byte, cell)
+            .any(|at| byte != b',' || !of_number(at.checked_sub(1)) || !of_number(Some(at + 1)));
+    }
+}
+
 /// One field begins with a quote, and a later one ends with it: a field in quotes that was cut.
 fn cuts_quotes(record: &Record) -> bool {
     let mut values = record.values();
@@ -207,6 +230,7 @@ impl Lines {
             flawed: row.flaw.is_some(),
             quoted: 0,
             escaped: 0,
+            between_words: Default::default(),
         };
         if self.comments && mark(bytes).is_some() {
             return Line { broken: false, ..no_record(text_bits) };
@@ -222,17 +246,21 @@ impl Lines {
         if reader.dialect.quote.is_none() && cuts_quotes(record) {
             bits += BROKEN_BITS;
         }
-        let (mut quoted, mut escaped) = (0, 0);
+        let (mut quoted, mut escaped, mut between_words) = (0, 0, Default::default());
+        let blanks_delimit = reader.dialect.delimiter == " ";
         let quote = reader.dialect.quote.unwrap_or_default();
         for (no, value) in record.values().enumerate() {
             let kind = kind(value);
             self.kinds.push(kind);
             quoted += usize::from(record.quoted(no));
             escaped += usize::from(record.quoted(no) && memchr::memchr(quote, value).is_some());
+            if blanks_delimit && kind == Kind::Text && !record.quoted(no) {
+                look_between_words(value, &mut between_words);
+            }
             let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
             bits += cell_bits(kind, value) + CELL_BITS + quoted;
         }
-        Line { width: record.len(), bits, quoted, escaped, ..no_record(0.0) }
+        Line { width: record.len(), bits, quoted, escaped, between_words, ..no_record(0.0) }
     }
 
     /// The best score, lines at the edges of windows taken for records or for text.
@@ -287,11 +315,24 @@ impl Lines {
         let regular = widths.get(&width).copied().unwrap_or(0);
         let (cells, quoted) =
             records().fold((0, 0), |(cells, quoted), line| (cells + line.width, quoted + line.quoted));
+        let begins_regular = records().next().is_some_and(|line| line.width == width);
+        let between_words = std::array::from_fn(|no| records().filter(|line| line.between_words[no]).count());
         let records = count + lines().filter(|line| line.broken).count();
         let quoted_permille = quoted * 1000 / cells.max(1);
         let escaped = lines().map(|line| line.escaped).sum();
         let flawed = lines().filter(|line| line.flawed || line.broken).count();
-        Score { bits, width, records, regular, typed_columns, quoted_permille, escaped, flawed }
+        Score {
+            bits,
+            width,
+            records,
+            regular,
+            typed_columns,
+            quoted_permille,
+            escaped,
+            flawed,
+            begins_regular,
+            between_words,
+        }
     }
 }
 

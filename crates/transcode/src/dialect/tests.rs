@@ -548,3 +548,32 @@ fn records_of_empty_fields_are_records_where_they_stand_among_others() {
     let finding = find(&Sample::of_whole(padded), &Given::default()).unwrap();
     assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (6, Some(padded.len() as u64 - 2)));
 }
+
+#[test]
+fn commas_in_texts_with_as_many_words_each_delimit() {
+    let row = |no: usize| format!("Ann Smith,{} Oak Street San Jose CA\n", no % 700);
+    let rows: String = (0..2000).map(row).collect();
+    let found = text(&format!("name,address\n{rows}"));
+    assert_eq!((found.dialect.delimiter.as_str(), found.names.join("|").as_str()), (",", "name|address"));
+    assert_eq!(text(&rows).dialect.delimiter, ",");
+    // One odd record takes nothing from the others.
+    let found = text(&format!("name,address\nBob\n{rows}"));
+    assert_eq!((found.dialect.delimiter.as_str(), found.header_rows), (",", 1));
+    let colons: String = (0..200).map(|no| format!("chr1:{no},chr2:{}\n", no * 7)).collect();
+    assert_eq!(text(&format!("start,end\n{colons}")).dialect.delimiter, ",");
+}
+
+#[test]
+fn records_between_blanks_may_hold_commas() {
+    let (mut log, mut people) = (String::new(), String::new());
+    for no in 10..60 {
+        log.push_str(&format!(
+            "2024-01-02 10:00:{no} 10.0.0.{no} GET /a/{no} 200 {no}7 agent/5+(like,+that)\n"
+        ));
+        people.push_str(&format!("Smith, Ann     {no}   Paris\n"));
+    }
+    for (bytes, width) in [(log, 8), (people, 3)] {
+        let found = text(&bytes);
+        assert_eq!((found.dialect.delimiter.trim(), found.width), ("", width), "{}", found.describe());
+    }
+}

@@ -9,6 +9,7 @@ mod decompress;
 mod inference;
 mod mend;
 mod mess;
+mod prose;
 mod reference;
 mod split;
 mod whole_way;

@@ -1,0 +1,136 @@
+//! Random tables with addresses and sentences must come back with their delimiter and their header, however many
+//! blanks their values have.
+
+use crate::whole_way::load;
+use fastrand::Rng;
+use howdah_testkit::asked;
+
+const WORDS: [&str; 16] = [
+    "Oak", "Maple", "Street", "Avenue", "San", "Jose", "the", "quick", "of", "Berkeley", "CA", "North",
+    "with", "old", "green", "Hill",
+];
+
+/// Names of columns as files have them.
+const NAMES: [&str; 8] = ["id", "name", "address", "city", "remarks", "opened_on", "phone", "description"];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Number,
+    Day,
+    Word,
+    /// A number and so many words.
+    Address(usize),
+    /// So many words, or 2 to 8.
+    Sentence(Option<usize>),
+}
+
+struct Prose {
+    delimiter: char,
+    kinds: Vec<Kind>,
+    names: Option<Vec<String>>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Prose {
+    fn draw(rng: &mut Rng) -> Prose {
+        let width = rng.usize(2..=6);
+        let mut kinds: Vec<Kind> = (0..width).map(|_| kind(rng)).collect();
+        let words = rng.usize(2..=8);
+        kinds[rng.usize(..width)] =
+            if rng.bool() { Kind::Address(words) } else { Kind::Sentence(rng.bool().then_some(words)) };
+        let mut names = NAMES.map(str::to_owned);
+        rng.shuffle(&mut names);
+        let delimiter = [',', '\t', ';', '|'][rng.usize(..4)];
+        // `65907,29 Oak Hill` alone may as well begin with a fraction.
+        let is_fraction =
+            delimiter == ',' && kinds[0] == Kind::Number && matches!(kinds[1..], [Kind::Address(_)]);
+        let names = (is_fraction || rng.bool()).then(|| names[..width].to_vec());
+        let records = if rng.bool() { rng.usize(5..60) } else { rng.usize(5..=3000) };
+        let rows = (0..records).map(|_| kinds.iter().map(|kind| kind.value(rng)).collect()).collect();
+        Prose { delimiter, kinds, names, rows }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut text = String::new();
+        for row in self.names.iter().chain(&self.rows) {
+            for (no, value) in row.iter().enumerate() {
+                if no > 0 {
+                    text.push(self.delimiter);
+                }
+                let quoted = value.contains(self.delimiter);
+                text.push_str(&if quoted { format!("\"{value}\"") } else { value.clone() });
+            }
+            text.push('\n');
+        }
+        text.into_bytes()
+    }
+
+    /// Text alone does not tell whether a record is a header.
+    fn is_text(&self) -> bool {
+        !self.kinds.iter().any(|kind| matches!(kind, Kind::Number | Kind::Day))
+    }
+
+    /// What is wrong, if anything.
+    fn wrong(&self) -> Option<String> {
+        let loaded = match load(&self.bytes(), false) {
+            Ok(loaded) => loaded,
+            Err(error) => return Some(error.to_string()),
+        };
+        let finding = &loaded.finding;
+        let header_told = self.names.is_some() || !self.is_text();
+        let right = finding.dialect.delimiter == self.delimiter.to_string()
+            && finding.width == self.kinds.len()
+            && finding.preamble_records == 0
+            && (!header_told || finding.names == self.names.clone().unwrap_or_default())
+            && (!header_told || loaded.rows.len() == self.rows.len());
+        (!right).then(|| finding.describe())
+    }
+}
+
+impl Kind {
+    fn value(self, rng: &mut Rng) -> String {
+        let words = |rng: &mut Rng, count: usize| -> String {
+            (0..count).map(|_| WORDS[rng.usize(..WORDS.len())]).collect::<Vec<_>>().join(" ")
+        };
+        match self {
+            Kind::Number => rng.u32(1..100_000).to_string(),
+            Kind::Day => format!("20{:02}-{:02}-{:02}", rng.u32(0..30), rng.u32(1..=12), rng.u32(1..=28)),
+            Kind::Word => words(rng, 1),
+            Kind::Address(count) => format!("{} {}", rng.u32(1..999), words(rng, count - 1)),
+            Kind::Sentence(Some(count)) => words(rng, count),
+            Kind::Sentence(None) => {
+                let (count, text) = (rng.usize(2..=8), words(rng, 1));
+                let comma = if rng.u32(..6) == 0 { "," } else { "" };
+                format!("{text}{comma} {}", words(rng, count - 1))
+            }
+        }
+    }
+}
+
+fn kind(rng: &mut Rng) -> Kind {
+    match rng.u32(..6) {
+        0 => Kind::Number,
+        1 => Kind::Day,
+        2 => Kind::Word,
+        3 => Kind::Address(rng.usize(2..=6)),
+        4 => Kind::Sentence(Some(rng.usize(2..=8))),
+        _ => Kind::Sentence(None),
+    }
+}
+
+#[test]
+fn tables_of_addresses_and_sentences_come_back() {
+    let (files, seed) = (asked("HOWDAH_MESS_FILES", 400), asked("HOWDAH_MESS_SEED", 0));
+    let mut wrong = Vec::new();
+    for seed in seed..seed + files {
+        let prose = Prose::draw(&mut Rng::with_seed(seed));
+        if let Some(what) = prose.wrong() {
+            let (header, records) = (prose.names.is_some(), prose.rows.len());
+            wrong.push(format!(
+                "seed {seed}, {records} records by {:?}, header {header}: {what}",
+                prose.delimiter
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {files} files:\n{}", wrong.len(), wrong.join("\n"));
+}
