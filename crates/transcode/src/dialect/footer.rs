@@ -200,12 +200,11 @@ impl Footer<'_, '_> {
         header::cut_otherwise(self.lines, no, self.profile.width(), self.reader, self.window, fits).is_some()
     }
 
-    /// Records with one field filled are usual here.
+    /// A record with one field filled stands among others, so that such a line is one too.
     fn others_are_alone(&self, no: usize) -> bool {
-        let alone = |line: &&Line| line.filled == 1 && line.width > 1;
-        let others = self.lines.lines[..no].iter().filter(alone).count();
+        let alone = |line: &Line| line.filled == 1 && line.width > 1;
         // Where the first column has a class, text alone is no such record.
-        others * 50 >= no.max(1) && self.profile.class(0).is_none()
+        self.profile.class(0).is_none() && self.lines.have_among(0..no, self.profile.width(), alone)
     }
 
     fn first_is_note(&mut self, no: usize) -> bool {
@@ -226,15 +225,13 @@ impl Footer<'_, '_> {
     fn is_total(&self, no: usize, from: usize, behind_blank: bool) -> bool {
         let Some(name) = self.lines.lines[no].total else { return false };
         let kinds = self.lines.kinds(no);
-        let typed = kinds.iter().filter(|kind| kind.is_value() && **kind != Kind::Text).count();
+        // A word and a number in columns of text are a record as good as any.
+        let (same, _) = agreement(kinds, &self.profile.classes());
         let first = kinds.iter().position(|kind| *kind != Kind::Empty).unwrap_or(0);
         let may_be_value = MEANS.contains(&name) && !behind_blank && self.profile.class(first).is_none();
         let others = self.before.iter().flat_map(|lines| &lines.lines);
         let mut earlier = self.lines.lines[from..no].iter().chain(others);
-        self.profile.width() > 1
-            && typed > 0
-            && !may_be_value
-            && !earlier.any(|line| line.total == Some(name))
+        self.profile.width() > 1 && same > 0 && !may_be_value && !earlier.any(|line| line.total == Some(name))
     }
 }
 
@@ -248,4 +245,42 @@ fn starts_with_word(text: &str, word: &str) -> bool {
     let open = word.ends_with(|c: char| !c.is_alphanumeric());
     text.strip_prefix(word)
         .is_some_and(|rest| open || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialect::{Finding, Given, Sample, find};
+
+    fn of(text: &str, given: &Given) -> Finding {
+        find(&Sample::of_whole(text.as_bytes()), given).unwrap()
+    }
+
+    #[test]
+    fn records_that_fit_the_columns_are_data_whatever_their_first_word() {
+        let no_header = Given { header: Some(false), ..Given::default() };
+        for table in [
+            "Note,ee\nnorth,aa\nsouth,bb\neast,cc\nSource,ee\nTotal,5\n",
+            "name,remark\nnorth,aa\nsouth,\neast,cc\nwest,dd\nSource of it,\n",
+            "Note,10,x\nsouth,20,y\neast,5,z\nwest,8,u\nNote,43,v\n",
+            "Source to be,,,\nann,1,2,3\nbob,4,5,6\ncid,,,\ndan,7,8,9\n",
+            "Note,aa\nTotal,aa\n\nnorth,bb\nsouth,cc\neast,dd\nwest,ee\nhome,ff\nfar,gg\n",
+        ] {
+            let finding = of(table, &no_header);
+            let (start, end) = (finding.plain.start_byte, finding.plain.end_byte);
+            assert_eq!((start, end, finding.record_like), (0, None, 0), "{table:?}: {}", finding.describe());
+        }
+        // Numbers that fit make no record of totals, nor is there one where no other line is as empty.
+        for (table, last) in [
+            ("id,name,n\n1,ann,7\n2,bob,8\n3,cid,9\n", "Total,,24\n"),
+            ("region,n\nnorth,7\nsouth,8\neast,9\n", "Total,24\n"),
+            ("name,remark\nnorth,aa\nsouth,bb\neast,cc\nwest,dd\n", "Source of it,\n"),
+        ] {
+            let finding = of(&format!("{table}{last}"), &Given::default());
+            assert_eq!(
+                (finding.plain.end_byte, finding.record_like),
+                (Some(table.len() as u64), 1),
+                "{last:?}"
+            );
+        }
+    }
 }

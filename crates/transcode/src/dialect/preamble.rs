@@ -7,21 +7,19 @@ use super::table::{Line, Lines, Profile, agreement};
 /// Metadata above a table has fewer lines than this.
 const METADATA_LINES_MAX: usize = 4;
 
-/// The first line of the table of this width: its header, or its first record.
-pub(super) fn end(lines: &Lines, width: usize) -> usize {
+/// The first line of the table of this width: its header, or its first record. Who says that there is no header wants the
+/// first record, and no names.
+pub(super) fn end(lines: &Lines, width: usize, given_header: Option<bool>) -> usize {
     let mut profile = Profile::new(width);
     profile.add(lines, 0..lines.len());
     let all_marked = lines.lines.iter().all(|line| line.marked || line.is_blank());
-    let shape = Shape {
-        lines,
-        width,
-        all_marked,
-        usual_filled: usual_filled(lines, width),
-        classes: profile.classes(),
-    };
+    let (usual_filled, no_header) = (usual_filled(lines, width), given_header == Some(false));
+    let sparse_records =
+        no_header && lines.have_among(0..lines.len(), width, |line| is_sparse(line, usual_filled));
+    let shape = Shape { lines, width, all_marked, usual_filled, sparse_records, classes: profile.classes() };
     let found = (0..lines.len()).find(|no| shape.begins_table(*no));
     let first = found.or_else(|| lines.lines.iter().position(|line| !line.is_blank())).unwrap_or(lines.len());
-    shape.behind_metadata(first).unwrap_or(first)
+    shape.behind_metadata(first).filter(|_| !no_header).unwrap_or(first)
 }
 
 /// What the table's lines look like.
@@ -31,6 +29,8 @@ struct Shape<'a> {
     /// Every line begins with a sign of comments, which then are none.
     all_marked: bool,
     usual_filled: usize,
+    /// A record may have few fields filled.
+    sparse_records: bool,
     classes: Vec<Option<Class>>,
 }
 
@@ -39,6 +39,11 @@ fn usual_filled(lines: &Lines, width: usize) -> usize {
         lines.lines.iter().filter(|line| line.width == width).map(|line| line.filled).collect();
     filled.sort_unstable();
     filled.get(filled.len() / 2).copied().unwrap_or(0)
+}
+
+/// Filled on the left, and half as much as others at most.
+fn is_sparse(line: &Line, usual_filled: usize) -> bool {
+    line.left && line.filled * 2 <= usual_filled
 }
 
 impl Shape<'_> {
@@ -78,7 +83,7 @@ impl Shape<'_> {
     }
 
     fn is_padded(&self, no: usize, line: &Line) -> bool {
-        let sparse = line.left && line.filled * 2 <= self.usual_filled;
+        let sparse = !self.sparse_records && is_sparse(line, self.usual_filled);
         let first = self.lines.kinds(no).first().and_then(|kind| kind.class());
         let is_record = first.is_some() && first == self.classes.first().copied().flatten();
         sparse && !is_record

@@ -93,7 +93,7 @@ pub(super) fn find(
     width: Option<usize>,
 ) -> Regions {
     let width = width.unwrap_or_else(|| first_width(&cut.head, usual_width(cut.all())));
-    let start = preamble::end(&cut.head, width);
+    let start = preamble::end(&cut.head, width, given_header);
     let mut regions = Regions {
         width,
         start,

@@ -71,6 +71,21 @@ impl Lines {
         })
     }
 
+    /// A line like this, of the table's width, stands between records that are not.
+    pub(super) fn have_among(
+        &self,
+        range: Range<usize>,
+        width: usize,
+        is_like: impl Fn(&Line) -> bool,
+    ) -> bool {
+        let lines = self.lines.get(range).unwrap_or_default();
+        let other = |line: &Line| line.width == width && !line.is_blank() && !is_like(line);
+        lines.windows(3).any(|around| match around {
+            [before, line, behind] => line.width == width && is_like(line) && other(before) && other(behind),
+            _ => false,
+        })
+    }
+
     pub(super) fn read(reader: &mut Reader, window: &Window) -> Lines {
         let (mut lines, mut edges) = (Lines::default(), Edges::new(window));
         let mut at = window.from;
