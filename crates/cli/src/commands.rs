@@ -12,11 +12,20 @@ pub mod status;
 mod tuning;
 
 use crate::access::Access;
+use crate::options::LoadOptions;
 use crate::printer::Printer;
+use crate::settings::Settings;
 use crate::{prompt, settings};
 use howdah_engine::Connection;
 use howdah_engine::model::Result;
 use std::path::PathBuf;
+
+/// The options resolved, after saying what the user should know about them.
+fn resolve(options: LoadOptions, printer: &Printer) -> Result<Settings> {
+    let settings = Settings::resolve(options)?;
+    settings.notice.iter().for_each(|notice| printer.say(&format!("notice: {notice}")));
+    Ok(settings)
+}
 
 /// The server, after saying what the user should know about it, and asking for a password where one is wanted.
 async fn connect(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {

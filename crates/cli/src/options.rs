@@ -2,8 +2,12 @@
 //! declarations. Names are COPY's and libpq's where these have one.
 
 use crate::bad_records::BadRecordOptions;
+use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+
+/// Names of columns, all in one value of an option. To clap a `Vec` is an option that may be given many times.
+pub type ColumnNames = Vec<String>;
 
 /// Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
 #[derive(Debug, Parser)]
@@ -113,7 +117,7 @@ pub struct TargetOptions {
 }
 
 /// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is named.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Format options (those of COPY; found from the data where not given)")]
 pub struct FormatOptions {
     /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data
@@ -123,10 +127,10 @@ pub struct FormatOptions {
     /// for text]
     #[arg(long, value_name = "TEXT")]
     pub delimiter: Option<String>,
-    /// One byte around fields, or `none`; csv only [with --format: "]
+    /// One byte around fields; `none` only without --format; csv only [with --format: "]
     #[arg(long, value_name = "BYTE")]
     pub quote: Option<String>,
-    /// One byte before a quote that is data; csv only [with --format: the quote]
+    /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with --format: the quote]
     #[arg(long, value_name = "BYTE")]
     pub escape: Option<String>,
     /// The spelling of NULL [with --format: nothing unquoted for csv, \N for text]
@@ -139,11 +143,11 @@ pub struct FormatOptions {
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub force_null: Option<Vec<String>>,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
+    pub force_null: Option<ColumnNames>,
     /// Columns in which the NULL spelling is never NULL, or `*`; csv only
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub force_not_null: Option<Vec<String>>,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
+    pub force_not_null: Option<ColumnNames>,
     /// The spelling that stands for a column's default; PostgreSQL 16 and newer
     #[arg(long, value_name = "TEXT")]
     pub default: Option<String>,
@@ -154,9 +158,10 @@ pub struct FormatOptions {
         conflicts_with_all = ["format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null", "default"]
     )]
     pub copy_options: Option<String>,
-    /// Table columns in the order of the files' fields; a header is then skipped
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub columns: Option<Vec<String>>,
+    /// Table columns in the order of the files' fields; a header is then skipped; a name that holds a comma in double
+    /// quotes, as in csv
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
+    pub columns: Option<ColumnNames>,
     /// The column that a field of the header fills, where the names differ; may be given many times
     #[arg(long, value_name = "FIELD=COLUMN", conflicts_with = "columns")]
     pub map: Vec<String>,
@@ -180,8 +185,8 @@ pub struct ShapingOptions {
     #[arg(long, value_enum)]
     pub names: Option<NamesName>,
     /// The primary key of a new table
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub primary_key: Vec<String>,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names, default_value = "", hide_default_value = true)]
+    pub primary_key: ColumnNames,
     /// What may be done to a table that exists so that the data fits [default: none]
     #[arg(long, value_enum)]
     pub evolve: Option<EvolveName>,
@@ -353,8 +358,8 @@ pub struct ArrivalOptions {
     #[arg(long, value_enum)]
     pub mode: Option<ModeName>,
     /// The columns that tell rows apart, which a unique index is on; for --mode merge and insert-new
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub key: Vec<String>,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names, default_value = "", hide_default_value = true)]
+    pub key: ColumnNames,
     /// Delete rows whose key no record has; for --mode merge
     #[arg(long)]
     pub delete_missing: bool,

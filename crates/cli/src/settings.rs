@@ -32,6 +32,8 @@ pub struct Settings {
     pub reject_file: Option<PathBuf>,
     /// The job whose rejected records are loaded.
     pub rejects: Option<String>,
+    /// What the user should know about the options.
+    pub notice: Option<String>,
 }
 
 impl Settings {
@@ -53,6 +55,7 @@ impl Settings {
         }
         let arrival = arrival::resolve(&options)?;
         let shaping = shaping::resolve(&options.format, &options.shaping, options.bad_records.nul())?;
+        let notice = shaping::notice(&options.format);
         let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
         let job = Job {
             id: options.run.job_id.clone(),
@@ -107,7 +110,7 @@ impl Settings {
             return Err(Error::new(ErrorKind::Usage, message).with_hint("give --on-error skip"));
         }
         access.to = options.target.to;
-        Ok(Settings { job, access, reject_file, rejects })
+        Ok(Settings { job, access, reject_file, rejects, notice })
     }
 }
 
@@ -300,6 +303,12 @@ fn format(options: &FormatOptions) -> Result<Format> {
         format.delimiter = units::byte("--delimiter", delimiter)?;
     }
     if let Some(quote) = &options.quote {
+        if matches!(quote.as_str(), "none" | "") {
+            let message = "--quote none: COPY's csv has always a quote, and --format reads as COPY would";
+            return Err(Error::new(ErrorKind::Usage, message).with_hint(
+                "leave out --format, or give a byte that the files do not hold: --quote '\\x01'",
+            ));
+        }
         format.quote = units::byte("--quote", quote)?;
         format.escape = format.quote;
     }

@@ -71,18 +71,57 @@ fn told(options: &FormatOptions) -> Result<Option<Told>> {
     if only_copy {
         return Ok(None);
     }
+    let quote = match options.quote.as_deref() {
+        None => None,
+        Some("none" | "") => Some(None),
+        Some(text) => Some(Some(units::byte("--quote", text)?)),
+    };
+    let escape = options.escape.as_deref().map(|text| units::byte("--escape", text)).transpose()?;
     Ok(Some(Told {
         delimiter: options.delimiter.as_deref().map(|text| units::text("--delimiter", text)).transpose()?,
-        quote: match options.quote.as_deref() {
-            None => None,
-            Some("none" | "") => Some(None),
-            Some(text) => Some(Some(units::byte("--quote", text)?)),
-        },
-        escape: options.escape.as_deref().map(|text| units::byte("--escape", text)).transpose()?,
+        quote: escaped_quote(quote, escape)?,
+        escape,
         null: options.null.clone(),
         header,
         encoding: options.encoding.clone(),
     }))
+}
+
+/// What is known of the quote when the escape is. Another escape than the backslash is the quote itself.
+fn escaped_quote(quote: Option<Option<u8>>, escape: Option<u8>) -> Result<Option<Option<u8>>> {
+    match (quote, escape) {
+        (_, None | Some(b'\\')) => Ok(quote),
+        (None, Some(escape @ (b'"' | b'\''))) => Ok(Some(Some(escape))),
+        (Some(Some(quote)), Some(escape)) if quote == escape => Ok(Some(Some(quote))),
+        (_, Some(escape)) => Err(Error::new(
+            ErrorKind::Usage,
+            format!(
+                "--escape: without --format, expected a backslash or the quote, got {:?}",
+                char::from(escape)
+            ),
+        )
+        .with_hint("give --format csv, which takes any byte")),
+    }
+}
+
+/// Says that options which only COPY itself can follow leave nothing to be found; `None` if the format is named, which says
+/// the same.
+pub fn notice(options: &FormatOptions) -> Option<String> {
+    let is_match = options.header.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("match"));
+    let given = [
+        ("--force-null", options.force_null.is_some()),
+        ("--force-not-null", options.force_not_null.is_some()),
+        ("--default", options.default.is_some()),
+        ("--header=match", is_match),
+    ];
+    let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+    (!given.is_empty() && options.format.is_none()).then(|| {
+        format!(
+            "nothing is found from the data beside {}: files are read as COPY reads csv, with a comma between fields unless \
+             --delimiter is given",
+            given.join(", ")
+        )
+    })
 }
 
 fn header(word: &str) -> Result<bool> {
@@ -165,6 +204,36 @@ pub fn change_line(relation: &Relation, change: &TableChange) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::FormatName;
+
+    fn with(quote: Option<&str>, escape: &str) -> FormatOptions {
+        let quote = quote.map(str::to_owned);
+        FormatOptions { quote, escape: Some(escape.to_owned()), ..FormatOptions::default() }
+    }
+
+    #[test]
+    fn an_escape_is_a_backslash_or_the_quote() {
+        let quote = |quote, escape| told(&with(quote, escape)).map(|told| told.unwrap().quote);
+        assert_eq!(quote(None, "\\").unwrap(), None);
+        assert_eq!(quote(None, "'").unwrap(), Some(Some(b'\'')));
+        assert_eq!(quote(Some("|"), "|").unwrap(), Some(Some(b'|')));
+        assert_eq!(quote(Some("none"), "\\").unwrap(), Some(None));
+        for (given, escape) in [(None, "!"), (Some("\""), "'"), (Some("none"), "\"")] {
+            assert_eq!(quote(given, escape).unwrap_err().kind(), ErrorKind::Usage, "{given:?} {escape}");
+        }
+        let copied = FormatOptions { format: Some(FormatName::Csv), ..with(None, "!") };
+        assert_eq!(told(&copied).unwrap(), None);
+    }
+
+    #[test]
+    fn options_of_copy_alone_are_said_to_end_the_finding() {
+        let default = Some("x".to_owned());
+        let header = Some("match".to_owned());
+        let copied = FormatOptions { default, header, ..FormatOptions::default() };
+        assert!(notice(&copied).unwrap().contains("beside --default, --header=match"));
+        assert_eq!(notice(&FormatOptions { format: Some(FormatName::Csv), ..copied }), None);
+        assert_eq!(notice(&FormatOptions::default()), None);
+    }
 
     #[test]
     fn a_comma_belongs_to_the_type_unless_a_column_follows() {

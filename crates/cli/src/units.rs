@@ -1,4 +1,4 @@
-//! Sizes, times and one-byte options, as PostgreSQL writes them in its configuration.
+//! Sizes, times, names and one-byte options; sizes and times as PostgreSQL writes them in its configuration.
 //!
 //! `kB`, `MB`, `GB` and `TB` are powers of 1024 as there (<https://www.postgresql.org/docs/current/config-setting.html>);
 //! the IEC names say the same.
@@ -64,6 +64,42 @@ pub fn byte(option: &str, text: &str) -> Result<u8> {
     }
 }
 
+/// Names of columns between commas: as they are, or in double quotes that are doubled inside.
+///
+/// # Errors
+/// What is wrong with a name in quotes.
+pub fn names(list: &str) -> std::result::Result<Vec<String>, String> {
+    let (mut names, mut rest) = (Vec::new(), Some(list).filter(|list| !list.is_empty()));
+    while let Some(text) = rest {
+        let Some(quoted) = text.strip_prefix('"') else {
+            let (name, behind) = text.split_once(',').map_or((text, None), |(name, rest)| (name, Some(rest)));
+            names.push(name.to_owned());
+            rest = behind;
+            continue;
+        };
+        let (name, behind) = quoted_name(quoted).ok_or("expected a second double quote behind the name")?;
+        names.push(name);
+        rest = behind.strip_prefix(',');
+        if rest.is_none() && !behind.is_empty() {
+            return Err("expected a comma or nothing behind a name in double quotes".to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// The name before the closing quote, and what stands behind that.
+fn quoted_name(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        name.push_str(part);
+        let Some(doubled) = behind.strip_prefix('"') else { return Some((name, behind)) };
+        name.push('"');
+        rest = doubled;
+    }
+}
+
 /// One character or more as a shell user writes them: themselves, or one byte as in [`byte`].
 ///
 /// # Errors
@@ -125,6 +161,23 @@ pub fn show_seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_with_commas_stand_in_quotes() {
+        for (list, expected) in [
+            ("a,b", &["a", "b"][..]),
+            ("\"a,b\",c", &["a,b", "c"]),
+            ("x,\"a \"\"b\"\"\"", &["x", "a \"b\""]),
+            ("5\" pipe, b", &["5\" pipe", " b"]),
+            ("a,", &["a", ""]),
+            ("", &[]),
+        ] {
+            assert_eq!(names(list).unwrap(), expected, "{list}");
+        }
+        for wrong in ["\"a", "\"a\"b", "a,\"b\" ,c"] {
+            assert!(names(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_and_times_are_postgresqls() {

@@ -6,7 +6,6 @@ use crate::Exit;
 use crate::account::{self, short};
 use crate::options::BenchOptions;
 use crate::printer::Printer;
-use crate::settings::Settings;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::bench::{Measured, Round};
 use howdah_engine::model::{Event, Listener, Result};
@@ -26,7 +25,7 @@ pub async fn bench(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let settings = Settings::resolve(options.load)?;
+    let settings = super::resolve(options.load, printer)?;
     let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
     let listener = Arc::new(Remarks(printer.clone()));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };

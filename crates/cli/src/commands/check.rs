@@ -6,7 +6,6 @@ use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::refused::Refused;
-use crate::settings::Settings;
 use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
@@ -34,7 +33,7 @@ pub async fn check(
         let message = "a check needs a schema of the database, in which its staging tables are made";
         return Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"));
     }
-    let settings = Settings::resolve(options)?;
+    let settings = super::resolve(options, printer)?;
     let reject_file = settings.reject_file.clone();
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;

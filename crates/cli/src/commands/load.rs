@@ -4,7 +4,6 @@ use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::refused::Refused;
-use crate::settings::Settings;
 use crate::units::show_count;
 use crate::{Exit, account};
 use howdah_engine::model::{Error, ErrorKind, Job, Place, Result, Summary};
@@ -23,7 +22,7 @@ pub async fn load(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let settings = Settings::resolve(options)?;
+    let settings = super::resolve(options, printer)?;
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
     run(job, connection, printer, stop, &refused).await

@@ -5,7 +5,6 @@ use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::refused::Refused;
-use crate::settings::Settings;
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count};
 use howdah_engine::model::plan::Codec;
@@ -40,7 +39,7 @@ pub async fn plan(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    let settings = Settings::resolve(options)?;
+    let settings = super::resolve(options, printer)?;
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let server = connection.display();

@@ -420,3 +420,38 @@ fn a_first_record_that_is_perhaps_no_header_is_not_shown() {
     let told = refused("b", b"oslo,secret one\nrome,secret two\nbern,secret three\n", &[]);
     assert!(told.contains("public.b has no column for: field 2") && !told.contains("secret"), "{told}");
 }
+
+#[test]
+fn columns_whose_names_hold_commas_and_quotes_can_be_named() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"7;8\n9;10\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (\"a,b\" int, \"say \"\"x\"\"\" int)");
+    let columns = ["--header=false", "--columns", "\"say \"\"x\"\"\",\"a,b\""];
+    load(&database).args(columns).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(t::text, ' ' ORDER BY t) FROM t"), "(8,7) (10,9)");
+}
+
+#[test]
+fn options_that_end_the_finding_or_escape_otherwise_are_told() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a;b\n1;NULL\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (\"a;b\" text)");
+    let refused = load(&database).args(["--escape", "!"]).arg(&source).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("--escape: without --format") && refused.contains("--format csv"), "{refused}");
+    let refused = load(&database)
+        .args(["--format", "csv", "--quote", "none"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(2)
+        .stderr;
+    assert!(refused.contains("hint: leave out --format"), "{refused}");
+    for verb in ["plan", "load"] {
+        let told =
+            howdah(verb).args(["--to", &database.conninfo(), "--header=match", "--table", "t"]).arg(&source);
+        let told = told.run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("nothing is found from the data beside --header=match"), "{told}");
+    }
+    assert_eq!(database.value("SELECT t::text FROM t"), "(1;NULL)");
+}
