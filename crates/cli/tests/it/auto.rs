@@ -455,3 +455,30 @@ fn options_that_end_the_finding_or_escape_otherwise_are_told() {
     }
     assert_eq!(database.value("SELECT t::text FROM t"), "(1;NULL)");
 }
+
+#[test]
+fn documents_are_no_tables_and_lines_of_json_load_into_one_column() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (doc jsonb)");
+    let lines = b"{\"a\": \"x, \\\"y\\\"\"}\n{\"a\": null, \"b\": [1]}\n";
+    let source = files.put("t.json", lines);
+    let to_t = || load(&database).args(["--table", "t"]);
+    let refused = to_t().arg(&source).run(PATIENCE).expect_code(1).stderr;
+    for words in ["t.json: the file looks like lines of JSON", "hint: to load each line into one column"] {
+        assert!(refused.contains(words), "{words}\n{refused}");
+    }
+    let hinted = ["--format", "csv", "--delimiter", "\\x02", "--quote", "\\x01", "--columns", "doc"];
+    to_t().args(hinted).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(doc->>'a', '|') || max(doc->>'b') FROM t"), "x, \"y\"[1]");
+    database.sql("TRUNCATE t");
+    let with_header = files.put("t.csv", b"doc\n\"{\"\"a\"\": 1, \"\"b\"\": 2}\"\n\"{\"\"a\"\": 3}\"\n");
+    to_t().arg(&with_header).run(PATIENCE).expect_code(0);
+    let text = files.put("t.txt", b"{\"a\": 1}\n{\"a\": 2}\n");
+    to_t().args(["--format", "text"]).arg(&text).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "4");
+    let zipped = gzip(b"-- PostgreSQL database dump\n\nSET x = 0;\nCOPY t (doc) FROM stdin;\n{}\n\\.\n");
+    let dump = files.put("t.sql.gz", &zipped);
+    let refused = to_t().arg(&dump).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("looks like an SQL script") && refused.contains("psql -f"), "{refused}");
+}

@@ -48,6 +48,8 @@ type Refusal = (&'static str, &'static str);
 const UNPACK: &str = "unpack it first, or pipe one file of it into `howdah load -`";
 const EXPORT: &str = "export the sheet as CSV";
 const CONVERT: &str = "convert it to CSV first, for example with DuckDB or pyarrow";
+const PDF: Refusal =
+    ("a PDF document", "load the table that it was made from, or one that a tool takes out of it");
 const RECOMPRESS: &str = "decompress it first, or compress with gzip, zstd, bzip2, xz or lz4";
 
 /// Signatures that no text begins with.
@@ -60,6 +62,8 @@ const SIGNATURES: &[(&[u8], Refusal)] = &[
     (b"7z\xBC\xAF\x27\x1C", ("a 7z archive", UNPACK)),
     (b"Rar!\x1A\x07", ("a rar archive", UNPACK)),
     (b"Obj\x01", ("an Avro file", CONVERT)),
+    (b"%PDF-1.", PDF),
+    (b"%PDF-2.", PDF),
     (b"ARROW1\0\0", ("an Arrow file", CONVERT)),
     (
         b"SQLite format 3\0",
@@ -104,6 +108,7 @@ fn zip(head: &[u8]) -> Option<Refusal> {
     };
     head.starts_with(b"PK\x03\x04").then(|| match head.get(30..) {
         Some(name) if is_workbook(name) => ("an Excel workbook (.xlsx)", EXPORT),
+        Some(name) if name.starts_with(b"mimetypeapplication/vnd.oasis") => ("an OpenDocument file", EXPORT),
         _ => ("a zip archive", UNPACK),
     })
 }
@@ -143,6 +148,7 @@ mod tests {
             b"PGCOPY\n\xFF\r\n\0\0",
             b"Obj\x01\x04",
             b"PGDMP\x01\x0E",
+            b"%PDF-1.7\n%",
         ];
         for head in binary {
             let error = sniff(head).unwrap_err();

@@ -2,7 +2,8 @@
 //!
 //! What enters is up to three windows of the file (head, middle, tail) and what options have fixed; what
 //! leaves is a [`Finding`]: encoding, dialect, where the table begins and ends, its header, and what speaks
-//! for all this. Any bytes have a finding; refused is UTF-32 alone. Values are never shown in evidence.
+//! for all this. Refused are UTF-32 and documents that are no tables (JSON, XML, HTML, SQL), these only where no delimiter
+//! is given; any other bytes have a finding. Values are never shown in evidence.
 //!
 //! In the order of the flow: [`encoding`](self) from the bytes; line endings; every candidate dialect scored
 //! by the bits it takes to write the sample down under it (row patterns and cell types together, after van
@@ -13,6 +14,7 @@ mod blocks;
 mod candidates;
 mod cell_types;
 mod describe;
+mod document;
 mod encoding;
 mod eol;
 mod footer;
@@ -166,10 +168,14 @@ impl Finding {
 /// Finds the dialect. The same bytes give the same finding.
 ///
 /// # Errors
-/// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32.
+/// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32 and for documents that
+/// are no tables.
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let windows = Windows::new(sample, &encoding.encoding);
+    if given.delimiter.is_none() {
+        document::refuse(&windows.head.text, windows.head.at_end)?;
+    }
     let mut finding = Finding {
         encoding: encoding.encoding,
         dialect: chosen(given),

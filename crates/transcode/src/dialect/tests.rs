@@ -525,7 +525,9 @@ proptest::proptest! {
     fn any_bytes_have_a_finding(head: Vec<u8>, middle: Vec<u8>, tail: Vec<u8>, whole: bool) {
         let sample = Sample { head: &head, middle: &middle, tail: &tail, whole, size_bytes: Some(10_000) };
         proptest::prop_assume!(!head.starts_with(b"\xff\xfe\0\0") && !head.starts_with(b"\0\0\xfe\xff"));
-        find(&sample, &Given::default()).unwrap();
+        let found = find(&sample, &Given::default());
+        let is_document = matches!(head.trim_ascii_start(), [b'{' | b'[' | b'<', ..]);
+        proptest::prop_assert!(found.is_ok() || is_document);
     }
 
     #[test]
