@@ -23,7 +23,7 @@ fn keys(value: &Value, path: &str, listed: &BTreeSet<&str>, found: &mut BTreeSet
             object.iter().for_each(|(key, value)| keys(value, &format!("{path}{dot}{key}"), listed, found));
         }
         Value::Array(values) => {
-            values.iter().for_each(|value| keys(value, &format!("{path}[]"), listed, found))
+            values.iter().for_each(|value| keys(value, &format!("{path}[]"), listed, found));
         }
         _ => drop(found.insert(path.to_owned())),
     }
