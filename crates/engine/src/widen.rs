@@ -125,8 +125,19 @@ impl Widener {
 
 /// The type is one that inference gives, or alike: what it means is known here.
 pub fn is_inferred(type_name: &str) -> bool {
-    let known =
-        ["boolean", "date", "time", "timestamp", "timestamptz", "uuid", "inet", "jsonb", "numeric", "text"];
+    let known = [
+        "boolean",
+        "date",
+        "time",
+        "timestamp",
+        "timestamptz",
+        "uuid",
+        "inet",
+        "json",
+        "jsonb",
+        "numeric",
+        "text",
+    ];
     let name = short(type_name);
     known.contains(&name) || digits(name).is_some() || name == "double precision"
 }
@@ -148,8 +159,9 @@ pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
 fn wider(has: &str, wanted: &str) -> Option<String> {
     let (has, wanted) = (short(has), short(wanted));
     let number = |name: &str| matches!(name, "numeric" | "double precision") || digits(name).is_some();
-    // A number with an exponent is a number.
-    if holds(has, wanted) || (has == "numeric" && wanted == "double precision") {
+    // A number with an exponent is a number, and who made a jsonb knows what it does with keys that come twice.
+    let takes = matches!((has, wanted), ("numeric", "double precision") | ("jsonb", "json"));
+    if holds(has, wanted) || takes {
         return None;
     }
     let exact = wanted != "double precision" || has == "integer" || has == "smallint";
@@ -177,6 +189,7 @@ pub fn holds(has: &str, wanted: &str) -> bool {
         _ => matches!(
             (has, wanted),
             ("double precision", "numeric")
+                | ("json", "jsonb")
                 | ("timestamp" | "timestamptz", "date")
                 | ("timestamptz", "timestamp")
         ),
@@ -233,6 +246,8 @@ mod tests {
             ("date", "timestamp", false),
             ("timestamp", "date", true),
             ("double precision", "int", true),
+            ("json", "jsonb", true),
+            ("jsonb", "json", false),
         ] {
             assert_eq!(holds(has, wanted), expected, "{has} {wanted}");
         }
@@ -251,6 +266,9 @@ mod tests {
             ("date", "int", Some("text")),
             ("boolean", "numeric(3,2)", Some("text")),
             ("text", "date", None),
+            ("jsonb", "json", None),
+            ("json", "jsonb", None),
+            ("json", "int", Some("text")),
         ] {
             assert_eq!(wider(has, wanted).as_deref(), expected, "{has} {wanted}");
         }

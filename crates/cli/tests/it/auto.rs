@@ -482,3 +482,19 @@ fn documents_are_no_tables_and_lines_of_json_load_into_one_column() {
     let refused = to_t().arg(&dump).run(PATIENCE).expect_code(1).stderr;
     assert!(refused.contains("looks like an SQL script") && refused.contains("psql -f"), "{refused}");
 }
+
+#[test]
+fn json_with_a_key_twice_keeps_both() {
+    let files = Files::new();
+    let twice = "{\"a\": 1, \"a\": 2}";
+    let source = files.put("j.csv", b"id,doc\n1,\"{\"\"a\"\": 1, \"\"a\"\": 2}\"\n2,\"{\"\"b\"\": 1}\"\n");
+    let database = Server::shared(15).database();
+    for _ in 0..2 {
+        load(&database).args(["--create", "--force"]).arg(&source).run(PATIENCE).expect_code(0);
+    }
+    assert_eq!(shape(&database, "j"), "id integer, doc json");
+    assert_eq!(
+        database.value("SELECT string_agg(doc::text, '|') FROM j WHERE id = 1"),
+        format!("{twice}|{twice}")
+    );
+}

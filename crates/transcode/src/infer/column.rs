@@ -46,6 +46,8 @@ pub struct ColumnState {
     pub(super) uuid_casings: u8,
     /// Flags of [`words::prefix`].
     pub(super) prefixes: u8,
+    /// JSON has an object with a key more than once.
+    pub(super) repeats_keys: bool,
 }
 
 impl Default for ColumnState {
@@ -66,6 +68,7 @@ impl Default for ColumnState {
             boolean_casings: 0,
             uuid_casings: 0,
             prefixes: 0,
+            repeats_keys: false,
         }
     }
 }
@@ -104,6 +107,7 @@ impl ColumnState {
         self.boolean_casings |= other.boolean_casings;
         self.uuid_casings |= other.uuid_casings;
         self.prefixes |= other.prefixes;
+        self.repeats_keys |= other.repeats_keys;
         self.forget();
     }
 
@@ -221,7 +225,10 @@ impl ColumnState {
             fits = fits.or(Kinds::INET);
             self.prefixes |= prefix;
         }
-        if self.possible.meet(Kinds::JSON) && json::is_document(value) {
+        if self.possible.meet(Kinds::JSON)
+            && let Some(document) = json::document(value)
+        {
+            self.repeats_keys |= document.repeats_keys;
             fits = fits.or(Kinds::JSON);
             self.mark_inexact(Kinds::JSON);
         }
@@ -283,6 +290,7 @@ impl ColumnState {
         if !kept(Kinds::INET) {
             self.prefixes = 0;
         }
+        self.repeats_keys &= kept(Kinds::JSON);
     }
 }
 

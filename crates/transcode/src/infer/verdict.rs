@@ -104,10 +104,14 @@ impl ColumnState {
         if can_be(Kinds::NAMED_DATE) {
             return self.named_date();
         }
+        let (json_type, json_evidence) = match self.repeats_keys {
+            false => ("jsonb", "JSON objects and arrays"),
+            true => ("json", "JSON objects and arrays, some with a key twice, which jsonb would drop"),
+        };
         for (kind, type_name, evidence) in [
             (Kinds::TIME, "time", "times of day"),
             (Kinds::UUID, "uuid", "32 hexadecimal digits in five groups"),
-            (Kinds::JSON, "jsonb", "JSON objects and arrays"),
+            (Kinds::JSON, json_type, json_evidence),
             (Kinds::INET, "inet", "addresses of hosts or networks"),
         ] {
             if can_be(kind) {
@@ -379,6 +383,7 @@ mod tests {
             (&["9:05", "10:15"], "text"),
             (&["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], "uuid"),
             (&["{\"a\": 1}", "[]"], "jsonb"),
+            (&["{\"a\": 1}", "{\"a\": 1, \"a\": 2}"], "json"),
             (&["{1,2}"], "text"),
             (&["10.0.0.1", "::1", "10.0.0.0/8"], "inet"),
             (&["1.2.3"], "text"),
