@@ -1,7 +1,7 @@
 //! A role with the least that a load needs, and what is said of each right that is missing.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server, ServerOptions};
 
 /// A database to which nobody has a right, with a table `s.t (a, b, k)`.
 pub(crate) struct Stage {
@@ -165,4 +165,24 @@ fn a_server_that_takes_no_rows_is_refused_at_once_with_the_way_out() {
         assert!(!refused.contains("trying again") && !refused.contains("SQLSTATE"), "{verb}\n{refused}");
     }
     howdah("plan").args(["--to", &to]).arg(&source).run(PATIENCE).expect_code(0);
+    // Of several hosts another one may become the primary.
+    let several = to.replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1");
+    let load = howdah("load").args(["--to", &several, "--retry-for", "1s"]).arg(&source);
+    let waited = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(waited.contains("trying again in") && waited.contains("25006"), "{waited}");
+}
+
+#[test]
+fn a_hot_standby_is_refused_at_once() {
+    let options = ServerOptions::default().replicated();
+    let primary = Server::private(15, &options);
+    let database = primary.database();
+    database.sql("CREATE TABLE a (id int)");
+    let standby = primary.standby(&options);
+    let files = Files::new();
+    let to = format!("{} dbname={}", standby.conninfo(), database.name());
+    let load = howdah("load").args(["--to", &to, "--table", "a"]).arg(files.put("a.csv", b"id\n1\n"));
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("is a hot standby and takes no rows"), "{refused}");
+    assert!(!refused.contains("trying again"), "{refused}");
 }
