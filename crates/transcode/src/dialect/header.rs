@@ -29,6 +29,9 @@ pub(super) const HEADER_LINES_MAX: usize = 6;
 /// Lines below a header that its words are compared with.
 const COMPARED_LINES: usize = 200;
 
+/// What speaks at least against names of which one comes again as a value: more than all else for them.
+const RECURS: f64 = -6.0;
+
 /// Words that name columns in many a file; part of a name split at anything but letters.
 const WORDS: &[&str] = &[
     "id",
@@ -222,7 +225,7 @@ fn against_body(
             }
         }
     }
-    let mut weight = 0.0;
+    let (mut weight, mut recurs) = (0.0_f64, false);
     for ((name, body), class) in names.iter().zip(&mut bodies).zip(classes) {
         if name.is_empty() || body.is_empty() || class.is_some() {
             continue;
@@ -234,6 +237,7 @@ fn against_body(
         let same_length = body.len() > 2 && body.iter().all(|value| value.len() == body[0].len());
         let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
         let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
+        recurs |= again && (!has_word(name) || name.contains(' '));
         body.sort_unstable();
         let values = body.len();
         body.dedup();
@@ -245,7 +249,8 @@ fn against_body(
             weight += if case_differs { 0.7 } else { 0.0 };
         }
     }
-    weight
+    // Columns that look named speak for less than one value that comes again.
+    if recurs { weight.min(RECURS) } else { weight }
 }
 
 fn has_digit(text: &str) -> bool {

@@ -6,8 +6,8 @@ use fastrand::Rng;
 use howdah_testkit::asked;
 
 const WORDS: [&str; 16] = [
-    "Oak", "Maple", "Street", "Avenue", "San", "Jose", "the", "quick", "of", "Berkeley", "CA", "North",
-    "with", "old", "green", "Hill",
+    "Oak", "Maple", "Lane", "Avenue", "San", "Jose", "the", "quick", "of", "Berkeley", "CA", "North", "with",
+    "old", "green", "Hill",
 ];
 
 /// Names of columns as files have them.
@@ -65,9 +65,12 @@ impl Prose {
         text.into_bytes()
     }
 
-    /// Text alone does not tell whether a record is a header.
-    fn is_text(&self) -> bool {
-        !self.kinds.iter().any(|kind| matches!(kind, Kind::Number | Kind::Day))
+    /// Text alone does not tell whether a record is a header, unless one of its values comes again soon.
+    fn is_header_told(&self) -> bool {
+        let typed = self.kinds.iter().any(|kind| matches!(kind, Kind::Number | Kind::Day));
+        let first = &self.rows[0];
+        let again = |row: &Vec<String>| row.iter().zip(first).any(|(value, first)| value == first);
+        self.names.is_some() || typed || self.rows[1..].iter().take(100).any(again)
     }
 
     /// What is wrong, if anything.
@@ -77,7 +80,7 @@ impl Prose {
             Err(error) => return Some(error.to_string()),
         };
         let finding = &loaded.finding;
-        let header_told = self.names.is_some() || !self.is_text();
+        let header_told = self.is_header_told();
         let right = finding.dialect.delimiter == self.delimiter.to_string()
             && finding.width == self.kinds.len()
             && finding.preamble_records == 0
