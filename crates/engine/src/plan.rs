@@ -155,7 +155,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         session: &session,
         patience,
         format: &format,
-        by_position: job.columns.is_some(),
+        columns: job.columns.as_deref(),
         recode: recode.as_deref(),
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
@@ -224,7 +224,7 @@ async fn connect_and_look(
 ) -> Result<Connected> {
     let (connected, looked) = {
         let sources = &*sources;
-        let mut looking = pin!(maybe_done(finding::look_ahead(sources, job.shaping.told.as_ref())));
+        let mut looking = pin!(maybe_done(finding::look_ahead(sources, job)));
         let connected = tokio::select! {
             connected = connect(context, job, sources, again) => connected?,
             never = async { looking.as_mut().await; pending::<Infallible>().await } => match never {},

@@ -421,6 +421,25 @@ fn a_first_record_that_is_perhaps_no_header_is_not_shown() {
     assert!(told.contains("public.b has no column for: field 2") && !told.contains("secret"), "{told}");
 }
 
+/// Where fields are told by position, no header is needed, and a record must not be lost for one.
+#[test]
+fn a_first_record_that_may_be_data_is_data_where_columns_are_given() {
+    let files = Files::new();
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (v text, w text)");
+    for (text, rows) in [
+        ("x,y\n", "(x,y)"),
+        ("x,y\nz,k\n", "(x,y) (z,k)"),
+        ("V,other\nz,k\n", "(z,k)"),
+        ("id,name\n1,ann\n2,bob\n", "(1,ann) (2,bob)"),
+    ] {
+        database.sql("TRUNCATE t");
+        let load = load(&database).args(["--table", "t", "--columns", "v,w"]);
+        load.arg(files.put("a.csv", text.as_bytes())).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT string_agg(t::text, ' ' ORDER BY v) FROM t"), rows, "{text}");
+    }
+}
+
 #[test]
 fn columns_whose_names_hold_commas_and_quotes_can_be_named() {
     let files = Files::new();

@@ -9,7 +9,7 @@ use super::scan::Columns;
 use super::sources::Source;
 use crate::feed::{Opened, plain_error};
 use futures_util::future::join_all;
-use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Place, Result, Told};
+use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Job, Place, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::encoding;
 use howdah_transcode::dialect::{self, Finding, Given, Sample, Span, WINDOW_BYTES};
@@ -65,30 +65,30 @@ pub(super) struct Looked {
 
 /// Looks at the files that will be looked at first, while there is no session yet. A look that fails is done again when it
 /// is wanted, and its error told then.
-pub(super) async fn look_ahead(sources: &[Source], told: Option<&Told>) -> Vec<Option<Looked>> {
-    let Some(told) = told else { return Vec::new() };
+pub(super) async fn look_ahead(sources: &[Source], job: &Job) -> Vec<Option<Looked>> {
+    let Some(told) = &job.shaping.told else { return Vec::new() };
     let look = |source: &Source| {
-        let (object, told) = (source.object.clone(), told.clone());
+        let (object, given) = (source.object.clone(), given(told, job.columns.as_deref()));
         async move {
             // A pipe gives its bytes once.
-            if object.rereadable() { look_at(&object, &told).await.ok() } else { None }
+            if object.rereadable() { look_at(&object, &given).await.ok() } else { None }
         }
     };
     join_all(sources.iter().take(HEADS_AT_ONCE).map(look)).await
 }
 
-async fn look_at(object: &Object, told: &Told) -> Result<Looked> {
+async fn look_at(object: &Object, given: &Given) -> Result<Looked> {
     let mut reader = HeadReader::new(object.clone());
     let all = reader.fill(WINDOW_BYTES).await?;
     let stored = reader.stored();
     let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
     let found = if codec == Codec::None && (all || object.ranged()) {
-        Part { object, start_byte: 0 }.find(stored, all, given(told)).await?
+        Part { object, start_byte: 0 }.find(stored, all, given.clone()).await?
     } else {
         let all = reader.fill(STREAM_HEAD_BYTES).await?;
         let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
-        found_in(windows, given(told)).await?
+        found_in(windows, given.clone()).await?
     };
     Ok(Looked { reader, codec, found })
 }
@@ -103,7 +103,7 @@ impl Heads<'_> {
     ) -> Result<Vec<Head>> {
         let looked = match looked {
             Some(looked) => looked,
-            None => look_at(&source.object, told).await?,
+            None => look_at(&source.object, &given(told, self.columns)).await?,
         };
         let opened = looked.reader.into_opened();
         let first = self.head_of(opened, source.table.clone(), looked.codec, looked.found).await?;
@@ -144,7 +144,7 @@ impl Heads<'_> {
         let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
         let (mut found, before) = if codec == Codec::None && source.object.ranged() {
             let part = Part { object: &source.object, start_byte: from_byte };
-            let found = part.find(Vec::new(), false, given(told)).await?;
+            let found = part.find(Vec::new(), false, given(told, self.columns)).await?;
             let before = read_before(&source.object, &found.finding, from_byte).await?;
             (found, before)
         } else {
@@ -174,7 +174,7 @@ impl Heads<'_> {
         let (mut before, whole) = plain_head(codec, None, &reader.stored(), wanted, all)?;
         let head = before.split_off(before_bytes.min(before.len()));
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
-        Ok((found_in(windows, given(told)).await?, before))
+        Ok((found_in(windows, given(told, self.columns)).await?, before))
     }
 
     async fn head_of(&self, opened: Opened, table: String, codec: Codec, found: Found) -> Result<Head> {
@@ -286,7 +286,7 @@ async fn read_before(object: &Object, finding: &Finding, byte: u64) -> Result<Ve
 }
 
 /// What to find, and what not, since it was said.
-fn given(told: &Told) -> Given {
+fn given(told: &Told, columns: Option<&[String]>) -> Given {
     Given {
         delimiter: told.delimiter.clone(),
         quote: told.quote,
@@ -297,6 +297,7 @@ fn given(told: &Told) -> Given {
         nulls: told.null.clone().map(|null| vec![null]),
         header: told.header,
         encoding: told.encoding.clone(),
+        columns: columns.map(<[String]>::to_vec),
         ..Given::default()
     }
 }

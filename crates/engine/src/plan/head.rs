@@ -101,8 +101,8 @@ pub(super) struct Heads<'a> {
     pub(super) patience: Duration,
     /// The files' format as the splitter meets it.
     pub(super) format: &'a Format,
-    /// Columns are told apart by position: the names in headers do not matter.
-    pub(super) by_position: bool,
+    /// The columns by position: the names in headers do not matter.
+    pub(super) columns: Option<&'a [String]>,
     /// The encoding that the client has to rewrite as UTF-8.
     pub(super) recode: Option<&'a str>,
     /// The rest is to be found from the data.
@@ -161,7 +161,7 @@ impl Heads<'_> {
                     self.refuse_marker(&text)?;
                     // COPY reads no names that do not matter. An empty file has not even an empty one.
                     let skipped =
-                        self.format.header == Header::Names && (self.by_position || plain.is_empty());
+                        self.format.header == Header::Names && (self.columns.is_some() || plain.is_empty());
                     ((!skipped).then(|| self.names(&text)).transpose()?, end as u64)
                 }
             };

@@ -86,6 +86,9 @@ pub struct Given {
     pub header: Option<bool>,
     /// A name that PostgreSQL or the WHATWG knows.
     pub encoding: Option<String>,
+    /// The columns that the fields fill, whatever a header says: a first record that may be data is only taken for a header if
+    /// it names one of them.
+    pub columns: Option<Vec<String>>,
 }
 
 /// What the data cannot tell, and the option that does.
@@ -158,6 +161,10 @@ impl Finding {
 const HEADER_OPTION: &str = "--header";
 
 impl Finding {
+    fn names_one_of(&self, columns: &[String]) -> bool {
+        self.names.iter().any(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name.trim())))
+    }
+
     /// Where the engine finds the table: in UTF-8 if the file is recoded before it is split, else in its
     /// plain bytes.
     pub fn span(&self) -> Span {
@@ -210,7 +217,13 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     }
     let width = finding.find_dialect(&windows, given);
     finding.find_table(&windows, given, width)?;
-    Ok(finding)
+    let is_data = |columns: &Vec<String>| finding.is_header_unsure() && !finding.names_one_of(columns);
+    match given.header {
+        None if given.columns.as_ref().is_some_and(is_data) => {
+            find(sample, &Given { header: Some(false), ..given.clone() })
+        }
+        _ => Ok(finding),
+    }
 }
 
 /// Blanks, fields without anything in them and remarks alone.
