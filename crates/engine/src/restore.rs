@@ -6,6 +6,7 @@ use crate::tune::give_up_all;
 use crate::{Context, history};
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::ledger::{Held, Ledger, Undo};
+use howdah_target::session::Session;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -75,15 +76,27 @@ async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> R
     }
 }
 
+/// Takes the job for oneself, unless a load of it is at work.
+pub(crate) async fn take_job(
+    context: &Context,
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+) -> Result<bool> {
+    let began = Instant::now();
+    while !context.connection.attend(session, ledger.take_job(session, job_id)).await? {
+        if began.elapsed() >= GONE_WITHIN {
+            return Ok(false);
+        }
+        context.stop.sleep(LOOK_EVERY).await?;
+    }
+    Ok(true)
+}
+
 async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<()> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
-    let began = Instant::now();
-    while !context.connection.attend(&session, ledger.take_job(&session, job_id)).await? {
-        if began.elapsed() < GONE_WITHIN {
-            context.stop.sleep(LOOK_EVERY).await?;
-            continue;
-        }
+    if !take_job(context, &session, ledger, job_id).await? {
         let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
         return Err(Error::new(ErrorKind::Ledger, message)
             .with_hint("wait for its end; if it hangs, end its process first"));

@@ -10,10 +10,12 @@ use crate::check::forget_left;
 use crate::indexes::{put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
+use crate::restore::take_job;
 use crate::tune::give_up_all;
-use howdah_model::{Error, ErrorKind, Mode, OnError, Plan, Result, Tune};
+use howdah_model::{Error, ErrorKind, Mode, OnError, Plan, Result, TablePlan, Tune};
 use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
+use howdah_target::staging;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -70,8 +72,8 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
             continue;
         }
         tell(&run.context, format!("job {job_id} was killed and has left something to put back"));
-        let levelled = run.plan.tuning.level >= Tune::Session;
-        for error in put_back_left(&run.context, ledger, left, levelled).await {
+        let tuned = run.plan.tuning.level >= Tune::Session;
+        for error in put_back_left(&run.context, ledger, left, tuned).await {
             run.warn(format!("{error}; howdah restore puts it back"));
         }
         connection.attend(&session, ledger.leave_job(&session, &job_id)).await?;
@@ -117,6 +119,9 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     let connection = &context.connection;
     let reading = async { tokio::try_join!(ledger.open_undos(session, None), ledger.held(session, None)) };
     let (mut dropped, mut tuned) = connection.attend(session, reading).await?;
+    if is_made_like {
+        expect_no_rival(context, session, &ledger, (plan, &dropped)).await?;
+    }
     dropped.retain(|undo| undo.change.kind != UndoKind::Staging && undo.job_id != plan.job_id);
     tuned.retain(|held| is_made_like && held.job_id != plan.job_id);
     if dropped.is_empty() && tuned.is_empty() {
@@ -140,19 +145,47 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
         else {
             continue;
         };
-        if !connection.attend(session, ledger.take_job(session, &job_id)).await? {
+        if !take_job(context, session, &ledger, &job_id).await? {
             return Err(lacks(&what, &job_id, true));
         }
         let done = match may {
             true => {
                 tell(context, format!("job {job_id} was killed: {what} is put back before rows come"));
-                let levelled = plan.tuning.level >= Tune::Session;
-                put_back_left(context, &ledger, left, levelled).await.next().map_or(Ok(()), Err)
+                let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
+                put_back_left(context, &ledger, left, tuned).await.next().map_or(Ok(()), Err)
             }
             false => Err(lacks(&what, &job_id, false)),
         };
         connection.attend(session, ledger.leave_job(session, &job_id)).await?;
         done?;
+    }
+    Ok(())
+}
+
+/// Nobody else fills a new table for one of these: whoever comes first would take its sequences from the other.
+async fn expect_no_rival(
+    context: &Context,
+    session: &Session,
+    ledger: &Ledger,
+    (plan, undos): (&Plan, &[Undo]),
+) -> Result<()> {
+    let is_for = |undo: &&Undo| {
+        let change = &undo.change;
+        let is_of_plan = |table: &TablePlan| table.table.relation.to_string() == change.definition;
+        change.kind == UndoKind::Staging
+            && undo.job_id != plan.job_id
+            && staging::is_name_of_new_table(&change.name)
+            && plan.tables.iter().any(is_of_plan)
+    };
+    for rival in undos.iter().filter(is_for) {
+        let (table, job_id) = (&rival.change.definition, &rival.job_id);
+        if !take_job(context, session, ledger, job_id).await? {
+            let message =
+                format!("job {job_id} is at work on a new table that is to take the place of {table}");
+            return Err(Error::new(ErrorKind::Table, message)
+                .with_hint("wait for its end, then run the same command again"));
+        }
+        context.connection.attend(session, ledger.leave_job(session, job_id)).await?;
     }
     Ok(())
 }

@@ -185,7 +185,12 @@ fn is_of_check(staging: &Relation) -> bool {
 
 /// It is going to take the place of the table itself.
 pub fn is_new_table(staging: &StagingPlan) -> bool {
-    staging.relation.name.starts_with(NEW_PREFIX)
+    is_name_of_new_table(&staging.relation.name)
+}
+
+/// The same of a name.
+pub fn is_name_of_new_table(name: &str) -> bool {
+    name.starts_with(NEW_PREFIX)
 }
 
 async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {

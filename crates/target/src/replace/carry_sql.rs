@@ -51,15 +51,22 @@ pub(super) const BUILD_SQL: &str = concat!(
 );
 
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
-/// are written anew, which keeps all that they have. Sequences are kept apart meanwhile; identity columns get theirs made
+/// are written anew, which keeps all that they have. Sequences are kept apart meanwhile, also from new tables of jobs that were
+/// killed, which cannot go on once this is another table; identity columns get theirs made
 /// anew, where the old one stands, which no function but the sequence itself tells before a value was drawn.
 pub(super) const SWAP_SQL: &str = concat!(
     "SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY NONE', s.oid::pg_catalog.regclass), 1, 0::pg_catalog.int8 \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
         AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
-    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', t.new, a.attname), 1, a.attnum \
-    FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', e.adrelid::pg_catalog.regclass, a.attname), 1, a.attnum \
+    FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'i' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_depend x ON x.refobjid = d.objid AND x.refclassid = d.classid \
+        AND x.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_attrdef e ON e.oid = x.objid \
+    JOIN pg_catalog.pg_class r ON r.oid = e.adrelid AND r.relname LIKE 'howdah\\_new\\_%' \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = e.adrelid AND a.attnum = e.adnum \
     UNION ALL SELECT pg_catalog.format('SELECT pg_catalog.set_config(''howdah.identity_%s'', pg_catalog.format(''%%s %%s'', last_value, \
             is_called), true) FROM %s', a.attnum, d.objid::pg_catalog.regclass), 1, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \

@@ -267,3 +267,66 @@ fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
         assert_nothing_left(&database, "published");
     }
 }
+
+/// The new table of a load that was killed draws from the sequence of the old one.
+#[test]
+fn a_new_table_that_a_killed_load_has_left_is_in_nobodys_way() {
+    let files = Files::new();
+    let first = files.put("first.csv", &csv(82, 1, 20_000));
+    let second = files.put("second.csv", &csv(83, 1, ROWS));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        made(&database);
+        let before = schema(&database);
+        let killed =
+            load(&database, &[&first]).args(["--mode", "replace", "--chunk-size", "64kB", "--jobs", "1"]);
+        let mut running = killed.spawn();
+        let hit = kills::wait_for(&database, &mut running, kills::CHUNKS, 3);
+        let rival = load(&database, &[&second]).args(["--mode", "replace"]);
+        running.kill();
+        assert!(hit, "the load was over before it was killed");
+        rival.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+        howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "restored");
+        killed.run(PATIENCE).expect_code(0);
+        assert_eq!(
+            database.value("SELECT count(*) || ' ' || count(own) FROM t"),
+            "20000 20000",
+            "PostgreSQL {major}"
+        );
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "both");
+    }
+}
+
+#[test]
+fn a_table_that_another_load_replaces_at_the_moment_is_left_to_it() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(84, 1, ROWS));
+    let database = Server::shared(18).database();
+    made(&database);
+    let fifo = files.path().join("slow.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let working = load(&database, &[&fifo]).args(["--mode", "replace"]).spawn();
+    let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
+    std::io::Write::write_all(&mut pipe, &csv(85, 2_000_000, ROWS)).unwrap();
+    let made = "SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah\\_new%' AND relkind = 'r'";
+    for _ in 0..6000 {
+        if database.value(made) == "1" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let refused = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
+    assert!(
+        refused.stderr.contains("is at work on a new table that is to take the place of public.t"),
+        "{}",
+        refused.stderr
+    );
+    drop(pipe);
+    working.wait(PATIENCE).expect_code(0);
+    load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+}
