@@ -1,6 +1,6 @@
 //! The summary a load ends with, as a text to paste into a ticket.
 
-use crate::units::{show_bytes, show_count, show_seconds};
+use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
 use howdah_engine::model::{LeftOut, Mend, Stage, Summary};
 use howdah_engine::spelling;
@@ -206,10 +206,10 @@ fn list_files(text: &mut String, summary: &Summary) {
         };
         let _ = writeln!(
             text,
-            "file   {} -> {}: {} rows{rejected}, {}{state}",
+            "file   {} -> {}: {}{rejected}, {}{state}",
             short(&file.location),
             file.table,
-            show_count(file.rows_stored),
+            show_rows(file.rows_stored),
             show_bytes(file.bytes_read)
         );
     }

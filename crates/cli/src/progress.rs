@@ -5,7 +5,7 @@
 use crate::account;
 use crate::printer::Printer;
 use crate::shaping;
-use crate::units::{show_bytes, show_count, show_seconds};
+use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::{Event, Listener, Plan};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -208,7 +208,7 @@ impl State {
         if let Some(file) = self.files.get_mut(file_no as usize) {
             file.rows += rows;
             if let Some(bar) = &file.bar {
-                bar.set_message(format!("{} rows", show_count(file.rows)));
+                bar.set_message(show_rows(file.rows));
             }
         }
     }
@@ -227,9 +227,9 @@ impl State {
             bar.finish_and_clear();
         }
         format!(
-            "{}: {} rows from {}",
+            "{}: {} from {}",
             account::short(&file.location),
-            show_count(file.rows),
+            show_rows(file.rows),
             show_bytes(file.bytes_read)
         )
     }
@@ -254,8 +254,8 @@ impl State {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
         let read = self.bytes_read();
         let mut line = format!(
-            "{} rows, {} rows/s, {}/s",
-            show_count(self.rows),
+            "{}, {} rows/s, {}/s",
+            show_rows(self.rows),
             show_count((self.rows as f64 / seconds) as u64),
             show_bytes((self.bytes_stored as f64 / seconds) as u64),
         );

@@ -129,6 +129,11 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
+/// `1 row`, `4,000,000 rows`.
+pub fn show_rows(count: u64) -> String {
+    format!("{} {}", show_count(count), if count == 1 { "row" } else { "rows" })
+}
+
 /// A count for people: `4,000,000`.
 pub fn show_count(count: u64) -> String {
     let digits = count.to_string();

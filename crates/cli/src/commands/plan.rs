@@ -6,7 +6,7 @@ use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::refused::Refused;
 use crate::shaping::change_line;
-use crate::units::{show_bytes, show_count};
+use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
     Eol, Event, FilePlan, IndexesPlan, Jobs, LedgerChoice, Listener, NewTable, Plan, Result, TablePlan,
@@ -101,7 +101,7 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
         (0..).zip(&plan.files).filter(|(_, file)| file.table_no as usize == no).collect();
     for (file_no, file) in files.iter().take(FILES_LISTED) {
         show_file(text, plan, *file_no, file);
-        show_rows(text, planned.previews.get(*file_no as usize).map_or(&[], Vec::as_slice));
+        show_first(text, planned.previews.get(*file_no as usize).map_or(&[], Vec::as_slice));
     }
     if files.len() > FILES_LISTED {
         let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
@@ -190,7 +190,7 @@ fn show_new_table(text: &mut String, create: &NewTable) {
 }
 
 /// The first rows as they would be stored.
-fn show_rows(text: &mut String, rows: &[Vec<Option<String>>]) {
+fn show_first(text: &mut String, rows: &[Vec<Option<String>>]) {
     let cell = |value: &Option<String>| match value {
         None => "NULL".to_owned(),
         Some(value) => {
@@ -218,8 +218,8 @@ fn history(history: &History) -> String {
         History::Begun(receipts) => {
             let rows: u64 = receipts.iter().map(|receipt| receipt.rows).sum();
             format!(
-                "an earlier run has stored {} rows in {} chunks: these are skipped",
-                show_count(rows),
+                "an earlier run has stored {} in {} chunks: these are skipped",
+                show_rows(rows),
                 show_count(receipts.len() as u64)
             )
         }

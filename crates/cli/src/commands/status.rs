@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::options::StatusOptions;
 use crate::printer::Printer;
 use crate::settings::ledger_schema;
-use crate::units::show_count;
+use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, JobRow, JobStatus};
 use howdah_engine::model::Result;
 use howdah_engine::{Connection, Stop, rejected};
@@ -77,7 +77,7 @@ fn one(row: &JobRow) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
-        format!("{} rows in {} chunks{}", show_count(row.rows_stored), show_count(row.chunks), waiting(row)),
+        format!("{} in {} chunks{}", show_rows(row.rows_stored), show_count(row.chunks), waiting(row)),
     ];
     if let Some(by) = &row.verified {
         lines.push(format!("compared with the sources by {by}, and found equal"));
