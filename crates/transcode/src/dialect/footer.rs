@@ -225,13 +225,18 @@ impl Footer<'_, '_> {
     fn is_total(&self, no: usize, from: usize, behind_blank: bool) -> bool {
         let Some(name) = self.lines.lines[no].total else { return false };
         let kinds = self.lines.kinds(no);
-        // A word and a number in columns of text are a record as good as any.
-        let (same, _) = agreement(kinds, &self.profile.classes());
+        let typed = kinds.iter().filter(|kind| kind.is_value() && **kind != Kind::Text).count();
+        // A word and a number in columns of text are a record as good as any; a word in a column of numbers is not.
+        let (same, text) = agreement(kinds, &self.profile.classes());
+        let has_numbers = same > 0 || (typed > 0 && text > 0);
         let first = kinds.iter().position(|kind| *kind != Kind::Empty).unwrap_or(0);
         let may_be_value = MEANS.contains(&name) && !behind_blank && self.profile.class(first).is_none();
         let others = self.before.iter().flat_map(|lines| &lines.lines);
         let mut earlier = self.lines.lines[from..no].iter().chain(others);
-        self.profile.width() > 1 && same > 0 && !may_be_value && !earlier.any(|line| line.total == Some(name))
+        self.profile.width() > 1
+            && has_numbers
+            && !may_be_value
+            && !earlier.any(|line| line.total == Some(name))
     }
 }
 
