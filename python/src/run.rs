@@ -17,6 +17,10 @@ use std::time::Duration;
 /// How often signals are looked for: unnoticed by a person, free for the machine.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
+/// As much as the command has: steps within steps go deep, most of all in a debug build, and 2 MiB, the default of a thread, were
+/// too little for that once.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Runs `work` to its end and returns what it returned. `on_event` is called on this thread alone.
 ///
 /// # Errors
@@ -87,7 +91,8 @@ where
         runtime.shutdown_background();
         ended
     };
-    std::thread::Builder::new().name("howdah".to_owned()).spawn(body).map_err(cannot_start)
+    let thread = std::thread::Builder::new().name("howdah".to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(body).map_err(cannot_start)
 }
 
 /// Closes the mailbox when the engine's thread ends, also by a panic.

@@ -152,7 +152,8 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::open`].
     pub(crate) async fn open_new(&self) -> Result<Session> {
-        self.open_within(OPEN_WITHIN).await
+        // Connecting goes deep, and everybody does it: on the heap it does not add to what each of them is made of.
+        Box::pin(self.open_within(OPEN_WITHIN)).await
     }
 
     /// Leaves the session to the next step of the load. It must be as it was when it was opened: no transaction, no

@@ -159,7 +159,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
         }
         let tuned = run.plan.tuning.level >= Tune::Session;
-        put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for).await
+        Box::pin(put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for)).await
     };
     let done = {
         let mut work = std::pin::pin!(work);
