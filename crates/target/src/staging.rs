@@ -103,10 +103,14 @@ pub async fn make(
     plan: (&TablePlan, &StagingPlan),
     (key, fresh): (&[String], bool),
 ) -> Result<()> {
+    made_once(session, async || make_once(session, ledger, job_id, plan, (key, fresh)).await).await
+}
+
+/// Makes a table in one transaction. If another run of the job makes it meanwhile, the next try finds it.
+pub(crate) async fn made_once(session: &Session, make: impl AsyncFn() -> Result<()>) -> Result<()> {
     let mut tries = 1;
     loop {
-        let made = make_once(session, ledger, job_id, plan, (key, fresh)).await;
-        let Err(error) = made else { return Ok(()) };
+        let Err(error) = make().await else { return Ok(()) };
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
         let overtaken = matches!(error.sqlstate(), Some("42P07" | "42710" | "23505"));

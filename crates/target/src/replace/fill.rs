@@ -12,9 +12,6 @@ use tokio_postgres::types::{ToSql, Type};
 
 const NOTHING: &[(&(dyn ToSql + Sync), Type)] = &[];
 
-/// Whoever fills the same table meanwhile is another run of the job: the next try finds it filled.
-const TRIES: u32 = 3;
-
 /// The statements that give back to the transaction what it had before [`create`], since defaults and constraints may depend on it.
 const SETTINGS_SQL: &str = "\
     SELECT pg_catalog.string_agg(pg_catalog.format('SELECT pg_catalog.set_config(%L, %L, true)', name, \
@@ -32,18 +29,8 @@ pub async fn fill(
     (plan, waiting): (&TablePlan, &StagingPlan),
     replacement: Replacement<'_>,
 ) -> Result<()> {
-    let mut tries = 1;
-    loop {
-        let filled = fill_once(session, (ledger, job_id), (plan, waiting), replacement).await;
-        let Err(error) = filled else { return Ok(()) };
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-        let overtaken = matches!(error.sqlstate(), Some("42P07" | "42710" | "23505"));
-        if !overtaken || tries >= TRIES {
-            return Err(error);
-        }
-        tries += 1;
-    }
+    let job = (ledger, job_id);
+    staging::made_once(session, async || fill_once(session, job, (plan, waiting), replacement).await).await
 }
 
 async fn fill_once(

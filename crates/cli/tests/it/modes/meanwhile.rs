@@ -3,8 +3,11 @@
 use super::{assert_nothing_left, load};
 use crate::indexes::{PLAIN_SCHEMA, kills, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, Finished, MAJORS, Server};
+use howdah_testkit::{Database, Finished, MAJORS, Running, Server};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5000;
 
@@ -148,7 +151,7 @@ fn killed(database: &Database, files: &Files) {
     // The server stores the chunks whose commits it has got.
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'howdah%'";
     while database.value(others) != "0" {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     assert_ne!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL"), "0");
 }
@@ -192,6 +195,26 @@ fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
     }
 }
 
+/// A load that goes on until its pipe is closed; it has begun when the query gives that value.
+fn load_slowly(
+    database: &Database,
+    files: &Files,
+    options: &[&str],
+    (begun, value): (&str, &str),
+) -> (Running, File) {
+    let fifo = files.path().join("slow.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let working = load(database, &[&fifo]).args(options).spawn();
+    let mut pipe = File::options().write(true).open(&fifo).unwrap();
+    pipe.write_all(&csv(78, 2_000_000, ROWS)).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while database.value(begun) != value {
+        assert!(Instant::now() < deadline, "{begun}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (working, pipe)
+}
+
 /// A load at work puts them back itself, so that nobody else can.
 #[test]
 fn a_table_whose_indexes_a_load_at_work_has_dropped_is_not_replaced() {
@@ -200,18 +223,8 @@ fn a_table_whose_indexes_a_load_at_work_has_dropped_is_not_replaced() {
     let database = Server::shared(15).database();
     made(&database);
     let before = schema(&database);
-    let fifo = files.path().join("slow.csv");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let working = load(&database, &[&fifo]).args(["--indexes", "rebuild"]).spawn();
-    let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
-    std::io::Write::write_all(&mut pipe, &csv(78, 2_000_000, ROWS)).unwrap();
-    let dropped = "SELECT to_regclass('howdah.undo') IS NOT NULL AND to_regclass('t_pkey') IS NULL";
-    for _ in 0..6000 {
-        if database.value(dropped) == "t" {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let begun = "SELECT to_regclass('howdah.undo') IS NOT NULL AND to_regclass('t_pkey') IS NULL";
+    let (working, pipe) = load_slowly(&database, &files, &["--indexes", "rebuild"], (begun, "t"));
     for options in [["--mode", "replace"], ["--on-error", "skip"]] {
         let refused = load(&database, &[&source]).args(options).run(PATIENCE).expect_code(1);
         assert!(
@@ -307,18 +320,8 @@ fn a_table_that_another_load_replaces_at_the_moment_is_left_to_it() {
     let source = files.put("a.csv", &csv(84, 1, ROWS));
     let database = Server::shared(18).database();
     made(&database);
-    let fifo = files.path().join("slow.csv");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let working = load(&database, &[&fifo]).args(["--mode", "replace"]).spawn();
-    let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
-    std::io::Write::write_all(&mut pipe, &csv(85, 2_000_000, ROWS)).unwrap();
-    let made = "SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah\\_new%' AND relkind = 'r'";
-    for _ in 0..6000 {
-        if database.value(made) == "1" {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let begun = "SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah\\_new%' AND relkind = 'r'";
+    let (working, pipe) = load_slowly(&database, &files, &["--mode", "replace"], (begun, "1"));
     let refused = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
     assert!(
         refused.stderr.contains("is at work on a new table that is to take the place of public.t"),
