@@ -16,7 +16,7 @@ use howdah_model::{
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ledger, LoadedBefore};
+use howdah_target::ledger::{JobStatus, Ledger, LoadedBefore};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -308,11 +308,15 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
         failed => failed,
     };
     let mut error = ended.err();
-    let status = error.as_ref().map_or(Status::Done, ended_by);
     if !loaded {
+        if let Some(at) = done_by_another(run).await {
+            error = Some(already_done(&run.plan.job_id, &at));
+        }
         arrival::note_waiting(run).await;
     }
-    if let Some(ledger) = &run.ledger {
+    let status = error.as_ref().map_or(Status::Done, ended_by);
+    let is_closed = error.as_ref().is_some_and(|error| error.kind() == ErrorKind::JobDone);
+    if let Some(ledger) = run.ledger.as_ref().filter(|_| !is_closed) {
         let (context, plan) = (&run.context, &run.plan);
         let rows = run.tally.rows_stored() - run.tally.rows_waiting(plan);
         if status == Status::Done {
@@ -361,6 +365,17 @@ async fn forget_staging(run: &Run) {
     if !matches!(done, Ok(Ok(()))) {
         run.warn(format!("a staging table is left: howdah restore {} drops it", run.plan.job_id));
     }
+}
+
+/// When another run of the job has brought all rows in while this one was at work, whose staging tables it has dropped.
+async fn done_by_another(run: &Run) -> Option<String> {
+    let ledger = run.ledger.as_ref().filter(|_| run.plan.job.arrival.is_staged())?;
+    let asking = async {
+        let session = run.context.connection.open().await?;
+        ledger.find(&session, &run.plan.job_id).await
+    };
+    let found = tokio::time::timeout(STOPPED_WITHIN, asking).await.ok()?.ok()??;
+    found.finished_at.filter(|_| found.status == JobStatus::Done)
 }
 
 async fn after_the_rows(run: &Run) -> Result<()> {
