@@ -51,8 +51,8 @@ pub(crate) async fn load_job(
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
     let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let mut outcome = howdah_engine::load(&context, planned).await?;
-    refused.after(&context, &mut outcome).await?;
+    let outcome = howdah_engine::load(&context, planned).await?;
+    refused.after(&context, &outcome).await?;
     match outcome.error {
         None => Ok(outcome.summary),
         Some(error) => Err(Failure { error, summary: Some(Box::new(outcome.summary)) }),

@@ -1,5 +1,6 @@
 //! What becomes of records that the table does not take: its options, and what they mean.
 
+use crate::options::LoadOptions;
 use clap::{Args, ValueEnum};
 use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, Nul, OnError, Result};
 use std::path::PathBuf;
@@ -24,11 +25,8 @@ pub struct BadRecordOptions {
     #[arg(long, value_name = "FILE")]
     pub reject_file: Option<PathBuf>,
     /// The sources are what --reject-file has written for this job, mended by now: load them into the table that they
-    /// were meant for, in the format they have
-    #[arg(long, value_name = "JOB", conflicts_with_all = [
-        "job", "format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null",
-        "default", "copy_options", "columns", "map", "ignore_extra", "create", "types", "lenient", "all_tables",
-    ])]
+    /// were meant for, in the format they have, on top of the rows that are there
+    #[arg(long, value_name = "JOB")]
     pub rejects: Option<String>,
 }
 
@@ -82,6 +80,60 @@ impl BadRecordOptions {
             return Err(Error::new(ErrorKind::Usage, message).with_hint("give --on-error skip"));
         }
         Ok(BadRecords { on_error, max })
+    }
+}
+
+/// How the files are written and how their rows come into the table is known of the job whose rejected records they hold.
+///
+/// # Errors
+/// `Usage` for options that say otherwise.
+pub fn check_rejects(options: &LoadOptions) -> Result<()> {
+    if options.bad_records.rejects.is_none() {
+        return Ok(());
+    }
+    if options.target.ledger.as_deref() == Some("none") {
+        let message = "--rejects needs the ledger that keeps the rejected records";
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"));
+    }
+    let LoadOptions { format, shaping, arrival, run, .. } = options;
+    let of_the_job = [
+        ("--job", options.job.is_some()),
+        ("--format", format.format.is_some()),
+        ("--delimiter", format.delimiter.is_some()),
+        ("--quote", format.quote.is_some()),
+        ("--escape", format.escape.is_some()),
+        ("--null", format.null.is_some()),
+        ("--header", format.header.is_some()),
+        ("--encoding", format.encoding.is_some()),
+        ("--force-null", format.force_null.is_some()),
+        ("--force-not-null", format.force_not_null.is_some()),
+        ("--default", format.default.is_some()),
+        ("--copy-options", format.copy_options.is_some()),
+        ("--columns", format.columns.is_some()),
+        ("--map", !format.map.is_empty()),
+        ("--ignore-extra", format.ignore_extra),
+        ("--create", shaping.create.is_some()),
+        ("--types", !shaping.types.is_empty()),
+        ("--names", shaping.names.is_some()),
+        ("--primary-key", !shaping.primary_key.is_empty()),
+        ("--evolve", shaping.evolve.is_some()),
+        ("--lenient", shaping.lenient),
+        ("--all-tables", shaping.all_tables),
+        ("--mode", arrival.mode.is_some()),
+        ("--key", !arrival.key.is_empty()),
+        ("--delete-missing", arrival.delete_missing),
+        ("--keep", arrival.keep.is_some()),
+        ("--atomic", arrival.atomic),
+        ("--freeze", arrival.freeze),
+        ("--triggers", run.triggers.is_some()),
+        ("--create-partitions", run.create_partitions.is_some()),
+    ];
+    match of_the_job.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("--rejects takes from its job what {name} says: leave one of them out");
+            Err(Error::new(ErrorKind::Usage, message))
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::settings::Settings;
 use howdah_engine::load::Outcome;
-use howdah_engine::model::{Error, ErrorKind, Event, Job, LedgerChoice, Result};
-use howdah_engine::rejected::{self, Reload};
+use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result};
+use howdah_engine::rejected;
 use howdah_engine::{Connection, Context, history};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,6 @@ pub struct Refused {
     schema: String,
     /// Where this load's are written.
     file: Option<PathBuf>,
-    /// Another job's are loaded.
-    reload: Option<Reload>,
 }
 
 impl Refused {
@@ -27,27 +25,19 @@ impl Refused {
         let Settings { job, reject_file: file, rejects, .. } = settings;
         file.as_deref().map_or(Ok(()), check_writable)?;
         let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok((job, Refused::default())) };
-        let Some(id) = rejects else { return Ok((job, Refused { schema, file, reload: None })) };
-        let row = history::job(connection, &schema, &id).await?;
-        let reload = Reload::new(&schema, &row, job.sources, job.table.as_deref(), job.bad_records)?;
-        Ok((reload.job.clone(), Refused { schema, file, reload: Some(reload) }))
+        let job = match rejects {
+            None => job,
+            Some(id) => rejected::reload(&schema, &history::job(connection, &schema, &id).await?, job)?,
+        };
+        Ok((job, Refused { schema, file }))
     }
 
-    /// Writes what the load has rejected, which comes back as files with their numbers of records, and notes what is settled of
-    /// another job; if that cannot be, a warning says so.
+    /// Writes what the load has rejected, which comes back as files with their numbers of records.
     ///
     /// # Errors
     /// `Local` if a file cannot be written; those of the ledger.
-    pub async fn after(&self, context: &Context, outcome: &mut Outcome) -> Result<Vec<(PathBuf, u64)>> {
+    pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
         let connection = &context.connection;
-        if let Some(reload) = self.reload.as_ref().filter(|_| outcome.error.is_none()) {
-            let read = outcome.summary.rows_read;
-            let told = reload.settle(connection, &self.schema, (&outcome.summary.job, read)).await?;
-            if let Some(message) = told {
-                context.listener.on_event(&Event::Warning { message: message.clone() });
-                outcome.summary.warnings.push(message);
-            }
-        }
         let summary = &outcome.summary;
         match self.file.as_deref().filter(|_| summary.rows_rejected > 0) {
             Some(path) => {

@@ -6,7 +6,7 @@ use crate::options::{
     AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
-use crate::{arrival, job_file, shaping, units};
+use crate::{arrival, bad_records, job_file, shaping, units};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
     Jobs, LedgerChoice, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result, SourceSpec,
@@ -43,6 +43,7 @@ impl Settings {
     /// `Usage` for options that contradict each other or have no such value.
     pub fn resolve(mut options: LoadOptions) -> Result<Settings> {
         check_contradictions(&options.format)?;
+        bad_records::check_rejects(&options)?;
         let mut access = Access::typed(&options.target);
         let mut sources: Vec<SourceSpec> = Vec::new();
         if let Some(path) = options.job.take() {
@@ -100,6 +101,7 @@ impl Settings {
             guards: guards(&options.run)?,
             max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
             verify: verify(&options.run, &options.target)?,
+            rejects_of: None,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));

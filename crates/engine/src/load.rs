@@ -7,8 +7,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, settle};
 use crate::{
-    Context, after, arrival, finish, frozen, guards, indexes, rejects, retry, sequences, triggers, tune,
-    verify,
+    Context, after, arrival, finish, frozen, guards, indexes, rejected, rejects, retry, sequences, triggers,
+    tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -381,7 +381,9 @@ async fn done_by_another(run: &Run) -> Option<String> {
 async fn after_the_rows(run: &Run) -> Result<()> {
     indexes::put_back_all(run, false).await?;
     // Whose columns have their indexes again, which tell the largest value.
-    sequences::advance(run).await
+    sequences::advance(run).await?;
+    // Before the job counts as done: a run that goes on with it does this once more.
+    rejected::settle(run).await
 }
 
 pub(crate) fn ended_by(error: &Error) -> Status {

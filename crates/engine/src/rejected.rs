@@ -5,13 +5,15 @@
 //! place.
 
 use crate::Connection;
+use crate::arrival::on_session;
 use crate::history::JobRow;
+use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use futures_util::StreamExt;
 use howdah_model::plan::Encode;
 use howdah_model::{
-    BadRecords, Care, Eol, Error, ErrorKind, Escape, Format, Header, Job, LedgerChoice, Place, Result,
-    Shaping, SourceSpec, TablePlan, Told,
+    Arrival, Care, Eol, Error, ErrorKind, Escape, Format, Header, IndexesChoice, Job, LedgerChoice, Mode,
+    RejectsOf, Result, Shaping, TablePlan, Told,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
@@ -214,90 +216,86 @@ fn as_found(plan: &TablePlan) -> Shaping {
     Shaping { told: Some(told), types: spelled.collect(), ..Shaping::default() }
 }
 
-/// A load of files that [`write_files`] has written, mended or not, into the table that their records were meant for.
-#[derive(Debug, Clone)]
-pub struct Reload {
-    /// What to load.
-    pub job: Job,
-    /// The job that rejected the records.
-    of: String,
-    /// Its files of that table.
-    file_nos: Vec<u32>,
+/// The load of files that [`write_files`] has written, mended or not, into the table that their records were meant for. What
+/// `typed` says of sources, sessions and so on holds; how the files are written, and how rows come into the table, are those of
+/// the job that rejected the records, but they come on top of what is there: what that job emptied or replaced, or deleted for
+/// having no record, it has dealt with. `typed.table` says which table where that job has loaded several, as `schema.name`.
+///
+/// # Errors
+/// `Usage` without files, and where the table must be named.
+pub fn reload(schema: &str, row: &JobRow, typed: Job) -> Result<Job> {
+    let Some(first) = typed.sources.first() else {
+        return Err(Error::new(ErrorKind::Usage, "--rejects needs the file of rejected records")
+            .with_hint("`howdah status JOB --reject-file FILE` writes it"));
+    };
+    let table = typed.table.as_deref();
+    let is_meant = |plan: &&TablePlan| table.is_none_or(|name| plan.table.relation.to_string() == *name);
+    let mut tables = row.plan.tables.iter().filter(is_meant);
+    let (Some(plan), None) = (tables.next(), tables.next()) else {
+        return Err(Error::new(ErrorKind::Usage, format!("job {} loads several tables", row.job_id))
+            .with_hint("name the one that the records are for by --table SCHEMA.NAME"));
+    };
+    let is_of =
+        |no: &u32| table_no(row, *no).is_some_and(|no| row.plan.tables[no as usize].table == plan.table);
+    let file_nos: Vec<u32> = (0..).take(row.plan.files.len()).filter(is_of).collect();
+    let no = file_nos.first().and_then(|no| table_no(row, *no)).unwrap_or(0);
+    let is_rewritten = plan.care == Care::Rewritten;
+    let as_in_file = (is_rewritten || plan.recode.is_none()) && !first.location.ends_with(AS_SENT);
+    let (format, names, _) = form(row, no, plan, as_in_file);
+    let of = &row.plan.job;
+    let (shaping, format) = if as_in_file && is_rewritten {
+        (as_found(plan), of.format.clone())
+    } else {
+        (Shaping::default(), Format { header: Header::Names, ..format })
+    };
+    let nul = if typed.shaping.nul.is_reject() { of.shaping.nul } else { typed.shaping.nul };
+    let arrival = on_top(&of.arrival, typed.arrival.lock_timeout_ms);
+    if arrival.is_staged() && typed.indexes == IndexesChoice::Rebuild {
+        let message = format!("--indexes rebuild: rows of job {} come from a staging table", row.job_id);
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out"));
+    }
+    Ok(Job {
+        table: Some(quote_relation(&plan.table.relation)),
+        format,
+        shaping: Shaping { nul, ..shaping },
+        columns: None,
+        map: BTreeMap::new(),
+        ignore_extra: names.iter().any(|name| name.starts_with(IGNORED)),
+        arrival,
+        triggers: of.triggers,
+        create_partitions: of.create_partitions,
+        ledger: LedgerChoice::Schema(schema.to_owned()),
+        rejects_of: Some(RejectsOf { job_id: row.job_id.clone(), file_nos }),
+        ..typed
+    })
 }
 
-impl Reload {
-    /// `sources` are the files; `table` says which one where the job has loaded several, as `schema.name`.
-    ///
-    /// # Errors
-    /// `Usage` without files, and where the table must be named.
-    pub fn new(
-        schema: &str,
-        row: &JobRow,
-        sources: Vec<SourceSpec>,
-        table: Option<&str>,
-        bad_records: BadRecords,
-    ) -> Result<Reload> {
-        let Some(first) = sources.first() else {
-            return Err(Error::new(ErrorKind::Usage, "--rejects needs the file of rejected records")
-                .with_hint("`howdah status JOB --reject-file FILE` writes it"));
-        };
-        let is_meant = |plan: &&TablePlan| table.is_none_or(|name| plan.table.relation.to_string() == *name);
-        let mut tables = row.plan.tables.iter().filter(is_meant);
-        let (Some(plan), None) = (tables.next(), tables.next()) else {
-            return Err(Error::new(ErrorKind::Usage, format!("job {} loads several tables", row.job_id))
-                .with_hint("name the one that the records are for by --table SCHEMA.NAME"));
-        };
-        let is_of =
-            |no: &u32| table_no(row, *no).is_some_and(|no| row.plan.tables[no as usize].table == plan.table);
-        let file_nos: Vec<u32> = (0..).take(row.plan.files.len()).filter(is_of).collect();
-        let no = file_nos.first().and_then(|no| table_no(row, *no)).unwrap_or(0);
-        let is_rewritten = plan.care == Care::Rewritten;
-        let as_in_file = (is_rewritten || plan.recode.is_none()) && !first.location.ends_with(AS_SENT);
-        let (format, names, _) = form(row, no, plan, as_in_file);
-        let (shaping, format) = if as_in_file && is_rewritten {
-            (as_found(plan), row.plan.job.format.clone())
-        } else {
-            (Shaping::default(), Format { header: Header::Names, ..format })
-        };
-        let job = Job {
-            id: None,
-            sources,
-            table: Some(quote_relation(&plan.table.relation)),
-            format,
-            shaping,
-            columns: None,
-            map: BTreeMap::new(),
-            ignore_extra: names.iter().any(|name| name.starts_with(IGNORED)),
-            chunk_bytes: None,
-            force: false,
-            ledger: LedgerChoice::Schema(schema.to_owned()),
-            bad_records,
-            ..row.plan.job.clone()
-        };
-        Ok(Reload { job, of: row.job_id.clone(), file_nos })
-    }
+/// A few records more of what a job has loaded.
+fn on_top(of: &Arrival, lock_timeout_ms: u64) -> Arrival {
+    let mode = match of.mode {
+        Mode::Truncate | Mode::Replace => Mode::Append,
+        mode => mode,
+    };
+    Arrival { mode, delete_missing: false, freeze: false, lock_timeout_ms, ..of.clone() }
+}
 
-    /// Notes in the ledger that the records are settled: in the table, or rejected by the new job. If it has read fewer than there
-    /// are, nothing is noted, and what comes back says so.
-    ///
-    /// # Errors
-    /// Those of the connection and the ledger.
-    pub async fn settle(
-        &self,
-        connection: &Connection,
-        schema: &str,
-        (by, read): (&str, u64),
-    ) -> Result<Option<String>> {
-        let (ledger, session) = (Ledger::new(schema), connection.open().await?);
-        let noting = ledger.rejects_loaded(&session, (&self.of, &self.file_nos), (by, read));
-        let waiting =
-            connection.attend(&session, noting).await.map_err(|error| error.at(Place::default()))?;
-        Ok((waiting > read).then(|| {
-            format!(
-                "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
-                 noted as not loaded",
-                self.of
-            )
-        }))
+/// Notes in the ledger that the records which another job has rejected are settled: in the table, or rejected by this one. If it
+/// has read fewer than there are, nothing is noted, and a warning says so.
+///
+/// # Errors
+/// Those of the connection and the ledger.
+pub(crate) async fn settle(run: &Run) -> Result<()> {
+    let (Some(ledger), Some(of)) = (&run.ledger, &run.plan.job.rejects_of) else { return Ok(()) };
+    let read = run.tally.rows_read();
+    let by = (run.plan.job_id.as_str(), read);
+    let note = async |session: &Session| ledger.rejects_loaded(session, (&of.job_id, &of.file_nos), by).await;
+    let waiting = on_session(run, note).await?;
+    if waiting > read {
+        run.warn(format!(
+            "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
+             noted as not loaded",
+            of.job_id
+        ));
     }
+    Ok(())
 }

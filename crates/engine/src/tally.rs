@@ -311,7 +311,12 @@ impl Tally {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
     }
 
-    /// Those of one file.
+    /// Records read, those of other runs of the job included.
+    pub fn rows_read(&self) -> u64 {
+        (0..self.files.len()).map(|no| self.account(no).rows_read).sum()
+    }
+
+    /// Rows of one file in its table.
     pub fn rows_of(&self, file_no: usize) -> u64 {
         self.files.get(file_no).map_or(0, |file| file.rows_stored.load(Relaxed))
     }

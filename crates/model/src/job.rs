@@ -311,4 +311,16 @@ pub struct Job {
     /// How what is stored is compared with the sources. Jobs in older ledgers lack it.
     #[serde(default)]
     pub verify: Verify,
+    /// The records are those that another job has rejected. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub rejects_of: Option<RejectsOf>,
+}
+
+/// Rejected records that are loaded, mended or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectsOf {
+    /// The job that has rejected them.
+    pub job_id: String,
+    /// Its files of the table that they are for.
+    pub file_nos: Vec<u32>,
 }

@@ -33,7 +33,8 @@ pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
     After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, MaxErrors, Names, Nul,
-    OnError, PartitionUnit, PartitionsChoice, Shaping, SourceSpec, ToastCompression, Told, TriggersChoice,
+    OnError, PartitionUnit, PartitionsChoice, RejectsOf, Shaping, SourceSpec, ToastCompression, Told,
+    TriggersChoice,
 };
 pub use plan::{
     BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownTypes, NumberPlan, Plan,

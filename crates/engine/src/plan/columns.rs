@@ -431,6 +431,7 @@ mod tests {
             create_partitions: None,
             max_decompressed_bytes: None,
             verify: howdah_model::Verify::None,
+            rejects_of: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

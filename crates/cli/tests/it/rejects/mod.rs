@@ -4,6 +4,7 @@ mod foreign;
 mod keys;
 mod many;
 mod random;
+mod reload;
 mod stopped;
 mod tried;
 

@@ -1,0 +1,86 @@
+//! `--rejects JOB`: mended records come on top of what their job has loaded, however it was loaded.
+
+use super::told;
+use crate::indexes::wait_for;
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, HowdahCommand, Server};
+use std::path::{Path, PathBuf};
+
+const OPEN: &str = "SELECT count(*) FROM howdah.reject WHERE loaded_by IS NULL";
+
+fn load(database: &Database) -> HowdahCommand {
+    howdah("load").args(["--json", "--to", &database.conninfo(), "--on-error", "skip"])
+}
+
+/// Loads three records, one of them bad, and mends that; its job and the mended file.
+fn mended(database: &Database, files: &Files, options: &[&str]) -> (String, PathBuf) {
+    let source = files.put("day.csv", b"id,n\n1,5\n2,many\n3,5\n");
+    let rejects = files.path().join("bad.csv");
+    let first = load(database).args(["--table", "t"]).args(options.iter().copied()).arg("--reject-file");
+    let first = first.arg(&rejects).arg(&source).run(PATIENCE).expect_code(3);
+    let written = std::fs::read_to_string(&rejects).unwrap();
+    std::fs::write(&rejects, written.replace("many", "7")).unwrap();
+    (told(&first)["job"].as_str().unwrap().to_owned(), rejects)
+}
+
+fn reload(database: &Database, job: &str, rejects: &Path) -> HowdahCommand {
+    load(database).args(["--rejects", job]).arg(rejects)
+}
+
+/// What the job emptied or replaced holds its rows now, and what it merged is to be merged with.
+#[test]
+fn mended_records_come_on_top_whatever_the_mode_of_their_job() {
+    let files = Files::new();
+    for (mode, wanted) in [
+        (&["--mode", "append"][..], "1=5 2=7 3=5 9=9"),
+        (&["--mode", "truncate"], "1=5 2=7 3=5"),
+        (&["--mode", "replace"], "1=5 2=7 3=5"),
+        (&["--mode", "merge", "--key", "id"], "1=5 2=7 3=5 9=9"),
+        (&["--mode", "insert-new", "--key", "id", "--atomic"], "1=5 2=7 3=5 9=9"),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (9, 9)");
+        let (job, rejects) = mended(&database, &files, mode);
+        let again = reload(&database, &job, &rejects).run(PATIENCE).expect_code(0);
+        assert_eq!(told(&again)["rows_stored"], 1, "{mode:?} {}", again.stderr);
+        assert_eq!(
+            database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"),
+            wanted,
+            "{mode:?}"
+        );
+        assert_eq!(database.value(OPEN), "0", "{mode:?}");
+        let refused =
+            reload(&database, &job, &rejects).args(mode.iter().copied()).run(PATIENCE).expect_code(2);
+        assert!(
+            refused.stderr.contains("--rejects takes from its job what --mode says"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+/// A load of mended records that was killed goes on by its own words, and settles them as it would have.
+#[test]
+fn a_killed_load_of_mended_records_settles_them_when_it_is_resumed() {
+    let files = Files::new();
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, n int)");
+    let (job, rejects) = mended(&database, &files, &[]);
+    database.sql(
+        "CREATE TABLE gate (); INSERT INTO gate DEFAULT VALUES; \
+         CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pause()",
+    );
+    let mut running = reload(&database, &job, &rejects).spawn();
+    let copies = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND datname = current_database() \
+                  AND wait_event = 'PgSleep'";
+    assert!(wait_for(&database, &mut running, copies, 1));
+    running.kill();
+    database.sql("DELETE FROM gate");
+    let second = database.value("SELECT job_id FROM howdah.job ORDER BY started_at DESC LIMIT 1");
+    assert_eq!(database.value(OPEN), "1");
+    howdah("resume").args(["--to", &database.conninfo(), &second]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=5 2=7 3=5");
+    assert_eq!(database.value(OPEN), "0");
+}
