@@ -94,6 +94,9 @@ const NOTED_WITHIN: Duration = Duration::from_secs(1);
 const TRIES: u32 = 3;
 
 async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &StagingPlan)>) -> Result<()> {
+    if run.plan.job.arrival.delete_missing {
+        expect_none_left_out(run)?;
+    }
     let mut all = Vec::new();
     for (table, staging) in &tables {
         let read =
@@ -207,6 +210,19 @@ fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
     Error::new(ErrorKind::Record, message)
         .at(spots.place_in_file(run, twins.second))
         .with_hint("--keep last lets the last record of each key count, --keep first the first")
+}
+
+/// The rows of records that were left out while they were read have no record in the staging table.
+fn expect_none_left_out(run: &Run) -> Result<()> {
+    let left_out: u64 = (0..run.plan.files.len()).map(|no| run.tally.account(no).rows_rejected).sum();
+    if left_out == 0 {
+        return Ok(());
+    }
+    let records = if left_out == 1 { "record was" } else { "records were" };
+    let message =
+        format!("{left_out} {records} left out, whose rows --delete-missing would delete: none is changed");
+    Err(Error::new(ErrorKind::Record, message)
+        .with_hint("mend them in the sources (`howdah status JOB --reject-file FILE` writes them), or leave out --delete-missing"))
 }
 
 fn nothing_to_keep(into: &Into) -> Error {

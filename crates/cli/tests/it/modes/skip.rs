@@ -355,6 +355,39 @@ fn where_rows_without_a_record_are_deleted_none_is_left_out() {
     assert_nothing_left(&database, "delete-missing");
 }
 
+/// Nor those of records that were left out while they were read: by COPY, by the encoder, or for being beyond mending.
+#[test]
+fn where_rows_without_a_record_are_deleted_none_is_left_out_while_it_is_read() {
+    let files = Files::new();
+    for (major, options, bad) in [
+        (18, &["--on-error", "skip"][..], "2,x\n"),
+        (15, &["--on-error", "skip", "--atomic"], "2,\n"),
+        (13, &["--on-error", "skip"], "2\n"),
+        (15, &["--lenient"], "2,3,4,5,6\n"),
+    ] {
+        let many: String = (3..2000).map(|id| format!("{id},1\n")).collect();
+        let source = files.put("a.csv", format!("id,n\n1,5\n{bad}{many}").as_bytes());
+        let database = Server::shared(major).database();
+        database
+            .sql("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL); INSERT INTO t VALUES (1, 1), (2, 2)");
+        let load = || {
+            crate::scene::howdah("load")
+                .args(["--to", &database.conninfo(), "--table", "t", "--mode", "merge", "--key", "id"])
+                .arg("--delete-missing")
+                .args(options.iter().copied())
+                .arg(&source)
+        };
+        let failed = load().run(PATIENCE).expect_code(1);
+        assert!(failed.stderr.contains("--delete-missing would delete"), "{options:?} {}", failed.stderr);
+        assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=1 2=2");
+        assert_nothing_left(&database, bad);
+        load().run(PATIENCE).expect_code(1);
+        files.put("a.csv", format!("id,n\n1,5\n2,7\n{many}").as_bytes());
+        load().run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT sum(n) FROM t WHERE id < 3"), "12", "{options:?}");
+    }
+}
+
 /// One INSERT after the other into a table of the same constraints tells what is stored, and which records are refused.
 #[test]
 fn random_records_are_left_out_as_if_they_were_inserted_one_after_the_other() {
