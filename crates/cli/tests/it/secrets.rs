@@ -149,6 +149,19 @@ fn a_running_load_shows_no_secret_to_ps_and_to_other_sessions() {
     running.wait(PATIENCE).expect_code(0);
 }
 
+/// What is not shown of a URL may be all that tells it from another one.
+#[test]
+fn urls_that_only_differ_in_what_is_not_kept_are_not_taken_for_one() {
+    let stage = Stage::new(18);
+    let port = web_server(b"a,b\n2,y\n");
+    let url = |year: u32| format!("http://127.0.0.1:{port}/b.csv?session={year}");
+    let refused =
+        stage.load_with_password().arg(url(2023)).arg(url(2024)).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("may be secret") && refused.contains("--job-id"), "{refused}");
+    stage.load_with_password().arg(url(2023)).arg(url(2023)).run(PATIENCE).expect_code(0);
+    assert_eq!(stage.database.value("SELECT count(*) FROM t"), "1");
+}
+
 #[test]
 fn errors_show_no_secret() {
     let stage = Stage::new(18);

@@ -5,7 +5,7 @@ use crate::Context;
 use howdah_model::{Error, ErrorKind, Job, Result, SourceSpec};
 use howdah_source::Object;
 use howdah_transcode::infer;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One object and the relation it goes to, as written.
 pub(super) struct Source {
@@ -23,8 +23,15 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
     }
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut urls: BTreeMap<String, &str> = BTreeMap::new();
     for spec in &job.sources {
         for object in context.sources.list(&spec.location).await? {
+            if is_url(&spec.location) {
+                let first = urls.entry(object.location().to_owned()).or_insert(&spec.location);
+                if *first != spec.location {
+                    return Err(not_told_apart(object.location()));
+                }
+            }
             let table = table_for(job, spec, &object)?;
             // A file named twice, by a path and by a glob or a link, is loaded once.
             if seen.insert((object.real_location().to_owned(), table.clone())) {
@@ -33,6 +40,14 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
         }
     }
     Ok(found)
+}
+
+/// The ledger would take the second for the first, and a run that goes on read one of them twice.
+fn not_told_apart(shown: &str) -> Error {
+    let message = "two sources differ only in parts of their URLs that may be secret, which are not kept: one would be taken for the other";
+    Error::new(ErrorKind::Usage, message)
+        .in_file(shown)
+        .with_hint("load them one after the other, each with a --job-id of its own")
 }
 
 /// Puts locations into the form that the ledger keeps: local paths are made absolute, so that the job is the
