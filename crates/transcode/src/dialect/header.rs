@@ -200,7 +200,7 @@ pub(super) fn has_word(name: &str) -> bool {
 }
 
 /// `first_name`, `FirstName`: words that are joined.
-fn is_identifier(name: &str) -> bool {
+pub(super) fn is_identifier(name: &str) -> bool {
     let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let camel =
         name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());

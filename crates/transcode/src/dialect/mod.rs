@@ -165,6 +165,13 @@ impl Finding {
         self.names.iter().any(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name.trim())))
     }
 
+    /// What was taken for a header differs from the records below it, as a first record of words may among others that come
+    /// again and again, but no type tells, and none of its words is a usual name.
+    fn has_nameless_header(&self) -> bool {
+        let is_name = |name: &String| header::has_word(name) || header::is_identifier(name);
+        self.header_rows > 0 && !self.typed.contains(&true) && !self.names.iter().any(is_name)
+    }
+
     /// Where the engine finds the table: in UTF-8 if the file is recoded before it is split, else in its
     /// plain bytes.
     pub fn span(&self) -> Span {
@@ -217,7 +224,8 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     }
     let width = finding.find_dialect(&windows, given);
     finding.find_table(&windows, given, width)?;
-    let is_data = |columns: &Vec<String>| finding.is_header_unsure() && !finding.names_one_of(columns);
+    let may_be_data = finding.is_header_unsure() || finding.has_nameless_header();
+    let is_data = |columns: &Vec<String>| may_be_data && !finding.names_one_of(columns);
     match given.header {
         None if given.columns.as_ref().is_some_and(is_data) => {
             find(sample, &Given { header: Some(false), ..given.clone() })
