@@ -432,12 +432,46 @@ fn a_first_record_that_may_be_data_is_data_where_columns_are_given() {
         ("x,y\nz,k\n", "(x,y) (z,k)"),
         ("V,other\nz,k\n", "(z,k)"),
         ("id,name\n1,ann\n2,bob\n", "(1,ann) (2,bob)"),
+        (
+            "root,admin\nbob,member\ncarol,member\ndave,member\nerin,member\n",
+            "(bob,member) (carol,member) (dave,member) (erin,member) (root,admin)",
+        ),
+        (
+            "user_name,role\nbob,admin\ncarol,member\ndave,member\n",
+            "(bob,admin) (carol,member) (dave,member)",
+        ),
     ] {
         database.sql("TRUNCATE t");
         let load = load(&database).args(["--table", "t", "--columns", "v,w"]);
         load.arg(files.put("a.csv", text.as_bytes())).run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT string_agg(t::text, ' ' ORDER BY v) FROM t"), rows, "{text}");
     }
+}
+
+/// `split` leaves the header to the first piece.
+#[test]
+fn pieces_of_a_file_whose_first_has_the_header_fill_no_other_columns() {
+    let files = Files::new();
+    let pieces = [files.put("a.csv", b"id,price\n1,10\n2,20\n"), files.put("b.csv", b"3,30\n4,40\n")];
+    let database = Server::shared(15).database();
+    let load = |options: &[&str]| {
+        let load = load(&database).args(["--table", "t"]).args(options.iter().copied());
+        pieces.iter().fold(load, HowdahCommand::arg).run(PATIENCE)
+    };
+    let refused = load(&["--create"]).expect_code(1).stderr;
+    assert!(
+        refused.contains("b.csv") && refused.contains("has no header") && refused.contains("--columns"),
+        "{refused}"
+    );
+    database.sql("CREATE TABLE t (price int, id int)");
+    assert!(load(&[]).expect_code(1).stderr.contains("has no header"));
+    let rows = "SELECT string_agg(id || '=' || price, ' ' ORDER BY id) FROM t";
+    load(&["--columns", "id,price"]).expect_code(0);
+    assert_eq!(database.value(rows), "1=10 2=20 3=30 4=40");
+    // In the table's own order they mean the same.
+    database.sql("DROP TABLE t; DROP SCHEMA howdah CASCADE; CREATE TABLE t (id int, price int)");
+    load(&[]).expect_code(0);
+    assert_eq!(database.value(rows), "1=10 2=20 3=30 4=40");
 }
 
 #[test]

@@ -64,6 +64,7 @@ pub(super) async fn plan_all(
         for head in &mut heads {
             chosen.push(columns(context, job, &shape, head).await?);
         }
+        expect_one_order(&chosen, &heads)?;
         let readings = readings(job, &shape.table, &chosen, &heads)?;
         for (columns, head) in chosen.into_iter().zip(heads) {
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
@@ -169,6 +170,33 @@ async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -
             .push(format!("{why}: the server's DateStyle decides; --types {column}=date:d/m/y settles it"));
     }
     Ok(chosen)
+}
+
+/// Of a file that was cut into pieces only the first has a header: whether the others' fields are in its order or in the table's,
+/// nobody knows.
+fn expect_one_order(chosen: &[Columns], heads: &[Head]) -> Result<()> {
+    let read = || {
+        let read = chosen
+            .iter()
+            .zip(heads)
+            .filter_map(|(columns, head)| Some((columns, head, head.found.as_ref()?)));
+        read.filter(|(.., found)| found.finding.width > 0)
+    };
+    let Some((named, of_named, _)) = read().find(|(.., found)| found.finding.header_rows > 0) else {
+        return Ok(());
+    };
+    let other = read().find(|(columns, _, found)| {
+        let is_as_wide = columns.fields.len() == named.fields.len();
+        found.finding.header_rows == 0 && is_as_wide && columns.fields != named.fields
+    });
+    let Some((_, of_other, _)) = other else { return Ok(()) };
+    let message = format!(
+        "it has no header, and would fill other columns than {}, which has one",
+        of_named.object().location()
+    );
+    Err(Error::new(ErrorKind::Columns, message)
+        .in_file(of_other.object().location())
+        .with_hint("name the columns with --columns, in the order of the fields; or load the files by a command for each kind"))
 }
 
 /// Columns of days whose order nothing seen so far proves and nobody has told, and whether each order is contradicted.
