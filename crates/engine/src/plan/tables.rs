@@ -65,7 +65,8 @@ pub(super) async fn plan_all(
             chosen.push(columns(context, job, &shape, head).await?);
         }
         expect_one_order(&chosen, &heads)?;
-        let readings = readings(job, &shape.table, &chosen, &heads)?;
+        let mut readings = readings(job, &shape.table, &chosen, &heads)?;
+        leave_money_to_comma(context, session, (job, &shape.table), &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
                 .map_err(|error| error.in_file(head.object().location()))?;
@@ -232,13 +233,13 @@ fn table_plan(
     shape: &Shape,
     head: &Head,
     Columns { fields, mut notes, unsure, .. }: Columns,
-    readings: &BTreeMap<String, Reading>,
+    readings: &Readings,
 ) -> Result<TablePlan> {
     let reading = |(no, field): (usize, &Option<String>)| {
         let name = field.as_ref()?;
         let column = shape.table.columns.iter().find(|column| column.name == *name)?;
         let found = head.found.as_ref()?;
-        readings.get(name).cloned().or_else(|| found.columns.reading(no, &column.type_name))
+        readings.get(name).cloned().unwrap_or_else(|| found.columns.reading(no, &column.type_name))
     };
     let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
     let written = &head.written;
@@ -296,15 +297,13 @@ fn table_plan(
     Ok(plan)
 }
 
+/// How the values of a column are spelled; `None`: they are left as they are. Of columns that are not among these each file decides.
+type Readings = BTreeMap<String, Option<Reading>>;
+
 /// How the values of each column are spelled, where the server would not read them alike: as told behind the colon
 /// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
 /// leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
-fn readings(
-    job: &Job,
-    table: &Table,
-    columns: &[Columns],
-    heads: &[Head],
-) -> Result<BTreeMap<String, Reading>> {
+fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Result<Readings> {
     let mut seen: BTreeMap<&String, (ColumnState, Days)> = BTreeMap::new();
     for (columns, head) in columns.iter().zip(heads) {
         let Some(found) = &head.found else { continue };
@@ -326,10 +325,36 @@ fn readings(
         let told = told.map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
         if let Some(reading) = told.or_else(|| infer::reading_for(&state, &days, &column.type_name)) {
-            readings.insert(name.clone(), reading);
+            readings.insert(name.clone(), Some(reading));
         }
     }
     Ok(readings)
+}
+
+/// A number that is written anew has a decimal point. Where money is read with a comma (`lc_monetary`), it would be another
+/// amount, or none: values are left as they are, which the server reads as its people write them.
+async fn leave_money_to_comma(
+    context: &Context,
+    session: &Session,
+    (job, table): (&Job, &Table),
+    readings: &mut Readings,
+) -> Result<()> {
+    let money = table.columns.iter().filter(|column| column.type_name == "money");
+    let money: Vec<&String> = money.map(|column| &column.name).collect();
+    if money.is_empty() || context.connection.attend(session, catalog::money_has_point(session)).await? {
+        return Ok(());
+    }
+    for name in money {
+        if columns::is_told(job, name) {
+            let message = format!(
+                "the server's lc_monetary has no decimal point, so that {name} takes money as it is written there alone"
+            );
+            return Err(Error::new(ErrorKind::Columns, message)
+                .with_hint(format!("leave out how values of {name} are spelled in --types")));
+        }
+        readings.insert(name.clone(), None);
+    }
+    Ok(())
 }
 
 /// The client writes records anew where COPY has no words for how they are written. Mending needs to tell

@@ -99,6 +99,17 @@ pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relat
     }
 }
 
+/// Whether money is written with a decimal point in this session (`lc_monetary`, src/backend/utils/adt/cash.c).
+///
+/// # Errors
+/// Those of the session.
+pub async fn money_has_point(session: &Session) -> Result<bool> {
+    let sql =
+        "SELECT pg_catalog.strpos(1.25::pg_catalog.numeric::pg_catalog.money::pg_catalog.text, '1.25') > 0";
+    let asked = session.client().query_typed_one(sql, &[]).await;
+    asked.map(|row| row.get(0)).map_err(|error| session_error(&error, "reading how money is written"))
+}
+
 fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
     let what = match row.get::<_, &str>(3) {
         "r" => return Ok(RelationKind::Table),

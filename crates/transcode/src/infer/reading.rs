@@ -143,8 +143,8 @@ fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
 /// fit as they stand or mean something else in another DateStyle. `None`: they fit, or nothing is proven.
 ///
 /// `days` are those among the same values: in a column of days, some values that are none do not keep the others from
-/// being read in their order, and are refused when their records come. `type_name` as PostgreSQL or a person writes it. Money is read as a number; a server whose
-/// `lc_monetary` has a decimal comma would misread it, so there its column should be filled by a cast.
+/// being read in their order, and are refused when their records come. `type_name` as PostgreSQL or a person writes it. Money is read as a number; where the
+/// server's `lc_monetary` has no decimal point, it would misread that.
 pub fn reading_for(state: &ColumnState, days: &Days, type_name: &str) -> Option<Reading> {
     let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
     match base_name(type_name).as_str() {
