@@ -147,8 +147,8 @@ fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
         ledger: run.ledger.as_ref(),
         job_id: &run.plan.job_id,
         table: &run.plan.tables[file.table_no as usize],
-        // What cannot be read again, or not be missed, must not be lost in a crash of the server.
-        synchronous: !file.rereadable || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
+        // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server.
+        synchronous: file.version.is_none() || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
         first_place: place_of(file.input_no, chunk.origin.start_byte),
         silent: run.is_silent(file.table_no),
         held: false,

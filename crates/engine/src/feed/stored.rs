@@ -53,6 +53,13 @@ impl Blocks {
                     return Ok(Some(self.count(block)));
                 }
                 Ok(None) => return Ok(None),
+                // What would come when it is asked again may be another file, of which the first half was read.
+                Err(error) if self.offset > 0 && is_nameless(&self.opened.object) => {
+                    return Err(error.with_hint(
+                        "nothing tells whether the source is still the same (it has no ETag, Last-Modified or length): run the same \
+                         command again, which compares what is stored with what comes",
+                    ));
+                }
                 Err(error) => {
                     self.opened.stream = None;
                     wait_to_retry(&self.run, &mut self.patience, error).await?;
@@ -67,6 +74,11 @@ impl Blocks {
         count_read(&self.run, self.file_no, bytes);
         block
     }
+}
+
+/// It can be read again, and nothing tells whether it is the same then.
+fn is_nameless(object: &Object) -> bool {
+    object.rereadable() && object.version().is_none()
 }
 
 impl Opened {

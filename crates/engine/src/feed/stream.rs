@@ -119,7 +119,8 @@ impl<'a> Splitter<'a> {
             counts: run.tally.file(file_no).mends_so_far().filter(|_| care == Care::Rewritten),
             omitted: Omitted::default(),
             receipts: run.receipts(file_no),
-            digests: !file.rereadable && run.ledger.is_some(),
+            // Nothing else tells whether a run that goes on gets the same bytes.
+            digests: file.version.is_none() && run.ledger.is_some(),
             ended: false,
         };
         splitter.skip_header(first_byte(&run.plan, file))?;

@@ -84,7 +84,8 @@ async fn of_sessions(
         risk: risk.map(str::to_owned),
     };
     let mut settings = Vec::new();
-    let waits_for_nothing = plan.files.iter().any(|file| file.rereadable) && ledger_of(&plan.job).is_some();
+    let waits_for_nothing =
+        plan.files.iter().any(|file| file.version.is_some()) && ledger_of(&plan.job).is_some();
     if waits_for_nothing {
         settings.push(setting(
             COMMIT,
