@@ -152,6 +152,12 @@ impl Inspector {
         if self.is_as_told(bytes) { None } else { self.find(bytes) }
     }
 
+    /// The same behind a record that was odd: more are to be expected. The masks are not asked, which would look at all of `bytes`
+    /// for each.
+    pub fn inspect_behind(&self, bytes: &[u8]) -> Option<Oddity> {
+        if self.is_blind { None } else { self.find(bytes) }
+    }
+
     /// The masks show nothing odd in `bytes`, whole records.
     pub fn is_as_told(&self, bytes: &[u8]) -> bool {
         if self.is_blind {

@@ -217,6 +217,12 @@ impl Emitter {
         run.tally.time(Stage::Encode, || inspector.inspect(records))
     }
 
+    /// The same behind an odd record.
+    pub(super) fn look_behind(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
+        let inspector = self.inspector.as_ref()?;
+        run.tally.time(Stage::Encode, || inspector.inspect_behind(records))
+    }
+
     pub(super) fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
         let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
         let plan = &run.plan;

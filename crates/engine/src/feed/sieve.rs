@@ -121,7 +121,11 @@ impl Emitter {
         let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
-        while let Some(mut oddity) = records.get(start..).and_then(|rest| self.look(run, rest)) {
+        let look = |start: usize| {
+            let rest = records.get(start..)?;
+            if start == 0 { self.look(run, rest) } else { self.look_behind(run, rest) }
+        };
+        while let Some(mut oddity) = look(start) {
             (oddity.record, oddity.byte) = (oddity.record + row, oddity.byte + start);
             let found = self.aside(records, self.oddity(run, origin, oddity));
             (start, row) = (found.range.end, found.row + 1);

@@ -16,7 +16,10 @@ fn inspector(dialect: &Dialect, width: usize) -> Inspector {
 }
 
 fn oddity(dialect: &Dialect, width: usize, bytes: &[u8]) -> Option<(u64, usize, OddityKind)> {
-    inspector(dialect, width).inspect(bytes).map(|odd| (odd.record, odd.byte, odd.kind))
+    let inspector = inspector(dialect, width);
+    let found = inspector.inspect(bytes);
+    assert_eq!(inspector.inspect_behind(bytes), found);
+    found.map(|odd| (odd.record, odd.byte, odd.kind))
 }
 
 #[test]
@@ -197,7 +200,9 @@ proptest! {
     ) {
         // The one byte that is odd to COPY alone.
         prop_assume!(dialect.quote.is_some() || dialect.escape == Escape::Backslash || !bytes.contains(&1));
-        match (inspector(&dialect, width).inspect(&bytes), lines(&dialect, width, &bytes)) {
+        let inspector = inspector(&dialect, width);
+        assert_eq!(inspector.inspect_behind(&bytes), inspector.inspect(&bytes));
+        match (inspector.inspect(&bytes), lines(&dialect, width, &bytes)) {
             (None, Ok(lines)) => {
                 let expected = rewritten(&dialect, width, &bytes);
                 prop_assert_eq!(values(&lines), values(&expected));
