@@ -21,7 +21,7 @@ const KEY_SQL: &str = "\
         AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3 \
     JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr \
     JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
-    WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indimmediate \
+    WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique AND NOT i.indisexclusion AND i.indisvalid AND i.indimmediate \
       AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = pg_catalog.cardinality($2) \
       AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
                       JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \

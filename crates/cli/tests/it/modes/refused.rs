@@ -50,6 +50,24 @@ fn a_key_needs_a_unique_index_of_its_own() {
     assert_nothing_left(&database, "refused");
 }
 
+/// It is unique and an exclusion constraint (PostgreSQL 18): ON CONFLICT (key) cannot go by it.
+#[test]
+fn a_key_without_overlaps_is_not_one_to_merge_by() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,span\n1,\"[1,5)\"\n");
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE EXTENSION btree_gist; CREATE TABLE t (id int, span int4range, PRIMARY KEY (id, span WITHOUT OVERLAPS))",
+    );
+    refused(
+        &database,
+        &source,
+        &["--mode", "merge", "--key", "id,span"],
+        1,
+        &["no unique index of public.t"],
+    );
+}
+
 #[test]
 fn options_that_contradict_each_other_are_refused() {
     let files = Files::new();
