@@ -3,6 +3,7 @@
 
 use super::Ledger;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use howdah_model::{Changes, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -29,6 +30,12 @@ impl Step {
             Step::Replace => ("replace", 0),
         }
     }
+}
+
+/// The table's name in the ledger: as people read it, unless its dots say nothing then.
+fn target(table: &Relation) -> String {
+    let is_plain = !table.schema.contains('.') && !table.name.contains('.');
+    if is_plain { table.to_string() } else { quote_relation(table) }
 }
 
 impl Ledger {
@@ -63,7 +70,7 @@ impl Ledger {
         let rows = count(rows);
         let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
             (&job_id, Type::TEXT),
-            (&table.to_string(), Type::TEXT),
+            (&target(table), Type::TEXT),
             (&name, Type::TEXT),
             (&part_no, Type::INT4),
             (&counts[0], Type::INT8),
@@ -99,7 +106,7 @@ impl Ledger {
         );
         let wanted = i32::try_from(wanted).unwrap_or(1);
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&job_id, Type::TEXT), (&table.to_string(), Type::TEXT), (&wanted, Type::INT4)];
+            [(&job_id, Type::TEXT), (&target(table), Type::TEXT), (&wanted, Type::INT4)];
         let fail = |error| self.error(&error, "writing the ledger's steps");
         session.client().query_typed(&insert, &parameters).await.map_err(fail)?;
         let rows = session.client().query_typed(&select, &parameters[..2]).await.map_err(fail)?;
@@ -127,7 +134,7 @@ impl Ledger {
             self.quoted
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&job_id, Type::TEXT), (&table.to_string(), Type::TEXT)];
+            [(&job_id, Type::TEXT), (&target(table), Type::TEXT)];
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?;
         let count =
@@ -151,7 +158,7 @@ impl Ledger {
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
             (&job_id, Type::TEXT),
-            (&table.to_string(), Type::TEXT),
+            (&target(table), Type::TEXT),
             (&name, Type::TEXT),
             (&part_no, Type::INT4),
         ];

@@ -2,7 +2,7 @@
 
 use super::load;
 use crate::indexes::schema;
-use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,34 @@ fn prepared(major: u32) -> Database {
          INSERT INTO t SELECT id, 0, 0, 'old' FROM generate_series(1, 5000) id",
     );
     database
+}
+
+/// `a.b`.`c` and `a`.`b.c` read alike, and both are emptied, or merged into.
+#[test]
+fn tables_whose_names_read_alike_are_two() {
+    let files = Files::new();
+    let (one, two) = (files.put("one.csv", b"id\n1\n"), files.put("two.csv", b"id\n2\n"));
+    let job = format!(
+        "copy-options = \"(FORMAT csv, HEADER true)\"\n\
+         [[source]]\nlocation = {one:?}\ntable = '\"a.b\".c'\n[[source]]\nlocation = {two:?}\ntable = 'a.\"b.c\"'\n"
+    );
+    let job = files.put("job.toml", job.as_bytes());
+    for (options, wanted) in [
+        (&["--mode", "truncate"][..], "1 2"),
+        (&["--mode", "merge", "--key", "id"], "1 9 2 9"),
+        (&["--mode", "merge", "--key", "id", "--atomic"], "1 9 2 9"),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql(
+            "CREATE SCHEMA a; CREATE SCHEMA \"a.b\"; CREATE TABLE \"a.b\".c (id int PRIMARY KEY); \
+             CREATE TABLE a.\"b.c\" (id int PRIMARY KEY); INSERT INTO \"a.b\".c VALUES (9); INSERT INTO a.\"b.c\" VALUES (9)",
+        );
+        let load = howdah("load").args(["--to", &database.conninfo()]).arg("--job").arg(&job);
+        load.args(options.iter().copied()).run(PATIENCE).expect_code(0);
+        let rows = "SELECT (SELECT string_agg(id::text, ' ' ORDER BY id) FROM \"a.b\".c) || ' ' || \
+                           (SELECT string_agg(id::text, ' ' ORDER BY id) FROM a.\"b.c\")";
+        assert_eq!(database.value(rows), wanted, "{options:?}");
+    }
 }
 
 #[test]
