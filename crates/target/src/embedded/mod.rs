@@ -184,7 +184,7 @@ impl Embedded {
     }
 
     fn running_pid(&self) -> Option<u32> {
-        pid_file::running(&self.folders.data)
+        pid_file::running(&self.folders.data, self.account.as_ref())
     }
 }
 
@@ -264,6 +264,23 @@ mod tests {
         somebody.kill().unwrap();
         somebody.wait().unwrap();
         assert!(server.stop().unwrap());
+    }
+
+    /// As in a container, where root has CAP_KILL but not CAP_SYS_PTRACE.
+    #[test]
+    fn root_that_may_not_look_at_other_users_processes_sees_the_same_server() {
+        if Account::for_servers().unwrap().is_none() {
+            return;
+        }
+        let name = "embedded::tests::a_server_is_made_once_and_survives_a_crash_of_the_machine";
+        let output = Command::new("setpriv")
+            .args(["--bounding-set=-sys_ptrace", "--"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
     }
 
     #[test]
