@@ -22,7 +22,7 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('the exclusion constraint %s cannot be built beforehand', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.contype = 'x' \
     UNION ALL SELECT pg_catalog.format('the constraint %s is not valid or not enforced', x.conname) \
-        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.conparentid = 0 \
         WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced')::pg_catalog.bool, true) \
     UNION ALL SELECT pg_catalog.format('the constraint %s is a key over time', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \

@@ -112,6 +112,45 @@ fn everything_that_a_table_has_is_there_when_it_is_replaced() {
     }
 }
 
+/// The server keeps for each partition that rows may refer to what looks like a foreign key of its own.
+#[test]
+fn a_foreign_key_to_a_partitioned_table_is_made_once() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(65, 1, ROWS));
+    // Of the parts, VALIDATE validates none before PostgreSQL 18.
+    let keys = "SELECT conname, replace(pg_get_constraintdef(oid), ' NOT VALID', ''), conparentid <> 0, obj_description(oid, 'pg_constraint') \
+                FROM pg_constraint WHERE conrelid = 't'::regclass ORDER BY 1, 2";
+    let invalid = "SELECT count(*) FROM pg_constraint WHERE NOT convalidated \
+                   AND (conparentid = 0 OR current_setting('server_version_num')::int >= 180000)";
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE parent (part integer PRIMARY KEY) PARTITION BY RANGE (part); \
+             CREATE TABLE low PARTITION OF parent FOR VALUES FROM (0) TO (100); \
+             CREATE TABLE t (id bigint PRIMARY KEY, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text, \
+                 CONSTRAINT again FOREIGN KEY (part) REFERENCES parent ON DELETE CASCADE); \
+             CREATE TABLE high PARTITION OF parent FOR VALUES FROM (100) TO (256) PARTITION BY LIST (part); \
+             CREATE TABLE rest PARTITION OF high DEFAULT; INSERT INTO parent SELECT generate_series(0, 255); \
+             COMMENT ON CONSTRAINT ref ON t IS 'ref'; INSERT INTO t VALUES (0, 150)",
+        );
+        let (before, before_keys) = (schema(&database), database.rows(keys));
+        let command = load(&database, &[&source]).args(["--mode", "replace"]);
+        // A new table can be replaced as well.
+        for command in [command.clone(), command.arg("--force")] {
+            assert_eq!(changes(&command), [ROWS, 0, 0, 0, 0], "PostgreSQL {major}");
+            assert_eq!(schema(&database), before, "PostgreSQL {major}");
+            assert_eq!(database.rows(keys), before_keys, "PostgreSQL {major}");
+            assert_eq!(database.value(invalid), "0", "PostgreSQL {major}");
+        }
+        for part in [50, 150] {
+            let moved = database.try_sql(&format!("UPDATE parent SET part = 1000 WHERE part = {part}"));
+            assert!(moved.is_err(), "PostgreSQL {major}: rows refer to {part}");
+        }
+        assert!(database.try_sql("INSERT INTO t (id, part) VALUES (-1, 256)").is_err(), "PostgreSQL {major}");
+        assert_nothing_left(&database, "replaced");
+    }
+}
+
 #[test]
 fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
     let files = Files::new();
