@@ -233,6 +233,7 @@ pub(crate) fn warn_of_record_like(run: &Run) {
 /// Tables that were planned and are not there are made; those that are there are changed as planned, each once,
 /// however many kinds of files go there.
 async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
+    let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
     let mut seen = BTreeSet::new();
     for (no, table) in plan.tables.iter().enumerate() {
         let relation = &table.table.relation;
@@ -248,14 +249,16 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
         let mut wider = Vec::new();
         for change in &table.changes {
             match change {
-                TableChange::Add(column) => define::add_column(session, relation, column).await?,
+                TableChange::Add(column) => {
+                    define::add_column(session, (relation, lock_timeout_ms), column).await?;
+                }
                 TableChange::Widen(NewColumn { name, type_name, .. }) => {
                     wider.push(Wider { name: name.clone(), type_name: type_name.clone(), text_sql: None });
                 }
             }
         }
         if !wider.is_empty() {
-            define::widen(session, relation, &wider).await?;
+            define::widen(session, (relation, lock_timeout_ms), &wider).await?;
         }
     }
     Ok(())

@@ -74,7 +74,8 @@ impl Widener {
     }
 
     /// Makes the table wide enough for what the watches saw. Called before the chunk is sent, from a thread that
-    /// may block; sessions that hold the table end their chunk meanwhile, since none waits for this one.
+    /// may block; sessions that hold the table end their chunk meanwhile, since none waits for this one. A lock is waited
+    /// for `lock_timeout_ms` at a time.
     ///
     /// # Errors
     /// Those of the session and of ALTER TABLE.
@@ -84,7 +85,7 @@ impl Widener {
         handle: &Handle,
         relation: &Relation,
         watches: Watches,
-        patience: Duration,
+        (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +110,8 @@ impl Widener {
         }
         let alter = || async {
             let session = context.connection.open().await?;
-            context.connection.attend(&session, define::widen(&session, relation, &changes)).await
+            let widening = define::widen(&session, (relation, lock_timeout_ms), &changes);
+            context.connection.attend(&session, widening).await
         };
         handle.block_on(patiently(context, patience, alter))?;
         for Wider { name, type_name, .. } in changes {

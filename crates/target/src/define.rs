@@ -51,18 +51,18 @@ pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
     format!("CREATE TABLE IF NOT EXISTS {} ({})", quote_relation(relation), parts.join(", "))
 }
 
-/// Adds a column.
+/// Adds a column. The lock is waited for no longer than `lock_timeout_ms`, since readers queue behind it.
 ///
 /// # Errors
-/// Table, when the server refuses it; those of the session.
-pub async fn add_column(session: &Session, relation: &Relation, column: &NewColumn) -> Result<()> {
-    let sql = format!(
-        "ALTER TABLE {} ADD COLUMN IF NOT EXISTS {} {}",
-        quote_relation(relation),
-        quote_ident(&column.name),
-        column.type_name
-    );
-    session.client().batch_execute(&sql).await.map_err(|error| refused(&error, relation, "changed"))
+/// Server with 55P03 when the table was not free within the time, which may pass; Table, when the server refuses it;
+/// those of the session.
+pub async fn add_column(
+    session: &Session,
+    (relation, lock_timeout_ms): (&Relation, u64),
+    column: &NewColumn,
+) -> Result<()> {
+    let action = format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name);
+    alter(session, (relation, lock_timeout_ms), &action).await
 }
 
 /// A column that gets a wider type.
@@ -77,22 +77,34 @@ pub struct Wider {
     pub text_sql: Option<String>,
 }
 
-/// Gives columns a wider type, all in one rewrite of the table. What is stored is converted through its text.
+/// Gives columns a wider type, all in one rewrite of the table. What is stored is converted through its text. The lock
+/// is waited for as [`add_column`] does.
 ///
 /// # Errors
-/// Table, when the server refuses it; those of the session.
-pub async fn widen(session: &Session, relation: &Relation, columns: &[Wider]) -> Result<()> {
+/// As [`add_column`].
+pub async fn widen(
+    session: &Session,
+    (relation, lock_timeout_ms): (&Relation, u64),
+    columns: &[Wider],
+) -> Result<()> {
     let change = |column: &Wider| {
         let (name, type_name) = (quote_ident(&column.name), &column.type_name);
         let text = column.text_sql.clone().unwrap_or_else(|| format!("{name}::text"));
         format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
     };
-    let changes: Vec<String> = columns.iter().map(change).collect();
+    let actions: Vec<String> = columns.iter().map(change).collect();
+    alter(session, (relation, lock_timeout_ms), &actions.join(", ")).await
+}
+
+async fn alter(
+    session: &Session,
+    (relation, lock_timeout_ms): (&Relation, u64),
+    actions: &str,
+) -> Result<()> {
     // Dates must be written as they were read, whatever the session's style.
     let sql = format!(
-        "BEGIN; SET LOCAL datestyle = 'ISO'; ALTER TABLE {} {}; COMMIT",
-        quote_relation(relation),
-        changes.join(", ")
+        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; ALTER TABLE {} {actions}; COMMIT",
+        quote_relation(relation)
     );
     let done = session.client().batch_execute(&sql).await;
     if done.is_err() {
@@ -139,6 +151,9 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Er
     // Converting what is stored fails with the value in the server's words.
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let message = format!("the server says: {}", safe_message(db, names.into_iter()));
+    if db.code().code() == "55P03" {
+        return server_error(db, &format!("table {relation} cannot be {what} yet: other sessions hold it"));
+    }
     // What has to do with the statement is final; deadlocks, shutdowns and the like may pass.
     let final_classes = ["0A", "22", "23", "42", "54"];
     let sqlstate = db.code().code();

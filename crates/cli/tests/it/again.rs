@@ -6,6 +6,7 @@ use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 60_000;
@@ -212,4 +213,62 @@ fn columns_told_by_position_are_widened_and_none_is_added() {
     let fitting = files.put("w.csv", b"j,d,ok\n\"{\"\"a\"\":1}\",1e5,1\n\"{\"\"a\"\": 2}\",2e5,0\n");
     evolve(&["w"], &fitting);
     assert_eq!(shape(&database, "w"), "j jsonb, d double precision, ok boolean");
+}
+
+/// A transaction has read the table and is not at its end: a change of the table has to wait for it, but readers need not
+/// wait behind the change, nor does it go on waiting when its load is stopped.
+#[test]
+fn readers_get_through_while_a_change_of_the_table_waits() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,weight\n70000,1\n70001,2\n");
+    let database = Server::shared(15).database();
+    let count = |what: &str| {
+        let counted =
+            format!("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {what}");
+        database.value(&counted)
+    };
+    let naps = || count("wait_event = 'PgSleep'");
+    let waiting = || count("wait_event_type = 'Lock' AND query LIKE '%ALTER TABLE%'");
+    for evolve in ["add", "widen"] {
+        let id = if evolve == "add" { "integer" } else { "smallint" };
+        database.sql(&format!("DROP TABLE IF EXISTS t; CREATE TABLE t (id {id}); INSERT INTO t VALUES (1)"));
+        let command = load(&database).args(["--evolve", evolve, "--table", "t", "--lock-timeout", "300ms"]);
+        let command = command.args(["--job-id", evolve]).arg(&source);
+        let over = AtomicBool::new(false);
+        let longest = std::thread::scope(|scope| {
+            scope.spawn(|| database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(6); COMMIT"));
+            let until = |is_so: &dyn Fn() -> bool| {
+                let deadline = Instant::now() + PATIENCE;
+                while !is_so() {
+                    assert!(Instant::now() < deadline, "{evolve}");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            };
+            until(&|| naps() == "1");
+            let stopped = command.spawn();
+            until(&|| waiting() == "1");
+            stopped.interrupt();
+            stopped.wait(PATIENCE).expect_code(130);
+            until(&|| waiting() == "0");
+            assert_eq!(naps(), "1", "{evolve}: what a stopped load waits for is not what ends its waiting");
+            let reader = scope.spawn(|| {
+                let mut longest = Duration::ZERO;
+                while !over.load(Relaxed) {
+                    let start = Instant::now();
+                    database.value("SELECT count(*) FROM t");
+                    longest = longest.max(start.elapsed());
+                }
+                longest
+            });
+            let finished = command.run(PATIENCE);
+            over.store(true, Relaxed);
+            let finished = finished.expect_code(0);
+            let told = "table public.t cannot be changed yet: other sessions hold it";
+            assert!(finished.stderr.contains(told), "{evolve}\n{}", finished.stderr);
+            reader.join().unwrap()
+        });
+        assert!(longest < Duration::from_secs(3), "{evolve}: a reader waited for {longest:?}");
+        assert_eq!(shape(&database, "t"), "id integer, weight integer", "{evolve}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "3", "{evolve}");
+    }
 }

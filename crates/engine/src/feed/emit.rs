@@ -251,7 +251,8 @@ impl Emitter {
             None => values::of_copy_text(records, |no, value| watches.observe(no, value)),
         });
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
-        run.widener.settle(&run.context, &feeder.handle, table.copied_into(), watches, patience)
+        let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
+        run.widener.settle(&run.context, &feeder.handle, table.copied_into(), watches, waits)
     }
 
     /// Makes the partitions that these records need, where that was asked for.

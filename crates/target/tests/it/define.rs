@@ -43,7 +43,7 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
         ("b", "date", "date/time field value out of range: \"...\""),
     ] {
         let wider = Wider { name: name.to_owned(), type_name: type_name.to_owned(), text_sql: None };
-        let error = widen(&session, &relation, &[wider]).await.unwrap_err();
+        let error = widen(&session, (&relation, 5000), &[wider]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table, "{error}");
         assert!(error.message().ends_with(said), "{error}");
     }
@@ -53,6 +53,6 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
          BEGIN SELECT a INTO found FROM t; RAISE EXCEPTION 'seen %', found; END $$; \
          CREATE EVENT TRIGGER grumble ON ddl_command_start EXECUTE FUNCTION grumble()"
     ).await.unwrap();
-    let error = add_column(&session, &relation, &column("c", "text")).await.unwrap_err();
+    let error = add_column(&session, (&relation, 5000), &column("c", "text")).await.unwrap_err();
     assert!(error.sqlstate() == Some("P0001") && !error.message().contains("secret"), "{error}");
 });
