@@ -306,21 +306,23 @@ async fn prepare(
     build_what_is_missing(run, replacement).await
 }
 
-/// Indexes side by side, then foreign keys, each of which locks other tables as well.
+/// Indexes side by side, then foreign keys one after the other, each of which locks another table as well.
 async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Result<()> {
     on_session(run, async |session| replace::expect_alike(session, replacement).await).await?;
     let missing = on_session(run, async |session| replace::missing(session, replacement).await).await?;
     let (indexes, foreign_keys): (Vec<Missing>, Vec<Missing>) =
         missing.into_iter().partition(|missing| missing.is_index);
     let crew = Crew::of(run, indexes.len());
+    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| {
-        let workers = crew.workers(no);
-        on_session(run, async move |session| replace::build(session, replacement, index, workers).await)
+        let limits = (crew.workers(no), lock_timeout_ms);
+        on_session(run, async move |session| replace::build(session, replacement, index, limits).await)
     });
     let built: Vec<Result<()>> = building.buffer_unordered(crew.builders()).collect().await;
     built.into_iter().collect::<Result<()>>()?;
     for key in &foreign_keys {
-        on_session(run, async |session| replace::build(session, replacement, key, None).await).await?;
+        let limits = (None, lock_timeout_ms);
+        on_session(run, async |session| replace::build(session, replacement, key, limits).await).await?;
     }
     Ok(())
 }

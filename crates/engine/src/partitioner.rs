@@ -86,7 +86,7 @@ impl Partitioner {
         (context, handle): (&Context, &Handle),
         relation: &Relation,
         (records, reader, field_no): (&[u8], &BinaryEncoder, u32),
-        patience: Duration,
+        (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
         let known = dated.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -97,7 +97,7 @@ impl Partitioner {
             }
         });
         for day in days {
-            dated.make((context, handle), relation, (unit, day), patience)?;
+            dated.make((context, handle), relation, (unit, day), (patience, lock_timeout_ms))?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Dated {
         (context, handle): (&Context, &Handle),
         relation: &Relation,
         (unit, day): (PartitionUnit, i64),
-        patience: Duration,
+        (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
         let units = self.units_of_a_day();
@@ -133,7 +133,8 @@ impl Dated {
         let day = i32::try_from(day).unwrap_or(i32::MAX);
         let making = || async {
             let session = context.connection.open().await?;
-            let making = date_partitions::make(&session, relation, &self.binary, unit, day);
+            let table = (relation, lock_timeout_ms);
+            let making = date_partitions::make(&session, table, &self.binary, unit, day);
             context.connection.attend(&session, making).await
         };
         match handle.block_on(patiently(context, patience, making)) {

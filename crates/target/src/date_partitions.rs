@@ -104,13 +104,15 @@ const UNIT_SQL: &str = "\
 const NAME_BYTES_MAX: usize = 63;
 
 /// Makes the partition of `relation` for the day or month around `day`, days from 2000-01-01, in UTC where the column
-/// has a time zone.
+/// has a time zone. A foreign key of the table locks the table that it refers to against writers, which is waited for no
+/// longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, when the server refuses it (another may have made it meanwhile: 42P07, 42P17); those of the session.
+/// Table, when the server refuses it (another may have made it meanwhile: 42P07, 42P17); Server with 55P03 when a table was
+/// not free within the time, which may pass; those of the session.
 pub async fn make(
     session: &Session,
-    relation: &Relation,
+    (relation, lock_timeout_ms): (&Relation, u64),
     binary: &BinaryType,
     unit: PartitionUnit,
     day: i32,
@@ -139,7 +141,7 @@ pub async fn make(
     let zone = if *binary == BinaryType::TimestampTz { " 00:00:00+00" } else { "" };
     let bound = |day: &str| quote_literal(&format!("{day}{zone}"));
     let sql = format!(
-        "BEGIN; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL default_tablespace TO {tablespace}; \
+        "BEGIN; SET LOCAL lock_timeout TO {lock_timeout_ms}; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL default_tablespace TO {tablespace}; \
          CREATE TABLE {leaf} (LIKE {table} INCLUDING ALL \
             EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING COMMENTS); \
          ALTER TABLE {table} ATTACH PARTITION {leaf} FOR VALUES FROM ({from}) TO ({to}); COMMIT",
@@ -167,6 +169,10 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let words = safe_message(db, names.into_iter());
     match db.code().code() {
+        "55P03" => {
+            let held = "other sessions hold it or a table that it refers to";
+            server_error(db, &format!("a partition of {relation} cannot be made yet: {held}"))
+        }
         sqlstate if sqlstate.starts_with("42") => {
             let message = format!("a partition of {relation} cannot be made: the server says: {words}");
             Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate)

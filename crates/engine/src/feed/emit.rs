@@ -271,8 +271,9 @@ impl Emitter {
             return Ok(());
         };
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
+        let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
         let by = (&run.context, &feeder.handle);
-        run.partitioner.settle(by, relation, (records, &reader, no), patience)
+        run.partitioner.settle(by, relation, (records, &reader, no), waits)
     }
 
     /// Rewrites the records before the first one that cannot be.

@@ -3,6 +3,8 @@
 use crate::rig::{Loader, MIB, Place, job};
 use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, PartitionUnit, PartitionsChoice};
 use howdah_testkit::{MAJORS, asked};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// One way to partition a table by a column.
 #[derive(Clone, Copy, PartialEq)]
@@ -445,6 +447,42 @@ fn partitions_are_made_only_where_that_is_possible() {
         let error = place.loader.load(job).refusal(ErrorKind::Usage);
         assert!(error.message().contains(message), "{error}");
     }
+}
+
+/// A partition that is made locks the table that a foreign key refers to against writers.
+#[test]
+fn writers_of_a_table_that_is_referred_to_do_not_wait_for_partitions() {
+    let place = Place::new(18);
+    place.database.sql(
+        "CREATE TABLE parent (id int PRIMARY KEY); INSERT INTO parent VALUES (1), (2); \
+         CREATE TABLE t (a int REFERENCES parent, c date) PARTITION BY RANGE (c)",
+    );
+    let file = place.file("a.csv", "1,2024-01-01\n2,2024-01-02\n");
+    let over = AtomicBool::new(false);
+    let longest = std::thread::scope(|scope| {
+        scope
+            .spawn(|| place.database.sql("BEGIN; INSERT INTO parent VALUES (3); SELECT pg_sleep(5); COMMIT"));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        while place.database.value(naps) == "0" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let writer = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !over.load(Relaxed) {
+                let start = Instant::now();
+                place.database.sql("UPDATE parent SET id = 1 WHERE id = 1");
+                longest = longest.max(start.elapsed());
+            }
+            longest
+        });
+        let mut job = job(&[&file], "t", Format::csv());
+        (job.create_partitions, job.arrival.lock_timeout_ms) = (Some(PartitionUnit::Day), 300);
+        let loaded = place.loader.load(job);
+        over.store(true, Relaxed);
+        assert_eq!(loaded.rows(), 2);
+        writer.join().unwrap()
+    });
+    assert!(longest < Duration::from_secs(3), "a writer waited for {longest:?}");
 }
 
 /// Two loads of other files meet at the same days.

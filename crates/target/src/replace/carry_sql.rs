@@ -24,8 +24,9 @@ macro_rules! index_name {
     };
 }
 
-/// Builds indexes, those first that take longest, and foreign keys that the new table has not yet: the statement, whether it
-/// is of an index (1) or a foreign key (2), its name, and whether strings of it are compared by the C library.
+/// Builds indexes, those first that take longest, and foreign keys that the new table has not yet, and validates these: the
+/// statement, whether it is of an index (1), a foreign key (2) or a validation (3), its name, and whether strings of it are
+/// compared by the C library. Writers of the table that is referred to wait while a foreign key is added, not while it is validated.
 pub(super) const BUILD_SQL: &str = concat!(
     "SELECT pg_catalog.format('CREATE %sINDEX %I ON %s %s', CASE WHEN i.indisunique THEN 'UNIQUE ' END, ",
     index_name!(),
@@ -41,12 +42,12 @@ pub(super) const BUILD_SQL: &str = concat!(
     index_name!(),
     ")) IS NULL \
     UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID; ALTER TABLE %1$s VALIDATE CONSTRAINT %2$I', \
-                             t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), 2, f.conname::pg_catalog.text, \
-           false \
-    FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0 \
+    SELECT pg_catalog.format(step.sql, t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), step.no, \
+           f.conname::pg_catalog.text, false \
+    FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0, \
+        (VALUES (2, 'ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID'), (3, 'ALTER TABLE %s VALIDATE CONSTRAINT %I')) AS step (no, sql) \
     WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new) \
-                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0) \
+                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0 AND (step.no = 2 OR k.convalidated)) \
     ORDER BY 2, 4 DESC, 3"
 );
 

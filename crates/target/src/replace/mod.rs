@@ -107,7 +107,7 @@ fn expect_none(old: &Relation, differences: Vec<String>) -> Result<()> {
         .with_hint("run the same command again: it begins anew, with a table like the one that is there now"))
 }
 
-/// An index or a foreign key that the new table lacks.
+/// An index or a foreign key that the new table lacks, or that a foreign key's rows have not been looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     sql: String,
@@ -116,7 +116,7 @@ pub struct Missing {
     pub is_index: bool,
 }
 
-/// What the new table lacks: indexes, those first that take longest, then foreign keys.
+/// What the new table lacks: indexes, those first that take longest, then foreign keys, then their validation.
 ///
 /// # Errors
 /// Those of the session.
@@ -140,17 +140,19 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
 }
 
 /// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. An index takes no more
-/// parallel workers than `workers_max`, where that is given, and the memory that suits its sort.
+/// parallel workers than `workers_max`, where that is given, and the memory that suits its sort. A foreign key locks the table
+/// that it refers to as well, which is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, for what contradicts the rows; those of the session.
+/// Table, for what contradicts the rows; Server with 55P03 when a table was not free within the time, which may pass; those of
+/// the session.
 pub async fn build(
     session: &Session,
     replacement: Replacement<'_>,
     what: &Missing,
-    workers_max: Option<u32>,
+    (workers_max, lock_timeout_ms): (Option<u32>, u64),
 ) -> Result<()> {
-    let built = build_alone(session, replacement, what, workers_max).await;
+    let built = build_alone(session, replacement, what, (workers_max, lock_timeout_ms)).await;
     if built.is_err() {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
@@ -162,7 +164,7 @@ async fn build_alone(
     session: &Session,
     replacement: Replacement<'_>,
     what: &Missing,
-    workers_max: Option<u32>,
+    (workers_max, lock_timeout_ms): (Option<u32>, u64),
 ) -> Result<()> {
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
@@ -174,6 +176,10 @@ async fn build_alone(
         return client.batch_execute("ROLLBACK").await.map_err(fail);
     }
     let mut settings = String::new();
+    if !what.is_index {
+        // Only from here on: another run's build is waited for to its end.
+        settings = format!("SET LOCAL lock_timeout = {lock_timeout_ms}; ");
+    }
     if let (Some(workers), true) = (workers_max, what.is_index) {
         let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
                        FROM pg_catalog.pg_options_to_table(c.reloptions) o WHERE o.option_name = 'parallel_workers') \
@@ -284,7 +290,10 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
     let names = [old.name.as_str(), old.schema.as_str()];
     let told = safe_message(db, names.into_iter());
     match db.code().code() {
-        "55P03" => server_error(db, &format!("{old} cannot be replaced yet: other sessions hold it")),
+        "55P03" => server_error(
+            db,
+            &format!("{old} cannot be replaced yet: other sessions hold it or a table that it refers to"),
+        ),
         state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
             let message = format!("{old} cannot be replaced: the server says: {told}");
             let error = Error::new(ErrorKind::Table, message).with_sqlstate(state);
