@@ -27,6 +27,9 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('the constraint %s is a key over time', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
         WHERE coalesce((pg_catalog.to_jsonb(x) ->> 'conperiod')::pg_catalog.bool, false) \
+    UNION ALL SELECT pg_catalog.format('the triggers of the constraint %s are disabled or enabled otherwise than usual', x.conname) \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
+        WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgconstraint = x.oid AND g.tgisinternal AND g.tgenabled <> 'O') \
     UNION ALL SELECT pg_catalog.format('it has the rule %s', r.rulename) \
         FROM t JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid \
     UNION ALL SELECT pg_catalog.format('it is part of the publication %s', p.pubname) \

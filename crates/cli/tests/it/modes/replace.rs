@@ -224,6 +224,20 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
         ("CREATE PUBLICATION p FOR TABLE t", "it is part of the publication p"),
         ("ALTER TABLE t ADD CONSTRAINT x EXCLUDE (part WITH =)", "the exclusion constraint x"),
         ("ALTER TABLE t ADD CONSTRAINT x CHECK (part > 0) NOT VALID", "the constraint x is not valid"),
+        (
+            "CREATE TABLE other (part int PRIMARY KEY); ALTER TABLE t ADD CONSTRAINT ref FOREIGN KEY (part) REFERENCES other; \
+             ALTER TABLE t DISABLE TRIGGER ALL",
+            "the triggers of the constraint ref are disabled",
+        ),
+        (
+            "CREATE TABLE other (part int PRIMARY KEY); ALTER TABLE t ADD CONSTRAINT ref FOREIGN KEY (part) REFERENCES other; \
+             ALTER TABLE other DISABLE TRIGGER ALL",
+            "the triggers of the constraint ref are disabled",
+        ),
+        (
+            "ALTER TABLE t ADD CONSTRAINT late UNIQUE (note) DEFERRABLE; ALTER TABLE t DISABLE TRIGGER ALL",
+            "the triggers of the constraint late are disabled",
+        ),
         ("ALTER TABLE t SET UNLOGGED", "it is no ordinary, logged table"),
         ("ALTER TABLE t ADD parent bigint REFERENCES t", "the foreign key t_parent_fkey of t refers to it"),
     ] {
