@@ -165,3 +165,38 @@ fn no_kill_loses_or_doubles_a_row_in_any_mode() {
     });
     assert!(hits >= 18, "{hits} of 36 kills hit a load that was still at work");
 }
+
+/// A foreign key of the new table has been added when the load is killed, and its rows have not been looked at.
+#[test]
+fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(49, 1, 1000));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
+             CREATE TABLE t (id bigint, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text); \
+             CREATE FUNCTION nap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 PERFORM pg_sleep(60) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
+                     AND k.conrelid::regclass::text LIKE '%howdah_new%'; END $$; \
+             CREATE EVENT TRIGGER nap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION nap()",
+        );
+        let command = load(&database, &[&source]).args(["--mode", "replace"]);
+        let mut running = command.spawn();
+        let naps = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())";
+        let deadline = Instant::now() + PATIENCE;
+        while database.value(naps) == "f" {
+            assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.kill();
+        database.sql(END_SESSIONS);
+        let keys = "SELECT string_agg(convalidated::text, ' ' ORDER BY convalidated) FROM pg_constraint WHERE conname = 'ref'";
+        assert_eq!(database.value(keys), "false true", "PostgreSQL {major}");
+        database.sql("DROP EVENT TRIGGER nap");
+        command.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(keys), "true", "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "1000", "PostgreSQL {major}");
+        assert_nothing_left(&database, "gone on with");
+    }
+}
