@@ -18,6 +18,10 @@ use super::layout::{Layout, Spelling, casing_of, uuid_casing_of};
 use super::number::Plain;
 use super::{clock::Clock, grouped, json, number, words};
 
+/// Programs write doubles with an exponent and as many significant digits as they need to be read again, up to this number (C's
+/// `DBL_DECIMAL_DIG`). What has more is no double.
+const DOUBLE_WRITTEN_DIGITS_MAX: u16 = 17;
+
 /// What is known of a column. Begins with no value seen; NULLs are not shown to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnState {
@@ -158,7 +162,11 @@ impl ColumnState {
         let counts = plain.kinds.and(self.possible);
         if let Some(integer) = plain.integer {
             self.integers.observe(integer);
-        } else if !plain.exponent {
+        } else if plain.exponent {
+            if counts.meet(Kinds::FLOAT) && plain.significant > DOUBLE_WRITTEN_DIGITS_MAX {
+                self.floats.significant_max = self.floats.significant_max.max(plain.significant);
+            }
+        } else {
             if counts.meet(Kinds::DECIMAL) {
                 self.decimals.observe_plain(plain);
             }

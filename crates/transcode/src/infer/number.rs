@@ -25,7 +25,7 @@ pub(super) struct Plain {
     pub(super) exact: bool,
     /// The value, if it is an integer in the range of bigint.
     pub(super) integer: Option<i64>,
-    /// It has an exponent; nothing is said of its digits.
+    /// It has an exponent; of its digits only the significant ones are told.
     pub(super) exponent: bool,
     /// Digits before the point.
     pub(super) before: u16,
@@ -85,7 +85,12 @@ pub(super) fn plain(value: &[u8]) -> Option<Plain> {
         return None;
     }
     if !cursor.is_done() {
-        return exponent(value, cursor).then_some(Plain { exponent: true, ..shape(Kinds::FLOAT) });
+        let significant = significant(before, decimals);
+        return exponent(value, cursor).then_some(Plain {
+            exponent: true,
+            significant,
+            ..shape(Kinds::FLOAT)
+        });
     }
     if !pointed {
         return None;
