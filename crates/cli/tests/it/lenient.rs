@@ -81,3 +81,33 @@ fn records_that_mending_makes_longer_stay_within_the_budget() {
     let refused = command(&too_wide).args(["--table", "t1000"]).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("hint: give a smaller --chunk-size"), "{}", refused.stderr);
 }
+
+/// What cannot be mended counts with `--on-error skip`, and does not without.
+#[test]
+fn a_run_that_goes_on_counts_what_cannot_be_mended_as_the_first_one_did() {
+    let mut text = "id,n\n1,1\n2,3,4,5\n".to_owned();
+    for id in 3..20_000 {
+        let _ = writeln!(text, "{id},{}", if id == 19_000 { "-1".to_owned() } else { id.to_string() });
+    }
+    let files = Files::new();
+    let source = files.put("a.csv.gz", &gzip(text.as_bytes()));
+    let skip = ["--on-error", "skip"];
+    for (first, then, missing) in [(&[][..], &skip[..], "without"), (&skip, &[], "with")] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int, n int CHECK (n > 0))");
+        let command = |options: &[&str]| {
+            let command =
+                load(&database).args(["--lenient", "--table", "t", "--chunk-size", "64kB", "--jobs", "1"]);
+            command.args(options.iter().copied()).arg(&source).run(PATIENCE)
+        };
+        let bears_none = [first, &["--max-errors", "1"]].concat();
+        let stopped = command(if first.is_empty() { first } else { &bears_none });
+        stopped.expect_code(1);
+        assert_ne!(database.value("SELECT count(*) FROM t"), "0");
+        let refused = command(then).expect_code(2).stderr;
+        assert!(refused.contains(&format!("has stored rows {missing} --on-error skip")), "{refused}");
+        database.sql("ALTER TABLE t DROP CONSTRAINT t_n_check");
+        command(first).expect_code(3);
+        assert_eq!(database.value("SELECT count(*) || ' ' || count(DISTINCT id) FROM t"), "19998 19998");
+    }
+}

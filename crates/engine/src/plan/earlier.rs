@@ -10,10 +10,11 @@ use super::identity::Settled;
 use super::sources::Source;
 use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
-use crate::feed::Opened;
+use crate::feed::{Opened, mending_shape, rewriting_shape};
 use crate::widen::{Open, holds};
 use howdah_model::{
-    Error, ErrorKind, FilePlan, Job, Plan, Result, Table, TableChange, TablePlan, ToastCompression, Tune,
+    BadRecords, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange, TablePlan,
+    ToastCompression, Tune,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -99,6 +100,29 @@ fn makes_something(plan: &TablePlan) -> bool {
     plan.create.is_some() || plan.changes.iter().any(|change| matches!(change, TableChange::Add(_)))
 }
 
+/// What cannot be mended is a record that was rejected with `--on-error skip`, and none that counts without: chunks that are
+/// stored would be found to hold other records.
+fn expect_same_count(plan: &Plan, before: &BadRecords) -> Result<()> {
+    let now = plan.job.bad_records.on_error;
+    // Of those that are read in ranges the lines stay in their places.
+    let is_mended = |(no, file): (u32, &FilePlan)| {
+        !file.ranged && rewriting_shape(plan, no).or_else(|| mending_shape(plan, no)).is_some()
+    };
+    if now == before.on_error || !plan.job.shaping.lenient || !(0..).zip(&plan.files).any(is_mended) {
+        return Ok(());
+    }
+    let (was, hint) = match before.on_error {
+        OnError::Skip => ("with", "give --on-error skip again"),
+        OnError::Stop => ("without", "leave out --on-error skip"),
+    };
+    let message = format!(
+        "job {} has stored rows {was} --on-error skip, which decides how --lenient counts what it cannot mend",
+        plan.job_id
+    );
+    Err(Error::new(ErrorKind::Usage, message)
+        .with_hint(format!("{hint}; --force loads everything again from the beginning")))
+}
+
 /// The job as the earlier run planned it.
 pub(super) async fn planned(
     heads: &Heads<'_>,
@@ -107,7 +131,11 @@ pub(super) async fn planned(
     (earlier, tables): (Plan, Vec<Table>),
     sources: Vec<Source>,
 ) -> Result<Planned> {
+    let bad_records = earlier.job.bad_records;
     (plan.tables, plan.files) = (earlier.tables, earlier.files);
+    if settled.history.has_rows() {
+        expect_same_count(&plan, &bad_records)?;
+    }
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
         planned.changes.retain(|change| !is_made(change, &table));
         planned.table = table;
