@@ -171,3 +171,45 @@ fn every_mode_meets_the_policies_or_says_why_it_cannot() {
         assert!(refused.contains("may not") || refused.contains("would not meet its policies"), "{refused}");
     }
 }
+
+/// A foreign key sees the rows that policies hide from the role, so that no record which leads to one is refused.
+#[test]
+fn a_foreign_key_that_leads_to_hidden_rows_is_met() {
+    for major in MAJORS {
+        let stage = stage(major);
+        stage.sql(
+            "ALTER TABLE s.t DISABLE ROW LEVEL SECURITY; ALTER TABLE s.t ADD PRIMARY KEY (a); GRANT SELECT, INSERT ON s.t TO {role}; \
+             CREATE TABLE s.customers (id text PRIMARY KEY); ALTER TABLE s.customers ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY sees ON s.customers FOR SELECT USING (id = 'seen'); GRANT SELECT ON s.customers TO {role}; \
+             INSERT INTO s.customers VALUES ('seen'), ('hidden'); \
+             ALTER TABLE s.t ADD FOREIGN KEY (b) REFERENCES s.customers",
+        );
+        let mut csv = "a,b\n".to_owned();
+        for no in 1..=ROWS {
+            let (key, customer) = match no % 20 {
+                0 => (no, "nobody"),
+                2 => (no, "seen"),
+                10 => (no - 1, "hidden"),
+                _ => (no, "hidden"),
+            };
+            let _ = writeln!(csv, "{key},{customer}");
+        }
+        let source = stage.files.put("hidden.csv", csv.as_bytes());
+        for encode in ["binary", "text"] {
+            stage.sql("TRUNCATE s.t");
+            let skip = ["--on-error", "skip", "--jobs", "1", "--force", "--encode", encode];
+            let done = load(&stage, &skip).arg(&source).run(PATIENCE).expect_code(3);
+            let refused = stage.database.rows(
+                "SELECT sqlstate, count(*)::text, count(*) FILTER (WHERE record % 20 = CASE sqlstate WHEN '23503' THEN 0 ELSE 10 END)::text \
+                 FROM howdah.reject GROUP BY 1 ORDER BY 1",
+            );
+            let each = (ROWS / 20).to_string();
+            let wanted = ["23503", "23505"]
+                .map(|state| [state, &each, &each].map(|text| Some(text.to_owned())).to_vec());
+            assert_eq!(refused, wanted, "PostgreSQL {major}, {encode}: {}", done.stderr);
+            let there = stage.database.value("SELECT count(*) FROM s.t");
+            assert_eq!(there, (ROWS - ROWS / 10).to_string(), "PostgreSQL {major}, {encode}");
+            stage.sql("DELETE FROM howdah.reject");
+        }
+    }
+}

@@ -35,6 +35,10 @@ const SCHEMA: &str = "pg_temp";
 /// hashing, which the planner prefers, and which takes longer with each chunk (PostgreSQL 15, Intel Xeon).
 const LOOK_UP_SQL: &str = "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
+/// Policies must not hide rows of other tables, which they do not hide from foreign keys: a query that they would hide some from
+/// fails instead.
+const UNHIDDEN_SQL: &str = "SET LOCAL row_security = off";
+
 /// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
 const STAMP_SQL: &str = "\
     SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(part, ' ' ORDER BY part), 0) FROM ( \
@@ -167,10 +171,13 @@ impl Probe {
         Some(Probe { stamp: None, of_rows, of_keys, filter, tells_all, plan })
     }
 
-    /// Leaves rules out that this role may not ask.
+    /// Leaves rules out that this role may not ask, or that policies would answer wrongly.
     async fn with_what_is_feasible(mut self, session: &Session) -> Result<Option<Probe>> {
+        let rules = self.of_rows.rules.len();
         let feasible = self.of_rows.feasible(session).await?;
         let Some(of_rows) = feasible.filter(|question| !question.rules.is_empty()) else { return Ok(None) };
+        // What is left out refuses rows as well.
+        self.tells_all &= of_rows.rules.len() == rules;
         self.of_rows = of_rows;
         if let Some(of_keys) = self.of_keys.take() {
             let question = of_keys.question.feasible(session).await?;
@@ -231,9 +238,10 @@ impl Probe {
     /// # Errors
     /// Those of the session; the transaction is aborted then.
     pub(super) async fn ask(&self, session: &Session, question: &Question) -> Result<Vec<Broken>> {
-        if question.looks_up {
-            run(session, LOOK_UP_SQL).await.map_err(|error| session_error(&error, crate::check::DOING))?;
-        }
+        let fail = |error| session_error(&error, crate::check::DOING);
+        let look_up = if question.looks_up { LOOK_UP_SQL } else { "" };
+        let begin = format!("SAVEPOINT howdah_asking; {UNHIDDEN_SQL}; {look_up}");
+        run(session, &begin).await.map_err(fail)?;
         let mut stream = found::stream(session, &question.rules).await?;
         let (mut found, mut repeats) = (Vec::new(), Vec::new());
         let mut refused = HashSet::new();
@@ -245,6 +253,9 @@ impl Probe {
                 None => {}
             }
         }
+        // What is set for asking is not set for storing.
+        let end = "ROLLBACK TO SAVEPOINT howdah_asking; RELEASE SAVEPOINT howdah_asking";
+        run(session, end).await.map_err(fail)?;
         // In the order of the file: which of them are refused is known when their repetitions are looked at.
         for (one, first) in repeats.into_iter().filter(|_| self.tells_all) {
             if !refused.contains(&first) && refused.insert(one.place) {
@@ -278,7 +289,8 @@ impl Question {
     async fn feasible(self, session: &Session) -> Result<Option<Question>> {
         let made = async {
             run(session, "BEGIN").await?;
-            run(session, &self.make_sql).await
+            run(session, &self.make_sql).await?;
+            run(session, UNHIDDEN_SQL).await
         };
         let feasible = match made.await {
             Ok(()) => self.asked(session).await.map(Some),
