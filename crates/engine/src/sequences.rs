@@ -3,7 +3,7 @@
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use howdah_model::{ErrorKind, Event, Relation, Result};
-use howdah_target::sequences::{self, Moved, Sequence};
+use howdah_target::sequences::{self, Moved, SCAN_BYTES_MAX, Sequence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,7 +38,8 @@ fn filled(run: &Run) -> BTreeMap<Relation, Vec<String>> {
 async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<()> {
     let connection = &run.context.connection;
     let session = connection.open().await?;
-    let found = connection.attend(&session, sequences::of_columns(&session, table, columns)).await?;
+    let reading = sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX);
+    let found = connection.attend(&session, reading).await?;
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";

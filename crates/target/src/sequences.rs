@@ -15,18 +15,21 @@ use tokio_postgres::types::Type;
 const LOCK_TIMEOUT: &str = "5s";
 
 /// A table up to this size is read for its largest value where no index tells it: some seconds, on any storage.
-const SCAN_BYTES_MAX: i64 = 4 << 30;
+pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 
 /// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), and those
-/// that a default expression calls (the expression depends on them).
+/// that a default expression calls (the expression depends on them). A table that is not partitioned has no partition tree.
 const OWNED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
            s.seqmin, s.seqmax, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
            EXISTS (SELECT FROM pg_catalog.pg_index i \
+                   JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
+                   JOIN pg_catalog.pg_am am ON am.oid = ic.relam AND am.amname = 'btree' \
                    WHERE i.indrelid = fills.relation AND i.indkey[0] = fills.attnum AND i.indpred IS NULL \
                      AND i.indisvalid) \
            OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
-               FROM pg_catalog.pg_partition_tree(fills.relation) AS p) <= $3 AS quick \
+               FROM (SELECT fills.relation::pg_catalog.regclass AS relid \
+                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3 AS quick \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
         FROM pg_catalog.pg_depend d \
@@ -55,7 +58,7 @@ pub struct Sequence {
     min: i64,
     max: i64,
     is_owner: bool,
-    /// Its column's largest value is found in an index, or in a table that is read in seconds.
+    /// Its column's largest value is found in an index, or in a table that is small enough to be read for it.
     pub is_quick: bool,
 }
 
@@ -68,17 +71,23 @@ pub struct Moved {
     pub to: i64,
 }
 
-/// The sequences that fill these columns of a table when a row does not bring their values.
+/// The sequences that fill these columns of a table when a row does not bring their values; a table of more than `scan_bytes_max`
+/// is not to be read as a whole.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn of_columns(session: &Session, table: &Relation, columns: &[String]) -> Result<Vec<Sequence>> {
+pub async fn of_columns(
+    session: &Session,
+    table: &Relation,
+    columns: &[String],
+    scan_bytes_max: i64,
+) -> Result<Vec<Sequence>> {
     let name = quote_relation(table);
     let rows = session
         .client()
         .query_typed(
             OWNED_SQL,
-            &[(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&SCAN_BYTES_MAX, Type::INT8)],
+            &[(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&scan_bytes_max, Type::INT8)],
         )
         .await
         .map_err(|error| session_error(&error, "reading the table's sequences"))?;
@@ -89,7 +98,7 @@ pub async fn of_columns(session: &Session, table: &Relation, columns: &[String])
         min: row.get(4),
         max: row.get(5),
         is_owner: row.get(6),
-        is_quick: row.get::<_, Option<bool>>(7).unwrap_or(true),
+        is_quick: row.get::<_, Option<bool>>(7) == Some(true),
     };
     Ok(rows.iter().map(sequence).collect())
 }

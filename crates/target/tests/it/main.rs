@@ -9,6 +9,7 @@ mod define;
 mod ledger;
 mod plan;
 mod proxy;
+mod sequences;
 mod server;
 mod session;
 mod tls;

@@ -1,0 +1,34 @@
+//! Finding the sequences of a table, and whether their columns' largest values are quickly found.
+
+use crate::server::{connect, observer, on_every_version};
+use howdah_model::Relation;
+use howdah_target::sequences::of_columns;
+
+on_every_version!(no_table_is_read_as_a_whole_that_is_large_and_has_no_btree_to_tell_the_largest_value, server => {
+    let to = server.database().await;
+    let admin = observer(&to).await;
+    admin.batch_execute(
+        "CREATE TABLE plain (a serial, b int); INSERT INTO plain SELECT no, no FROM generate_series(1, 1000) no; \
+         CREATE TABLE parted (a serial, b int) PARTITION BY RANGE (a); \
+         CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (1000000); INSERT INTO parted TABLE plain",
+    ).await.unwrap();
+    let session = connect(&to).await;
+    let is_quick = async |table: &str, scan_bytes_max| {
+        let table = Relation { schema: "public".to_owned(), name: table.to_owned() };
+        of_columns(&session, &table, &["a".to_owned()], scan_bytes_max).await.unwrap()[0].is_quick
+    };
+    for table in ["plain", "parted"] {
+        assert!(is_quick(table, 1 << 20).await, "{table} is small");
+        assert!(!is_quick(table, 16 << 10).await, "{table}");
+        for index in [
+            "USING hash (a)", "USING brin (a)", "USING btree (b, a)", "USING btree (a) WHERE b > 0", "USING btree ((a + 0))",
+        ] {
+            admin.batch_execute(&format!("CREATE INDEX i ON {table} {index}")).await.unwrap();
+            assert!(!is_quick(table, 16 << 10).await, "{table} {index}");
+            admin.batch_execute("DROP INDEX i").await.unwrap();
+        }
+        admin.batch_execute(&format!("CREATE INDEX i ON {table} (a, b)")).await.unwrap();
+        assert!(is_quick(table, 16 << 10).await, "{table} with an index");
+        admin.batch_execute("DROP INDEX i").await.unwrap();
+    }
+});
