@@ -7,9 +7,10 @@ use crate::feed::wait_to_retry;
 use crate::locate::locate;
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
+use crate::triggers;
 use crate::watch::Slot;
 use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result, Stage};
-use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
+use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
 use std::collections::BTreeMap;
@@ -180,6 +181,9 @@ pub(crate) async fn store(
         failed => {
             tell_lost(run, &target.table.table.relation);
             if let Some(ChunkError { error, .. }) = failed {
+                if error.sqlstate() == Some(TRIGGERS_ENABLED) {
+                    triggers::silence_again(run, chunk.origin.file_no).await?;
+                }
                 wait_to_retry(run, patience, error).await?;
             }
             Ok(Taken::Lost)

@@ -20,11 +20,14 @@ use crate::verify::Comparison;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions, watch};
-use howdah_model::{Error, ErrorKind, Event, Plan, Receipt, Relation, Result};
+use howdah_model::{
+    Error, ErrorKind, Event, Plan, Receipt, Relation, RelationKind, Result, TablePlan, TriggersChoice,
+    TriggersWay,
+};
 use howdah_target::ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Receipts of one file by chunk number.
 pub type Receipts = BTreeMap<u64, Receipt>;
@@ -58,7 +61,7 @@ pub struct Run {
     /// This run, or an earlier one of the job, has tuned something that is to be put back.
     pub tuned: AtomicBool,
     /// Tables whose rows fire no triggers, by the role of the sessions.
-    pub silent: OnceLock<BTreeSet<Relation>>,
+    pub silent: Mutex<BTreeSet<Relation>>,
     /// The tables' constraints.
     pub(crate) probes: Probes,
     /// Chunks are compared with what is stored of them, and not stored.
@@ -94,7 +97,7 @@ impl Run {
             numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),
             tuned: AtomicBool::new(false),
-            silent: OnceLock::new(),
+            silent: Mutex::default(),
             probes: Probes::default(),
             comparison: None,
             frozen: Frozen::new(&plan),
@@ -104,10 +107,17 @@ impl Run {
         }
     }
 
-    /// The table's rows fire no triggers.
-    pub fn is_silent(&self, table_no: u32) -> bool {
-        let relation = &self.plan.tables[table_no as usize].table.relation;
-        self.silent.get().is_some_and(|silent| silent.contains(relation))
+    /// How the table's triggers are kept from firing. They are disabled for whoever wants none to fire and cannot have it
+    /// otherwise, by this load or another.
+    pub fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
+        let TablePlan { table, staging, .. } = &self.plan.tables[table_no as usize];
+        let is_stored = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
+        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.plan.job.triggers {
+            TriggersChoice::Disable if silent.contains(&table.relation) => TriggersWay::Replica,
+            TriggersChoice::Disable if is_stored && staging.is_none() => TriggersWay::Disable,
+            _ => TriggersWay::Keep,
+        }
     }
 
     /// Tells what is not as may be expected, now and in the summary.

@@ -10,10 +10,11 @@ use crate::locate::locate;
 use crate::pipeline::Run;
 use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
+use crate::triggers;
 use crate::watch::Slot;
 use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage, Tune};
-use howdah_target::commit::{ChunkTarget, Outcome, commit_chunk};
+use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
 use std::sync::Arc;
@@ -150,7 +151,7 @@ fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
         // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server.
         synchronous: file.version.is_none() || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
         first_place: place_of(file.input_no, chunk.origin.start_byte),
-        silent: run.is_silent(file.table_no),
+        triggers: run.way_of_triggers(file.table_no),
         held: false,
     }
 }
@@ -205,6 +206,9 @@ impl<'a> Worker<'a> {
                 return Err(error.with_hint(
                     "without a ledger nobody knows whether this chunk was stored; look at the table before loading again",
                 ));
+            }
+            if error.sqlstate() == Some(TRIGGERS_ENABLED) {
+                triggers::silence_again(self.run, chunk.origin.file_no).await?;
             }
             if directive(&error) == Directive::AgainWithFewer {
                 refused.fetch_add(1, Relaxed);

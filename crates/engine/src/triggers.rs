@@ -1,41 +1,64 @@
 //! Keeps triggers from firing for the rows of this load, where the plan says so, once all is dropped that is dropped.
+//!
+//! What another load has disabled is left to that one, which may end first; and of several runs of one job, the first to fail
+//! enables what all of them need disabled. Nobody waits for another: each chunk sees to it that no trigger fires, and whoever
+//! meets one that does disables it again.
 
 use crate::indexes::{change, lock_within_ms, tell};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
-use howdah_model::{Result, TriggersPlan, TriggersWay};
+use crate::retry::Patience;
+use howdah_model::{Relation, Result, TriggersWay};
 use howdah_target::undo::triggers;
-use std::collections::BTreeSet;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 /// Does what is to be done before the first row.
 ///
 /// # Errors
 /// What keeps a trigger from being silenced: whoever asked for that must not be disappointed silently.
 pub async fn silence_all(run: &Run) -> Result<()> {
-    let mut silent = BTreeSet::new();
     for plan in &run.plan.triggers {
         if plan.costly || plan.way != TriggersWay::Keep {
             plan.notes.iter().for_each(|note| tell(&run.context, note.clone()));
         }
-        if plan.way != TriggersWay::Keep && silence(run, plan).await? {
-            silent.insert(plan.relation.clone());
+        if plan.way != TriggersWay::Keep {
+            silence(run, &plan.relation).await?;
         }
     }
-    // Set once: a load begins once.
-    let _ = run.silent.set(silent);
     Ok(())
 }
 
-/// Whether the table's chunks are to be stored silently. What was dropped since the plan was made is gone by now.
-async fn silence(run: &Run, plan: &TriggersPlan) -> Result<bool> {
-    let (connection, job_id, relation) = (&run.context.connection, &run.plan.job_id, &plan.relation);
+/// Does it again for the table of this file, when a chunk has met triggers that fire. Who stores rows that fire them has the table
+/// for as long as a chunk takes, and is waited for.
+///
+/// # Errors
+/// As for [`silence_all`].
+pub(crate) async fn silence_again(run: &Run, file_no: u32) -> Result<()> {
+    let table_no = run.plan.files[file_no as usize].table_no;
+    let relation = &run.plan.tables[table_no as usize].table.relation;
+    let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
+    loop {
+        let error = match silence(run, relation).await {
+            Err(error) if error.sqlstate() == Some("55P03") => error,
+            done => return done,
+        };
+        let Some(delay) = patience.next_delay() else { return Err(error) };
+        run.context.stop.sleep(delay).await?;
+    }
+}
+
+/// What was dropped since the plan was made is gone by now.
+async fn silence(run: &Run, relation: &Relation) -> Result<()> {
+    let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
     let session = connection.open().await?;
     let found = connection.attend(&session, triggers::look(&session, relation, true)).await?;
     let ledger = run.ledger.as_ref();
     let way = way_of_triggers(relation, &found, &found.checks, ledger.is_some(), session.server_version())?;
-    let (TriggersWay::Disable, Some(ledger)) = (way, ledger) else {
-        return Ok(way == TriggersWay::Replica);
-    };
+    if way == TriggersWay::Replica {
+        run.silent.lock().unwrap_or_else(PoisonError::into_inner).insert(relation.clone());
+    }
+    let (TriggersWay::Disable, Some(ledger)) = (way, ledger) else { return Ok(()) };
     let lock_within_ms = lock_within_ms(run);
     let disable = || async {
         let session = connection.open().await?;
@@ -47,5 +70,5 @@ async fn silence(run: &Run, plan: &TriggersPlan) -> Result<bool> {
     if !names.is_empty() {
         tell(&run.context, format!("disabled on {relation}, to be enabled at the end: {}", names.join(", ")));
     }
-    Ok(false)
+    Ok(())
 }

@@ -7,6 +7,7 @@
 //! the caller's business.
 
 use crate::copy::server_error::{copy_error, safe_message};
+pub use crate::copy::silent::TRIGGERS_ENABLED;
 use crate::copy::{freezing, into_leaf};
 use crate::copy::{silent, stream, unchanged};
 use crate::error::{server_error, session_error};
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use futures_util::future::join5;
 use howdah_model::route::Leaf;
 use howdah_model::{
-    BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, Relation, RelationKind, TablePlan,
+    BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, RelationKind, TablePlan, TriggersWay,
 };
 use std::collections::VecDeque;
 use std::slice;
@@ -40,8 +41,9 @@ pub struct ChunkTarget<'a> {
     pub synchronous: bool,
     /// The place of the chunk's first record, where the table is a staging table with places.
     pub first_place: Option<i64>,
-    /// Triggers do not fire: by `session_replication_role`, which the role must be allowed to set.
-    pub silent: bool,
+    /// How triggers are kept from firing. By `session_replication_role`, the role must be allowed to set that; where they are
+    /// to be disabled, a chunk is refused with [`TRIGGERS_ENABLED`] if they are not.
+    pub triggers: TriggersWay,
     /// The session is in a transaction that has emptied the table and takes more chunks behind this one, whose rows are
     /// written frozen: see [`crate::freeze`].
     pub held: bool,
@@ -158,11 +160,16 @@ async fn run(
     progress: &CopyProgress,
 ) -> Result<Outcome, ChunkError> {
     let started = Instant::now();
-    let Opening { claimed, unchanged, sink, copies } = begin_claim_and_start(session, target, chunk).await?;
-    if !claimed || !unchanged {
+    let Opening { claimed, unchanged, silenced, sink, copies } =
+        begin_claim_and_start(session, target, chunk).await?;
+    if !claimed || !unchanged || !silenced {
         drop(sink);
         roll_back(session).await;
-        return if claimed { Err(changed().into()) } else { Ok(Outcome::AlreadyStored) };
+        return match (claimed, unchanged) {
+            (false, _) => Ok(Outcome::AlreadyStored),
+            (true, false) => Err(changed().into()),
+            (true, true) => Err(silent::refusal(target.triggers, target.table.stored_in()).into()),
+        };
     }
     progress.enter(Phase::Copy);
     let rows = match copy_all(session, target, chunk, (sink, copies), progress).await {
@@ -177,14 +184,12 @@ async fn run(
         roll_back(session).await;
         return Err(wrong_count(rows, chunk.origin.records).into());
     }
-    if target.silent {
-        let relation = target.table.stored_in();
-        let checked = silent::checked(session.client(), relation).await;
-        let checked = checked.map_err(|error| session_error(&error, "looking for what was not checked"));
-        if !matches!(checked, Ok(true)) {
-            roll_back(session).await;
-            return Err(checked.err().unwrap_or_else(|| not_checked(relation)).into());
-        }
+    let stored_in = target.table.stored_in();
+    let checked = silent::checked(session.client(), target.triggers, stored_in).await;
+    let checked = checked.map_err(|error| session_error(&error, "looking for what was not checked"));
+    if !matches!(checked, Ok(true)) {
+        roll_back(session).await;
+        return Err(checked.err().unwrap_or_else(|| silent::refusal(target.triggers, stored_in)).into());
     }
     if let Some(error) = &chunk.refused {
         roll_back(session).await;
@@ -214,6 +219,8 @@ struct Opening {
     claimed: bool,
     /// The table is what the chunk was written for.
     unchanged: bool,
+    /// No triggers fire that are not to.
+    silenced: bool,
     sink: CopyInSink<Bytes>,
     /// The COPY statements behind the first.
     copies: VecDeque<Statement>,
@@ -245,12 +252,12 @@ async fn begin_claim_and_start(
     let relation = target.table.copied_into();
     let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
     // Behind the claim, whose table may have triggers of its own.
-    let silencing = async { if target.silent { silent::begin(client).await } else { Ok(()) } };
+    let silencing = silent::begin(client, target.triggers, target.table.stored_in());
     let begin = begin_sql(target, chunk, true);
     let beginning = async { if target.held { Ok(()) } else { client.batch_execute(&begin).await } };
     match join5(beginning, claiming, silencing, comparing, client.copy_in(&first)).await {
-        (Ok(()), Ok(claimed), Ok(()), Ok(unchanged), Ok(sink)) => {
-            Ok(Opening { claimed: claimed == 1, unchanged, sink, copies })
+        (Ok(()), Ok(claimed), Ok(silenced), Ok(unchanged), Ok(sink)) => {
+            Ok(Opening { claimed: claimed == 1, unchanged, silenced, sink, copies })
         }
         (begun, claimed, silenced, compared, sink) => {
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for
@@ -437,13 +444,6 @@ pub(crate) fn changed() -> Error {
         ErrorKind::Internal,
         "the table's columns or partitions are not those that the rows were written for",
     )
-}
-
-pub(crate) fn not_checked(relation: &Relation) -> Error {
-    let message =
-        format!("{relation} has a foreign key or a deferrable key now, which these rows would not have met");
-    Error::new(ErrorKind::Table, message)
-        .with_hint("run the same command again: it goes on where it stopped, in another way")
 }
 
 fn unexplained() -> Error {

@@ -169,9 +169,11 @@ impl<'a> Salvage<'a> {
                 return Ok(None);
             }
         }
-        if target.silent {
-            let silenced = silent::begin(salvage.session.client()).await;
-            salvage.or_fail(silenced).await?;
+        let stored_in = target.table.stored_in();
+        let silenced = silent::begin(salvage.session.client(), target.triggers, stored_in).await;
+        if !salvage.or_fail(silenced).await? {
+            commit::roll_back(salvage.session).await;
+            return Err(silent::refusal(target.triggers, stored_in).into());
         }
         Ok(Some(salvage))
     }
@@ -352,13 +354,11 @@ impl<'a> Salvage<'a> {
             commit::roll_back(self.session).await;
             return Err(error.into());
         }
-        if self.target.silent {
-            let relation = self.target.table.stored_in();
-            let checked = silent::checked(self.session.client(), relation).await;
-            if !self.or_fail(checked).await? {
-                commit::roll_back(self.session).await;
-                return Err(commit::not_checked(relation).into());
-            }
+        let (triggers, stored_in) = (self.target.triggers, self.target.table.stored_in());
+        let checked = silent::checked(self.session.client(), triggers, stored_in).await;
+        if !self.or_fail(checked).await? {
+            commit::roll_back(self.session).await;
+            return Err(silent::refusal(triggers, stored_in).into());
         }
         self.progress.enter(commit::Phase::Commit);
         let copied = Instant::now();

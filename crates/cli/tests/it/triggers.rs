@@ -306,3 +306,74 @@ fn kept_triggers_and_foreign_keys_are_said_with_what_they_cost() {
     assert!(told.contains("the foreign key f is checked for each row: about 1"), "{told}");
     assert!(!told.contains("the trigger never") && !told.contains("the trigger once"), "{told}");
 }
+
+/// Each chunk takes a while, which no option changes.
+fn paused(major: u32) -> (Database, Files, PathBuf, String) {
+    let (database, files, source) = prepared(major, SCHEMA, 20_000);
+    let role = role(&database, "owner");
+    database.sql(&format!(
+        "ALTER TABLE t OWNER TO {role}; {}; ALTER TABLE t ENABLE ALWAYS TRIGGER pause",
+        pause(0.1)
+    ));
+    (database, files, source, role)
+}
+
+#[test]
+fn of_two_loads_neither_fires_what_the_other_enables() {
+    for major in MAJORS {
+        let (database, files, source, role) = paused(major);
+        let short = files.put("short.csv", &csv(32, 50_001, 7000));
+        let (before, states) = (schema(&database), states(&database));
+        let load = |source: &Path| {
+            verb_as("load", &database, &role, source).args(["--chunk-size", "64kB", "--jobs", "1"])
+        };
+        let mut first = load(&short).spawn();
+        assert!(wait_for(&database, &mut first, CHUNKS, 1), "{}", first.stderr_so_far());
+        let mut second = load(&source).args(["--on-error", "skip"]).spawn();
+        assert!(
+            wait_for(&database, &mut second, "SELECT count(DISTINCT job_id) FROM howdah.chunk", 2),
+            "{}",
+            second.stderr_so_far()
+        );
+        first.wait(PATIENCE).expect_code(0);
+        assert!(second.is_running(), "{}", second.stderr_so_far());
+        let told = second.wait(PATIENCE).expect_code(0).stderr;
+        assert!(
+            told.contains("disabled on public.t, to be enabled at the end"),
+            "PostgreSQL {major}: {told}"
+        );
+        assert_eq!(seen(&database), "ever", "PostgreSQL {major}: {told}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "27000");
+        assert_eq!(open_entries(&database), 0);
+        assert!(
+            schema(&database) == before && self::states(&database) == states,
+            "PostgreSQL {major}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_does_not_make_triggers_fire_for_another_of_its_job() {
+    for major in MAJORS {
+        let (database, _files, source, role) = paused(major);
+        let (before, states) = (schema(&database), states(&database));
+        let load = verb_as("load", &database, &role, &source).args(["--chunk-size", "64kB", "--jobs", "1"]);
+        let mut first = load.spawn();
+        assert!(wait_for(&database, &mut first, CHUNKS, 1), "{}", first.stderr_so_far());
+        let mut second = load.spawn();
+        let sessions =
+            "SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'";
+        assert!(wait_for(&database, &mut second, sessions, 2), "{}", second.stderr_so_far());
+        first.interrupt();
+        let told = first.wait(PATIENCE).stderr;
+        assert!(told.contains("is enabled again"), "{told}");
+        let told = second.wait(PATIENCE).expect_code(0).stderr;
+        assert_eq!(seen(&database), "ever", "PostgreSQL {major}: {told}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "20000");
+        assert_eq!(open_entries(&database), 0);
+        assert!(
+            schema(&database) == before && self::states(&database) == states,
+            "PostgreSQL {major}: {told}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use crate::plan::{chunk, plan, table};
 use crate::server::{self, Server, connect, count, observer, on_every_version};
 use crate::{proxy, server::shared};
-use howdah_model::{CopyChunk, ErrorKind, Plan};
+use howdah_model::{CopyChunk, ErrorKind, Plan, TriggersWay};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome, Phase, commit_chunk};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::Ledger;
@@ -37,7 +37,7 @@ impl Stage {
             table,
             synchronous: false,
             first_place: None,
-            silent: false,
+            triggers: TriggersWay::Keep,
             held: false,
         };
         commit_chunk(session, &target, chunk, &CopyProgress::default()).await
@@ -51,7 +51,7 @@ impl Stage {
             table,
             synchronous: false,
             first_place: None,
-            silent: false,
+            triggers: TriggersWay::Keep,
             held: false,
         };
         commit_chunk(&mut self.session, &target, chunk, &CopyProgress::default()).await
@@ -259,7 +259,7 @@ on_every_version!(a_terminated_backend_is_a_lost_connection_and_nothing_is_in, s
     let chunk = chunk(0, 2_000_000, rows);
     let progress = CopyProgress::default();
     let table = &stage.plan.tables[0];
-    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, first_place: None, silent: false, held: false };
+    let target = ChunkTarget { ledger: Some(&stage.ledger), job_id: "job", table, synchronous: false, first_place: None, triggers: TriggersWay::Keep, held: false };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
     let kill = async {
         while progress.phase() != Phase::Copy || progress.bytes() == 0 {
@@ -288,7 +288,7 @@ async fn a_dropped_future_leaves_a_closed_session_and_no_rows() {
         table,
         synchronous: false,
         first_place: None,
-        silent: false,
+        triggers: TriggersWay::Keep,
         held: false,
     };
     let store = commit_chunk(&mut session, &target, &chunk, &progress);
@@ -315,7 +315,7 @@ async fn without_a_ledger_a_chunk_is_stored_each_time() {
         table: &stage.plan.tables[0],
         synchronous: true,
         first_place: None,
-        silent: false,
+        triggers: TriggersWay::Keep,
         held: false,
     };
     for _ in 0..2 {

@@ -3,7 +3,7 @@
 use crate::plan::{chunk, plan, table};
 use crate::server::{connect, observer, on_every_version};
 use howdah_model::summary::Status;
-use howdah_model::{ErrorKind, Omitted, Receipt};
+use howdah_model::{ErrorKind, Omitted, Receipt, TriggersWay};
 use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
 use howdah_target::ledger::{JobStatus, Ledger};
 
@@ -153,7 +153,7 @@ on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_k
     ledger.begin(&session, &plan("old", table.clone())).await.unwrap();
     let mut chunk = chunk(1, 2, "1\n2\n");
     chunk.origin.omitted = Omitted { left_out: 7, blank: 3, rejected: 0 };
-    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false, first_place: None, silent: false, held: false };
+    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false, first_place: None, triggers: TriggersWay::Keep, held: false };
     let stored = commit_chunk(&mut session, &target, &chunk, &CopyProgress::default()).await.unwrap();
     let Outcome::Stored { receipt, .. } = stored else { panic!("{stored:?}") };
     assert_eq!(receipt.omitted, Omitted { left_out: 7, blank: 3, rejected: 0 });
