@@ -155,6 +155,9 @@ fn wal_gib(free_bytes: Option<u64>) -> u64 {
 }
 
 fn during(wanted: &Wanted, setting: &Setting, settings: &[Setting]) -> Result<String, &'static str> {
+    if setting.of_session {
+        return Err("the role, database or connection has this value of its own, which hides the server's");
+    }
     if !setting.reloadable {
         return Err("the server's command line sets it, or it takes a restart");
     }
@@ -177,6 +180,8 @@ fn during(wanted: &Wanted, setting: &Setting, settings: &[Setting]) -> Result<St
         }
         Value::Word(word) => Ok((*word).to_owned()),
         Value::AsNow(other) => match settings.iter().find(|setting| setting.name == *other) {
+            // What it says is not the server's, which is not changed.
+            Some(other) if other.of_session => Err("what it goes by is not changed"),
             Some(other) if setting.value == "-1" => Ok(other.shown.clone()),
             _ => Err("somebody has set it"),
         },

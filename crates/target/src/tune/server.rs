@@ -22,6 +22,9 @@ pub struct Setting {
     pub value: String,
     /// For people: `8GB`.
     pub shown: String,
+    /// The value is one of the role, the database or the connection: it hides the server's, whose change would not reach this
+    /// load's sessions.
+    pub of_session: bool,
     /// It can be changed without a restart, and what `postgresql.auto.conf` says counts.
     pub reloadable: bool,
     /// Words that it takes, if it takes words.
@@ -105,7 +108,8 @@ const SETTINGS_SQL: &str = "\
     SELECT s.name, s.setting, pg_catalog.current_setting(s.name), \
            s.context IN ('sighup', 'superuser', 'user', 'backend', 'superuser-backend') \
              AND s.source NOT IN ('command line', 'environment variable', 'override'), \
-           coalesce(s.enumvals, '{}'), s.max_val, @may@, @file@ \
+           coalesce(s.enumvals, '{}'), s.max_val, @may@, @file@, \
+           s.source NOT IN ('default', 'environment variable', 'configuration file', 'command line', 'override') \
     FROM pg_catalog.pg_settings s WHERE s.name = ANY ($1)";
 const FILE_SQL: &str = "\
     (SELECT f.setting FROM pg_catalog.pg_file_settings f \
@@ -134,6 +138,7 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
         most: row.get(5),
         may: row.get(6),
         in_file: row.get(7),
+        of_session: row.get(8),
     };
     Ok(rows.iter().map(setting).collect())
 }

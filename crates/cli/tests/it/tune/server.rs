@@ -175,3 +175,49 @@ fn before_version_15_a_superuser_is_needed() {
         "{told}"
     );
 }
+
+#[test]
+fn values_of_the_role_are_not_taken_for_the_servers() {
+    // In the file, of the role; by the connection.
+    for (of_server, of_role, by_connection) in
+        [("64MB", "8GB", false), ("2GB", "64MB", false), ("64MB", "8GB", true), ("2GB", "64MB", true)]
+    {
+        let options = ServerOptions::default().set("maintenance_work_mem", of_server);
+        let server = Server::private(15, &options);
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(47, 1, ROWS));
+        let database = server.database();
+        database.sql(PLAIN);
+        database.sql(&pause(0.05));
+        let mut to = database.conninfo();
+        if by_connection {
+            to += &format!(" options='-c maintenance_work_mem={of_role} -c effective_io_concurrency=7'");
+        } else {
+            database.sql(&format!(
+                "ALTER ROLE postgres SET maintenance_work_mem = '{of_role}'; ALTER ROLE postgres SET effective_io_concurrency = 7"
+            ));
+        }
+        let verb = |verb: &str| {
+            let command = howdah(verb).args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+            command.arg(&source).args(["--tune", "server"])
+        };
+        let case = format!("server {of_server}, role {of_role}");
+        let told = verb("plan").run(PATIENCE).expect_code(0).stdout;
+        for left in [
+            format!(
+                "maintenance_work_mem stays at {of_role}: the role, database or connection has this value"
+            ),
+            "effective_io_concurrency stays at 7: the role, database or connection".to_owned(),
+            "autovacuum_work_mem stays at -1: what it goes by is not changed".to_owned(),
+        ] {
+            assert!(told.contains(&left), "{case}: {told}");
+        }
+        let before = auto_conf(&server);
+        let mut running = verb("load").args(["--chunk-size", "64kB", "--jobs", "2"]).spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{case}: {}", running.stderr_so_far());
+        let during = auto_conf(&server).join("\n");
+        assert!(during.contains("max_wal_size") && !during.contains("work_mem"), "{case}: {during}");
+        running.wait(PATIENCE).expect_code(0);
+        assert_eq!(auto_conf(&server), before, "{case}");
+    }
+}
