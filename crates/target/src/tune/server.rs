@@ -207,7 +207,8 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
         closed.push_str(&ledger.given_up_sql(held.number));
         given.push(found.unwrap_or(GivenUp::PutBack));
     }
-    if given.contains(&GivenUp::PutBack) {
+    // Who has put it back into the file may have been cut off before the server has read that.
+    if given.iter().any(|given| matches!(given, GivenUp::PutBack | GivenUp::WasThere)) {
         reload(session).await?;
     }
     run(session, &format!("{closed}; COMMIT")).await?;

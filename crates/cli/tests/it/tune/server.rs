@@ -221,3 +221,19 @@ fn values_of_the_role_are_not_taken_for_the_servers() {
         assert_eq!(auto_conf(&server), before, "{case}");
     }
 }
+
+/// The connection may be lost when all is as it was in the file, and the server has not read it yet.
+#[test]
+fn what_was_put_back_in_the_file_alone_is_read_by_the_server() {
+    let (server, database, _files, source) = prepared(18);
+    let before = auto_conf(&server);
+    let mut running = load(&database, &source, "server").spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 1));
+    wait_until(&database, "checkpoint_timeout", "30min");
+    running.kill();
+    database.sql("ALTER SYSTEM RESET ALL");
+    assert_eq!(auto_conf(&server), before);
+    restore(&database).run(PATIENCE).expect_code(0);
+    wait_until(&database, "checkpoint_timeout", "5min");
+    assert_eq!(held(&database), 0);
+}
