@@ -80,6 +80,8 @@ pub(crate) fn ending_sql(ledger: &Ledger, plan: &Plan) -> String {
 pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     let tables = staged(&run.plan);
     let (Some(ledger), false) = (&run.ledger, tables.is_empty()) else { return Ok(()) };
+    // Who has lost the job may find its staging tables empty.
+    run.halt.result()?;
     let start = Instant::now();
     let done = bring_in_all(run, ledger, tables).await;
     run.tally.spend(Stage::Apply, start.elapsed());

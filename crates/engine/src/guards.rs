@@ -6,6 +6,7 @@
 
 use crate::disk::{Disk, disks, server_disks};
 use crate::indexes::tell;
+use crate::load::being_restored;
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
 use howdah_target::guards::{self, Replica, Slot};
@@ -68,7 +69,8 @@ pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     Ok(guard)
 }
 
-/// Looks out until it is dropped. A session that breaks is replaced, and holds the job again.
+/// Looks out until it is dropped. A session that breaks is replaced, and holds the job again; if somebody else has taken that
+/// meanwhile, the load gives up, as it would not have begun.
 pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
         sleep(SAMPLE_EVERY).await;
@@ -77,25 +79,30 @@ pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infalli
             Ok(Ok(reason)) => guard.judge(run, reason),
             // What a server refuses, it refuses; one that does not answer has other guards.
             Ok(Err(error)) if error.sqlstate().is_some() && !session.is_closed() => {}
-            Ok(Err(_)) | Err(_) => {
-                if let Some(opened) = hold_again(run, session).await {
+            Ok(Err(_)) | Err(_) => match hold_again(run, session).await {
+                Some(Ok(opened)) => {
                     *session = opened;
                     guard.learn(run, session).await;
                 }
-            }
+                Some(Err(taken)) => guard.give_up(run, taken),
+                None => {}
+            },
         }
     }
 }
 
-/// Without the lock of the job others would take this load for dead.
-async fn hold_again(run: &Run, lost: &Session) -> Option<Session> {
+/// Without the lock of the job others would take this load for dead: an error where they have done so. `None`: the server
+/// gives no answer.
+async fn hold_again(run: &Run, lost: &Session) -> Option<Result<Session>> {
     run.context.connection.lose(lost.backend());
     let session = run.context.connection.open().await.ok()?;
     if let Some(ledger) = &run.ledger {
         let hold = ledger.hold_job(&session, &run.plan.job_id);
-        timeout(ANSWER_WITHIN, hold).await.ok()?.ok()?;
+        if !timeout(ANSWER_WITHIN, hold).await.ok()?.ok()? {
+            return Some(Err(being_restored(&run.plan.job_id)));
+        }
     }
-    Some(session)
+    Some(Ok(session))
 }
 
 impl Guard {
@@ -217,6 +224,13 @@ impl Guard {
         }
     }
 
+    fn give_up(&mut self, run: &Run, error: Error) {
+        run.halt.fail_all(error);
+        self.gave_up = true;
+        // Those who wait find out that nothing is wanted any more.
+        run.gate.set(None);
+    }
+
     fn judge(&mut self, run: &Run, reason: Option<String>) {
         if self.gave_up {
             return;
@@ -224,11 +238,8 @@ impl Guard {
         let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
         match (&reason, self.paused_since) {
             (Some(reason), Some(since)) if since.elapsed() >= limit => {
-                run.halt.fail_all(gave_up(reason, since.elapsed()));
+                self.give_up(run, gave_up(reason, since.elapsed()));
                 run.tally.paused(since.elapsed());
-                self.gave_up = true;
-                // Those who wait find out that nothing is wanted any more.
-                run.gate.set(None);
                 return;
             }
             (Some(_), None) => self.paused_since = Some(Instant::now()),

@@ -1,6 +1,7 @@
 //! A load pauses for what the server is short of, goes on, and gives up when it must.
 
 mod disk;
+mod lost_job;
 mod others;
 mod poolers;
 mod replicas;
