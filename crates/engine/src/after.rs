@@ -11,6 +11,7 @@ use howdah_model::{After, Relation, RelationKind, Result, Stage};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Instant;
 
 /// Tables looked after side by side. Each is the work of one server process.
@@ -36,7 +37,9 @@ pub(crate) async fn run(run: &Run) {
         vacuumed.then_some(relation)
     });
     let vacuumed: Vec<&Relation> = due.collect().await;
-    let is_left = |table: &Loaded<'_>| table.rows > 0 && !vacuumed.contains(&table.relation);
+    let analyzed = run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let is_done = |relation: &Relation| vacuumed.contains(&relation) || analyzed.contains(relation);
+    let is_left = |table: &Loaded<'_>| table.rows > 0 && !is_done(table.relation);
     let tables = loaded(run).into_iter().filter(is_left);
     let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
         let done = context.stop.guard(upkeep_of(context, asked, &table)).await;

@@ -6,6 +6,7 @@
 use crate::pipeline::Run;
 use crate::plan::decide_indexes;
 use crate::retry::{self, Directive, Patience, directive, patiently};
+use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop};
 use futures_util::{StreamExt, stream};
@@ -159,7 +160,14 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
         }
         let tuned = run.plan.tuning.level >= Tune::Session;
-        Box::pin(put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for)).await
+        let rebuilt = Rebuilt::of(&entries);
+        let done = put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for);
+        let done = Box::pin(done).await;
+        if run.plan.job.after.is_none() && is_answered(&done) {
+            let analyzed = rebuilt.analyze(&context).await;
+            run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).extend(analyzed);
+        }
+        done
     };
     let done = {
         let mut work = std::pin::pin!(work);
@@ -177,6 +185,11 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     };
     run.tally.spend(Stage::Indexes, start.elapsed());
     done
+}
+
+/// The server is there, whatever it has against some entry.
+pub(crate) fn is_answered(done: &Result<()>) -> bool {
+    done.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Table)
 }
 
 fn silent(within: Duration) -> Error {

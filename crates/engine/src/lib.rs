@@ -40,6 +40,7 @@ mod sequences;
 pub mod sessions;
 mod settle;
 mod spot;
+mod statistics;
 pub mod stop;
 pub mod tally;
 pub mod triggers;

@@ -62,6 +62,8 @@ pub struct Run {
     pub tuned: AtomicBool,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: Mutex<BTreeSet<Relation>>,
+    /// Tables whose statistics were renewed because of indexes that are back.
+    pub(crate) analyzed: Mutex<BTreeSet<Relation>>,
     /// The tables' constraints.
     pub(crate) probes: Probes,
     /// Chunks are compared with what is stored of them, and not stored.
@@ -98,6 +100,7 @@ impl Run {
             dropped: AtomicBool::new(false),
             tuned: AtomicBool::new(false),
             silent: Mutex::default(),
+            analyzed: Mutex::default(),
             probes: Probes::default(),
             comparison: None,
             frozen: Frozen::new(&plan),

@@ -1,7 +1,8 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::put_back_entries;
+use crate::indexes::{is_answered, put_back_entries};
+use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use crate::{Context, history};
 use howdah_model::{Error, ErrorKind, Event, Result};
@@ -101,7 +102,11 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
         return Err(Error::new(ErrorKind::Ledger, message)
             .with_hint("wait for its end; if it hangs, end its process first"));
     }
+    let rebuilt = Rebuilt::of(&changes.dropped);
     let dropped = put_back_entries(context, ledger, changes.dropped, (BUILDERS, true), RETRY_FOR).await;
+    if is_answered(&dropped) {
+        rebuilt.analyze(context).await;
+    }
     let tuned = give_up_all(context, ledger, changes.tuned, RETRY_FOR).await;
     dropped.and(tuned)
 }

@@ -7,10 +7,11 @@
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{put_back_entries, tell};
+use crate::indexes::{is_answered, put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
 use crate::restore::take_job;
+use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use howdah_model::{Error, ErrorKind, Mode, OnError, Plan, Result, TablePlan, Tune};
 use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
@@ -100,7 +101,11 @@ async fn put_back_left(
     left: Left,
     tuned: bool,
 ) -> impl Iterator<Item = Error> + use<> {
+    let rebuilt = Rebuilt::of(&left.dropped);
     let dropped = put_back_entries(context, ledger, left.dropped, (BUILDERS, tuned), RETRY_FOR).await;
+    if is_answered(&dropped) {
+        rebuilt.analyze(context).await;
+    }
     let given_up = give_up_all(context, ledger, left.tuned, RETRY_FOR).await;
     [dropped.err(), given_up.err()].into_iter().flatten()
 }

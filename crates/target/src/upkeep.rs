@@ -4,7 +4,8 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
-use tokio_postgres::types::Type;
+use std::collections::BTreeSet;
+use tokio_postgres::types::{ToSql, Type};
 
 /// Of the rows that the last statistics were made from, so many new ones make them stale: autovacuum's own default
 /// (`autovacuum_analyze_scale_factor`), which this comes before by a minute or, where autovacuum is off, for good.
@@ -29,6 +30,27 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
         return Ok(());
     }
     run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
+}
+
+/// Of the indexes named `$2` of tables `$1`, the tables of those that are on expressions.
+const EXPRESSIONS_SQL: &str = "\
+    SELECT DISTINCT i.indrelid \
+    FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) AS wanted (relation, name) \
+    JOIN pg_catalog.pg_index i ON i.indrelid = wanted.relation AND i.indexprs IS NOT NULL \
+    JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid AND c.relname = wanted.name";
+
+/// The tables, by OID, of those of these indexes that are on expressions, each given by its table and its name. The values of expressions
+/// have statistics of their own, which are lost with the index.
+///
+/// # Errors
+/// Those of the session.
+pub async fn on_expressions(session: &Session, indexes: &[(u32, &str)]) -> Result<BTreeSet<u32>> {
+    let (tables, names): (Vec<u32>, Vec<&str>) = indexes.iter().copied().unzip();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&tables, Type::OID_ARRAY), (&names, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(EXPRESSIONS_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for indexes on expressions"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// What autovacuum asks itself before it vacuums a table for the sake of rows that were inserted.

@@ -69,3 +69,50 @@ fn what_may_not_be_done_is_told_and_the_load_is_done() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "2000");
     database.sql("DROP OWNED BY loader_after; DROP ROLE loader_after");
 }
+
+/// They are lost with the index and do not come back with it.
+#[test]
+fn an_index_on_expressions_that_is_built_again_has_statistics() {
+    let files = Files::new();
+    let source = files.put("few.csv", rows(100_000, 101_000).as_bytes());
+    let bad = files.put("bad.csv", (rows(200_000, 201_000) + "x,y\n").as_bytes());
+    for (version, table) in [(13, "t"), (15, "leaf"), (18, "t")] {
+        let database = Server::shared(version).database();
+        let make = |parted: &str| {
+            database.sql(&format!(
+                "DROP TABLE IF EXISTS t; CREATE TABLE t (id int, name text) {parted}; \
+                 INSERT INTO t SELECT no, 'name ' || no FROM generate_series(1, 50000) no; \
+                 CREATE INDEX i ON t (lower(name)); CREATE INDEX plain ON t (id); ANALYZE t"
+            ));
+        };
+        let parted =
+            "PARTITION BY RANGE (id); CREATE TABLE leaf PARTITION OF t FOR VALUES FROM (0) TO (1000000)";
+        let known = || {
+            database.value(&format!(
+                "SELECT count(*) FROM pg_stats WHERE tablename IN (SELECT indexrelid::regclass::text FROM pg_index \
+                 WHERE indrelid = '{table}'::regclass)"
+            ))
+        };
+        let load = |source: &std::path::PathBuf| {
+            load(&database).args(["--table", "t", "--force", "--indexes", "rebuild"]).arg(source)
+        };
+        make(if table == "leaf" { parted } else { "WITH (autovacuum_enabled = false)" });
+        assert_eq!(known(), "1", "{version}");
+        let told = load(&source).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("is built, in"), "{told}");
+        assert_eq!(known(), "1", "{version}: {told}");
+        let told = load(&bad).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("is built, in"), "{told}");
+        assert_eq!(known(), "1", "{version}: {told}");
+        load(&source).args(["--after", "none"]).run(PATIENCE).expect_code(0);
+        assert_eq!(known(), "0", "{version}");
+        // A killed one.
+        database.sql(&crate::indexes::pause(0.2));
+        let mut running = load(&source).args(["--chunk-size", "16kB", "--jobs", "1"]).spawn();
+        let dropped = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL AND kind = 'index'";
+        assert!(crate::indexes::wait_for(&database, &mut running, dropped, 2), "{}", running.stderr_so_far());
+        running.kill();
+        crate::indexes::restore(&database).run(PATIENCE).expect_code(0);
+        assert_eq!(known(), "1", "{version}");
+    }
+}
