@@ -174,13 +174,13 @@ impl Probe {
     /// Leaves rules out that this role may not ask, or that policies would answer wrongly.
     async fn with_what_is_feasible(mut self, session: &Session) -> Result<Option<Probe>> {
         let rules = self.of_rows.rules.len();
-        let feasible = self.of_rows.feasible(session).await?;
+        let feasible = self.of_rows.feasible(session, &self.plan).await?;
         let Some(of_rows) = feasible.filter(|question| !question.rules.is_empty()) else { return Ok(None) };
         // What is left out refuses rows as well.
         self.tells_all &= of_rows.rules.len() == rules;
         self.of_rows = of_rows;
         if let Some(of_keys) = self.of_keys.take() {
-            let question = of_keys.question.feasible(session).await?;
+            let question = of_keys.question.feasible(session, &self.plan).await?;
             self.of_keys = question.map(|question| OfKeys { question, ..of_keys });
         }
         if let Some(filter) = &self.filter {
@@ -221,9 +221,7 @@ impl Probe {
 
     /// The table demands what it did, until the transaction ends.
     pub(super) async fn is_current(&self, session: &Session) -> Result<bool, tokio_postgres::Error> {
-        let lock =
-            format!("LOCK TABLE ONLY {} IN ROW EXCLUSIVE MODE", quote_relation(&self.plan.table.relation));
-        session.client().batch_execute(&lock).await?;
+        session.client().batch_execute(&lock_sql(&self.plan)).await?;
         Ok(stamp(session, &self.plan).await? == self.stamp)
     }
 
@@ -266,6 +264,10 @@ impl Probe {
     }
 }
 
+fn lock_sql(plan: &TablePlan) -> String {
+    format!("LOCK TABLE ONLY {} IN ROW EXCLUSIVE MODE", quote_relation(&plan.table.relation))
+}
+
 impl Question {
     /// About rows of which `staging` keeps these columns.
     fn new(facts: Facts, plan: &TablePlan, staging: &StagingPlan, columns: &[&str]) -> Option<Question> {
@@ -285,10 +287,11 @@ impl Question {
         Some(Question { make_sql, rules, looks_up })
     }
 
-    /// The rules that this role may ask; `None` where it may not make the temporary table.
-    async fn feasible(self, session: &Session) -> Result<Option<Question>> {
+    /// The rules that this role may ask; `None` where it may not make the temporary table, or lock the table for its rows, which
+    /// rights on columns do not allow.
+    async fn feasible(self, session: &Session, plan: &TablePlan) -> Result<Option<Question>> {
         let made = async {
-            run(session, "BEGIN").await?;
+            run(session, &format!("BEGIN; {}", lock_sql(plan))).await?;
             run(session, &self.make_sql).await?;
             run(session, UNHIDDEN_SQL).await
         };

@@ -360,6 +360,29 @@ fn rejected_records_are_mended_in_a_file_and_loaded() {
     );
 }
 
+/// It may not lock the table, as asking beforehand needs.
+#[test]
+fn a_role_with_rights_on_columns_only_leaves_bad_records_out() {
+    let files = Files::new();
+    let mut text = "id,n\n".to_owned();
+    (0..4000).for_each(|id| text += &format!("{},{id}\n", if id % 50 == 0 { 7 } else { id }));
+    let source = files.put("t.csv", text.as_bytes());
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let role = format!("by_columns_{}", database.name());
+        database.sql(&format!(
+            "CREATE TABLE t (id int PRIMARY KEY, n int, more text); CREATE ROLE \"{role}\" LOGIN; \
+             GRANT INSERT (id, n), SELECT ON t TO \"{role}\"; GRANT CREATE ON DATABASE \"{}\" TO \"{role}\"",
+            database.name()
+        ));
+        let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let load = howdah("load").args(["--to", &to, "--format", "csv", "--header", "--table", "t"]);
+        load.args(["--on-error", "skip", "--chunk-size", "16kB"]).arg(&source).run(PATIENCE).expect_code(3);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "3920", "PostgreSQL {major}");
+        database.sql(&format!("DROP OWNED BY \"{role}\" CASCADE; DROP ROLE \"{role}\""));
+    }
+}
+
 /// Which of the rejected records a file holds that has fewer, nobody can know.
 #[test]
 fn a_mended_file_without_all_rejected_records_settles_none() {
