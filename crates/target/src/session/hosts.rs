@@ -2,7 +2,7 @@
 //! with the default unix socket directory where no host is named. Lists of unequal length are refused.
 
 use super::conninfo::value;
-use super::words::Words;
+use super::words::{ENCODE_HINT, Words};
 use howdah_model::{Error, ErrorKind, Result};
 use std::fmt;
 use std::net::IpAddr;
@@ -117,19 +117,26 @@ pub(super) fn resolve(words: &Words) -> Result<Vec<Host>> {
     };
     (0..count)
         .map(|index| {
-            let port = parse_port(ports.get(index).or(ports.first()).copied().unwrap_or_default())?;
+            let port = parse_port(ports.get(index).or(ports.first()).copied().unwrap_or_default())
+                .ok_or_else(|| bad_port(index, ports.len()))?;
             let address = parse_address(&nth(&names, index), &nth(&addresses, index), port)?;
             Ok(Host { address, port, password: None })
         })
         .collect()
 }
 
-fn parse_port(text: &str) -> Result<u16> {
+fn parse_port(text: &str) -> Option<u16> {
     if text.is_empty() {
-        return Ok(5432);
+        return Some(5432);
     }
-    let port = text.parse().ok().filter(|port| *port != 0);
-    port.ok_or_else(|| usage(format!("invalid port number: \"{text}\", expected 1 to 65535")))
+    text.parse().ok().filter(|port| *port != 0)
+}
+
+/// Never the text itself: in a URI whose password holds a `/` it is the password's beginning.
+fn bad_port(index: usize, count: usize) -> Error {
+    let which = if count > 1 { format!(" {} of {count}", index + 1) } else { String::new() };
+    usage(format!("the port{which} is no number from 1 to 65535"))
+        .with_hint(format!("check port and PGPORT; {ENCODE_HINT}"))
 }
 
 fn parse_address(name: &str, address: &str, port: u16) -> Result<Address> {

@@ -2,8 +2,9 @@
 //! The user's file is searched first, then the system's. An unknown service, a nested one and LDAP
 //! lookups are errors. Source: PostgreSQL documentation, "The Connection Service File".
 
+use super::keyword;
 use super::surroundings::Surroundings;
-use super::words::{self, Words};
+use super::words::Words;
 use howdah_model::{Error, ErrorKind, Result};
 use std::fs;
 use std::io::ErrorKind as IoKind;
@@ -97,7 +98,9 @@ pub(super) fn section(text: &str, service: &str, file: &Path) -> Result<Option<W
         if matches!(name, "service" | "servicefile") {
             return Err(fail("nested service specifications are not supported"));
         }
-        words::store(words, name, value.to_owned()).map_err(|error| fail(error.message()))?;
+        let keyword =
+            keyword::find(name).ok_or_else(|| fail(&format!("invalid connection option \"{name}\"")))?;
+        words.insert(keyword.name, value.to_owned());
     }
     Ok(found)
 }
@@ -105,6 +108,7 @@ pub(super) fn section(text: &str, service: &str, file: &Path) -> Result<Option<W
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::words;
 
     #[test]
     fn a_section_gives_its_keywords_and_only_its_own() {

@@ -1,6 +1,7 @@
 //! Connection strings as libpq reads them: `postgresql://` URIs and `key = value` text.
 //! Text enters, keyword and value pairs leave; unknown keywords and malformed text are Usage errors.
-//! No message repeats a value, which may be a password. Source: PostgreSQL's fe-connect.c,
+//! No message repeats a value, which may be a password, nor a piece of a URI or a word that may be a part of one. Stricter
+//! than libpq where an unencoded `@` leaves open what is password, host and database. Source: PostgreSQL's fe-connect.c,
 //! `conninfo_parse` and `conninfo_uri_parse_options`.
 
 use super::keyword;
@@ -21,16 +22,28 @@ pub(super) fn parse(text: &str) -> Result<Words> {
 }
 
 fn usage(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, message)
-        .with_hint("write --to as postgresql://user@host:port/database or as \"host=... dbname=...\"")
+    Error::new(ErrorKind::Usage, message).with_hint(
+        "write --to as postgresql://user@host:port/database or as \"host=... dbname=...\", with single quotes around values \
+         that hold spaces",
+    )
 }
 
-/// Stores a value under a keyword; an unknown keyword is refused.
-pub(super) fn store(words: &mut Words, name: &str, value: String) -> Result<()> {
-    let keyword =
-        keyword::find(name).ok_or_else(|| usage(format!("invalid connection option \"{name}\"")))?;
-    words.insert(keyword.name, value);
-    Ok(())
+/// What to do about a URI that is read otherwise than meant.
+pub(super) const ENCODE_HINT: &str = "write a URI as postgresql://user@host:port/database, and in user, password and database / ? @ : % \
+     as %2F %3F %40 %3A %25; or leave the password to PGPASSWORD or ~/.pgpass";
+
+fn uri_usage(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message).with_hint(ENCODE_HINT)
+}
+
+/// What is said of a name that is no keyword: the name, if it looks like one and cannot be a part of a password, else
+/// its place.
+fn unknown(name: &str, may_be_secret: bool, place: &str) -> String {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    match is_plain && !may_be_secret {
+        true => format!("invalid connection option \"{name}\""),
+        false => format!("invalid connection option {place}"),
+    }
 }
 
 fn parse_pairs(text: &str) -> Result<Words> {
@@ -44,8 +57,12 @@ fn parse_pairs(text: &str) -> Result<Words> {
             let at = text.len() - rest.len();
             return Err(usage(format!("missing \"=\" after the word at byte {at} of the connection string")));
         };
+        let Some(keyword) = keyword::find(name) else {
+            let place = format!("at byte {} of the connection string", text.len() - rest.len());
+            return Err(usage(unknown(name, words.contains_key("password"), &place)));
+        };
         let (value, after) = take_value(value.trim_start(), name)?;
-        store(&mut words, name, value)?;
+        words.insert(keyword.name, value);
         rest = after.trim_start();
     }
     Ok(words)
@@ -79,6 +96,7 @@ fn parse_uri(text: &str) -> Result<Words> {
         take_user(&mut words, &text[..at])?;
         rest = &text[at + 1..];
     }
+    refuse_stray_at(rest)?;
     rest = take_hosts(&mut words, rest)?;
     if let Some(path) = rest.strip_prefix('/') {
         let end = path.find('?').unwrap_or(path.len());
@@ -91,6 +109,18 @@ fn parse_uri(text: &str) -> Result<Words> {
         take_parameters(&mut words, query)?;
     }
     Ok(words)
+}
+
+/// An `@` in hosts or database is what an unencoded `/` or `@` in a password leaves: the rest of the password would be taken for a
+/// port, a host or a database, and shown as that. libpq refuses none of them here, and finds no such host later.
+fn refuse_stray_at(hosts_and_database: &str) -> Result<()> {
+    let end = hosts_and_database.find('?').unwrap_or(hosts_and_database.len());
+    match hosts_and_database[..end].contains('@') {
+        false => Ok(()),
+        true => Err(uri_usage(
+            "the URI holds an \"@\" among its hosts or in its database name, expected it before the hosts only",
+        )),
+    }
 }
 
 fn take_user(words: &mut Words, text: &str) -> Result<()> {
@@ -138,13 +168,13 @@ fn take_host(text: &str) -> Result<(&str, &str)> {
         return Ok(text.split_at(text.find([':', '/', '?', ',']).unwrap_or(text.len())));
     };
     let Some((address, rest)) = address.split_once(']') else {
-        return Err(usage("no matching \"]\" after an IPv6 address in the URI"));
+        return Err(uri_usage("no matching \"]\" after an IPv6 address in the URI"));
     };
     if address.is_empty() {
-        return Err(usage("the IPv6 address between \"[\" and \"]\" in the URI is empty"));
+        return Err(uri_usage("the IPv6 address between \"[\" and \"]\" in the URI is empty"));
     }
     if !rest.is_empty() && !rest.starts_with([':', '/', '?', ',']) {
-        return Err(usage("unexpected character after \"]\" in the URI; expected \":\", \"/\" or \"?\""));
+        return Err(uri_usage("unexpected character after \"]\" in the URI; expected \":\", \"/\" or \"?\""));
     }
     Ok((address, rest))
 }
@@ -153,20 +183,23 @@ fn take_parameters(words: &mut Words, query: &str) -> Result<()> {
     if query.is_empty() {
         return Ok(());
     }
-    for parameter in query.split('&') {
+    for (index, parameter) in query.split('&').enumerate() {
+        let place = format!("in parameter {} of the URI", index + 1);
         let Some((name, value)) = parameter.split_once('=') else {
-            return Err(usage("a parameter of the URI lacks its \"=\""));
+            return Err(uri_usage(format!("missing \"=\" {place}")));
         };
         if value.contains('=') {
-            return Err(usage(format!("extra \"=\" in the URI parameter \"{}\"", decode(name)?)));
+            return Err(uri_usage(format!("extra \"=\" {place}")));
         }
         let (name, value) = (decode(name)?, decode(value)?);
         // JDBC's spelling, which libpq takes too.
         if name == "ssl" && value == "true" {
             words.insert("sslmode", "require".to_owned());
-        } else {
-            store(words, &name, value)?;
+            continue;
         }
+        let may_be_secret = words.contains_key("password") || query.contains('@');
+        let keyword = keyword::find(&name).ok_or_else(|| uri_usage(unknown(&name, may_be_secret, &place)))?;
+        words.insert(keyword.name, value);
     }
     Ok(())
 }
@@ -184,10 +217,12 @@ fn decode(text: &str) -> Result<String> {
         let digits = tail.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|byte| *byte != 0);
-        bytes.push(byte.ok_or_else(|| usage("invalid percent-encoding in the URI; write % itself as %25"))?);
+        bytes.push(
+            byte.ok_or_else(|| uri_usage("invalid percent-encoding in the URI; write % itself as %25"))?,
+        );
         rest = &tail[2..];
     }
-    String::from_utf8(bytes).map_err(|_| usage("percent-encoding in the URI does not give valid UTF-8"))
+    String::from_utf8(bytes).map_err(|_| uri_usage("percent-encoding in the URI does not give valid UTF-8"))
 }
 
 #[cfg(test)]
@@ -270,10 +305,32 @@ mod tests {
             "postgresql://h/%00",
             "postgresql://h/%2",
             "postgresql://h?user=a=b",
+            "password=correct hunter2=battery",
+            "password=correct hunter=battery",
+            "postgresq://u:hunter2=@h",
+            "postgresql:/u:hunter2='@h",
+            "postgresql://u:hunter2/x@h/d",
+            "postgresql://u:x/hunter2@h/d",
+            "postgresql://u:x@hunter2@h/d",
+            "postgresql://u:x@y/hunter2@h/d",
+            "postgresql://u:12/hunter2@h/d",
+            "postgresql://u:x/y?hunter2@h/d",
+            "postgresql://u:x/y?hunter=@h/d",
+            "postgresql://u:x/y?hunter2=z=@h/d",
+            "postgresql://h/d?password=x&hunter2=y",
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
-            assert!(!error.to_string().contains("hunter2"), "{error}");
+            assert!(!error.to_string().contains("hunter"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_keyword_is_said_where_it_can_be_no_password() {
+        for text in ["host=h sslmod=x", "postgresql://u:x@h/d?sslmod=y"] {
+            let error = parse(text).unwrap_err();
+            let is_named = error.message() == "invalid connection option \"sslmod\"";
+            assert_eq!(is_named, !text.contains("u:x"), "{error}");
         }
     }
 }
