@@ -11,7 +11,8 @@
 //! table = "staging.title_basics"
 //! ```
 
-use crate::options::{FormatName, LoadOptions, RunOptions};
+use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions};
+use crate::settings::single_option;
 use clap::ValueEnum;
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
@@ -157,28 +158,11 @@ fn parse(text: &str) -> Result<JobFile> {
 /// The command line wins over the file.
 fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     merge_run(&mut file, &mut options.run)?;
-    let format_given = options.format.format.is_some() || options.format.copy_options.is_some();
-    fill(&mut options.target.to, file.to);
-    fill(&mut options.target.ledger, file.ledger);
-    fill(&mut options.table, file.table);
+    fill(&mut options.target.to, file.to.take());
+    fill(&mut options.target.ledger, file.ledger.take());
+    fill(&mut options.table, file.table.take());
     let format = &mut options.format;
-    if let Some(name) = file.format.filter(|_| !format_given) {
-        format.format = Some(word::<FormatName>("format", &name)?);
-    }
-    fill(&mut format.delimiter, file.delimiter);
-    fill(&mut format.quote, file.quote);
-    fill(&mut format.escape, file.escape);
-    fill(&mut format.null, file.null);
-    let header = file.header.map(|header| match header {
-        HeaderValue::Bool(names) => names.to_string(),
-        HeaderValue::Word(word) => word,
-    });
-    fill(&mut format.header, header);
-    fill(&mut format.encoding, file.encoding);
-    fill(&mut format.force_null, file.force_null);
-    fill(&mut format.force_not_null, file.force_not_null);
-    fill(&mut format.default, file.default);
-    fill(&mut format.copy_options, file.copy_options);
+    merge_format(&mut file, format)?;
     fill(&mut format.columns, file.columns);
     format.map.extend(file.map.into_iter().map(|(field, column)| format!("{field}={column}")));
     format.ignore_extra |= file.ignore_extra.unwrap_or(false);
@@ -211,6 +195,62 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
         .into_iter()
         .map(|source| SourceSpec { location: source.location, table: source.table })
         .collect())
+}
+
+/// COPY's options. A list in COPY's own words has all of them, so that it and single ones would contradict each other: they do
+/// not stand in one file, one that is typed leaves out all of the file's, and typed ones beside the file's list would either be
+/// lost or leave out what the file says.
+fn merge_format(file: &mut JobFile, typed: &mut FormatOptions) -> Result<()> {
+    let filed = take_format(file)?;
+    if let (Some(_), Some(name)) = (&filed.copy_options, single_option(&filed)) {
+        let message =
+            format!("copy-options holds all options of COPY: {name} cannot stand in the job file beside it");
+        return Err(Error::new(ErrorKind::Usage, message));
+    }
+    if let (Some(_), Some(name)) = (&filed.copy_options, single_option(typed)) {
+        let message = format!(
+            "--{name} cannot be given beside copy-options of the job file, which holds all options of COPY"
+        );
+        return Err(Error::new(ErrorKind::Usage, message).with_hint(
+            "give all of them by --copy-options, which wins over the job file's, or write the job file's one by one",
+        ));
+    }
+    if typed.copy_options.is_some() {
+        return Ok(());
+    }
+    fill(&mut typed.format, filed.format);
+    fill(&mut typed.delimiter, filed.delimiter);
+    fill(&mut typed.quote, filed.quote);
+    fill(&mut typed.escape, filed.escape);
+    fill(&mut typed.null, filed.null);
+    fill(&mut typed.header, filed.header);
+    fill(&mut typed.encoding, filed.encoding);
+    fill(&mut typed.force_null, filed.force_null);
+    fill(&mut typed.force_not_null, filed.force_not_null);
+    fill(&mut typed.default, filed.default);
+    fill(&mut typed.copy_options, filed.copy_options);
+    Ok(())
+}
+
+/// What the file says of COPY's options, as if typed.
+fn take_format(file: &mut JobFile) -> Result<FormatOptions> {
+    Ok(FormatOptions {
+        format: file.format.take().map(|name| word::<FormatName>("format", &name)).transpose()?,
+        delimiter: file.delimiter.take(),
+        quote: file.quote.take(),
+        escape: file.escape.take(),
+        null: file.null.take(),
+        header: file.header.take().map(|header| match header {
+            HeaderValue::Bool(names) => names.to_string(),
+            HeaderValue::Word(word) => word,
+        }),
+        encoding: file.encoding.take(),
+        force_null: file.force_null.take(),
+        force_not_null: file.force_not_null.take(),
+        default: file.default.take(),
+        copy_options: file.copy_options.take(),
+        ..FormatOptions::default()
+    })
 }
 
 /// How the load is run.
@@ -275,6 +315,24 @@ mod tests {
         assert_eq!(options.format.header.as_deref(), Some("true"));
         assert_eq!(options.run.jobs.as_deref(), Some("3"));
         assert_eq!(sources, [SourceSpec { location: "a".to_owned(), table: Some("t".to_owned()) }]);
+    }
+
+    fn merged(typed: &[&str], text: &str) -> Result<FormatOptions> {
+        let args = ["howdah", "load"].iter().chain(typed);
+        let Command::Load(mut options) = Options::parse_from(args).command else { unreachable!() };
+        read_text(text, &mut options).map(|_| options.format)
+    }
+
+    #[test]
+    fn a_list_of_copy_options_is_never_mixed_with_single_ones() {
+        let list = "copy-options = \"(FORMAT csv, HEADER true)\"";
+        let typed = merged(&["--null", "NA"], list).unwrap_err();
+        assert!(typed.message().contains("--null") && typed.message().contains("copy-options"), "{typed}");
+        let mixed = merged(&[], &format!("{list}\nforce-null = [\"a\"]")).unwrap_err();
+        assert!(mixed.message().contains("force-null"), "{mixed}");
+        let won = merged(&["--copy-options", "(FORMAT text)"], "null = \"NA\"\nformat = \"csv\"").unwrap();
+        assert_eq!((won.copy_options.as_deref(), won.null, won.format), (Some("(FORMAT text)"), None, None));
+        assert!(merged(&["--columns", "a"], list).unwrap().copy_options.is_some());
     }
 
     #[test]

@@ -271,25 +271,30 @@ fn jobs(run: &RunOptions) -> Result<Jobs> {
 /// COPY's options come one by one or all in one text. The command line has been checked already; callers
 /// that fill in [`LoadOptions`] by themselves have not.
 fn check_contradictions(options: &FormatOptions) -> Result<()> {
-    let single = [
-        ("--format", options.format.is_some()),
-        ("--delimiter", options.delimiter.is_some()),
-        ("--quote", options.quote.is_some()),
-        ("--escape", options.escape.is_some()),
-        ("--null", options.null.is_some()),
-        ("--header", options.header.is_some()),
-        ("--encoding", options.encoding.is_some()),
-        ("--force-null", options.force_null.is_some()),
-        ("--force-not-null", options.force_not_null.is_some()),
-        ("--default", options.default.is_some()),
-    ];
-    match single.iter().find(|(_, given)| *given && options.copy_options.is_some()) {
+    match single_option(options).filter(|_| options.copy_options.is_some()) {
         None => Ok(()),
-        Some((name, _)) => Err(Error::new(
+        Some(name) => Err(Error::new(
             ErrorKind::Usage,
-            format!("--copy-options holds all options of COPY: {name} cannot be given beside it"),
+            format!("--copy-options holds all options of COPY: --{name} cannot be given beside it"),
         )),
     }
+}
+
+/// The name of one of COPY's options that is given by itself, where there is any.
+pub(crate) fn single_option(options: &FormatOptions) -> Option<&'static str> {
+    let single = [
+        ("format", options.format.is_some()),
+        ("delimiter", options.delimiter.is_some()),
+        ("quote", options.quote.is_some()),
+        ("escape", options.escape.is_some()),
+        ("null", options.null.is_some()),
+        ("header", options.header.is_some()),
+        ("encoding", options.encoding.is_some()),
+        ("force-null", options.force_null.is_some()),
+        ("force-not-null", options.force_not_null.is_some()),
+        ("default", options.default.is_some()),
+    ];
+    single.iter().find(|(_, given)| *given).map(|(name, _)| *name)
 }
 
 fn format(options: &FormatOptions) -> Result<Format> {

@@ -9,8 +9,10 @@ const INTRODUCTION: &str = "\
 
 `howdah load --job FILE` reads sources, tables and options from a TOML file, for loads of many files into many tables and
 for loads that are run again and again. Names are those of the options of `howdah load`; an unknown name is an error with
-its line. The command line wins over the file: sources given there replace all of the file's, and `--map` there adds to the
-file's `[map]`. Paths are taken from the directory the command is run in, not from that of the file.
+its line. The command line wins over the file: sources given there replace all of the file's, `--copy-options` there leaves out
+all of the file's options of COPY, and `--map` there adds to the file's `[map]`. Where the file has `copy-options`, single options
+of COPY (`format`, `delimiter` and the like) are an error, in the file and on the command line. Paths are taken from the directory
+the command is run in, not from that of the file.
 
 ```toml
 to = \"service=warehouse\"
@@ -128,9 +130,14 @@ mod tests {
 
     #[test]
     fn a_job_file_takes_every_name_on_the_page_and_no_other() {
-        let lines: Vec<String> = NAMES.iter().map(|(name, example)| format!("{name} = {example}")).collect();
+        // Which contradicts the single options.
+        let (list, rest): (Vec<_>, Vec<_>) = NAMES.iter().partition(|(name, _)| *name == "copy-options");
         let sources = "[[source]]\nlocation = \"a\"\ntable = \"t\"";
-        assert_eq!(read(&format!("{}\n{sources}", lines.join("\n"))).unwrap().len(), 1);
+        for names in [list, rest] {
+            let lines: Vec<String> =
+                names.iter().map(|(name, example)| format!("{name} = {example}")).collect();
+            assert_eq!(read(&format!("{}\n{sources}", lines.join("\n"))).unwrap().len(), 1);
+        }
         for name in NOT_IN_FILES {
             assert!(read(&format!("{name} = true")).is_err(), "{name}");
         }

@@ -169,3 +169,13 @@ fn a_job_file_and_an_option_list_have_limits() {
     let refused = load.run(PATIENCE);
     refuses(&refused, 2, "the COPY options cannot be read: it is too long");
 }
+
+/// The list would win in silence, and rows hold what `--null` was to make NULL.
+#[test]
+fn an_option_typed_beside_the_option_list_of_a_job_file_is_refused() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a,b\n1,NA\n");
+    let job = files.put("job.toml", b"table = \"t\"\ncopy-options = \"(FORMAT csv, HEADER true)\"\n");
+    let load = howdah("load").args(["--null", "NA", "--to", "host=127.0.0.1 port=1"]).arg("--job").arg(job);
+    refuses(&load.arg(source).run(PATIENCE), 2, "--null cannot be given beside copy-options of the job file");
+}
