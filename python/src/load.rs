@@ -4,7 +4,8 @@ use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
 use howdah_cli::refused::Refused;
-use howdah_engine::model::{Job, Listener, Summary};
+use howdah_engine::load::Outcome;
+use howdah_engine::model::{Event, Job, Listener, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -52,9 +53,16 @@ pub(crate) async fn load_job(
     let context = Context { sources: Sources::new()?, connection, listener, stop };
     let planned = howdah_engine::plan_to_load(&context, job).await?;
     let outcome = howdah_engine::load(&context, planned).await?;
-    refused.after(&context, &outcome).await?;
-    match outcome.error {
-        None => Ok(outcome.summary),
-        Some(error) => Err(Failure { error, summary: Some(Box::new(outcome.summary)) }),
+    let after = refused.after(&context, &outcome).await.err();
+    let Outcome { mut summary, error } = outcome;
+    // One exception can be raised, and the load's own reason counts more.
+    if let (Some(_), Some(after)) = (&error, &after) {
+        let message = after.to_string();
+        context.listener.on_event(&Event::Warning { message: message.clone() });
+        summary.warnings.push(message);
+    }
+    match error.or(after) {
+        None => Ok(summary),
+        Some(error) => Err(Failure { error, summary: Some(Box::new(summary)) }),
     }
 }

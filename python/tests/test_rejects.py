@@ -45,3 +45,23 @@ def test_a_nul_byte_is_dropped(database: Database, tmp_path: Path) -> None:
     path.write_bytes(b"a,b\nx\0y,1\nz,2\n")
     assert howdah.load(path, "t", to=database.conninfo, nul="strip").rows_stored == 2
     assert database.sql("SELECT string_agg(a, ' ' ORDER BY b) FROM t") == "xy z"
+
+
+def test_a_reject_file_that_cannot_be_written_hides_neither_the_reason_nor_the_account(
+    database: Database, tmp_path: Path
+) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "t.csv"
+    path.write_text("1\nx\ny\n")
+    # A directory that is there and takes no file, not even from root.
+    unwritable = "/proc/rejects.csv"
+    options = {"to": database.conninfo, "format": "csv", "on_error": "skip", "reject_file": unwritable}
+    # The first chunk comes in with the one record that may be bad.
+    with pytest.raises(howdah.DataError, match="more than --max-errors 1 allows") as failed:
+        howdah.load(path, "t", max_errors=1, chunk_size=4, jobs=1, **options)
+    assert failed.value.summary is not None
+    assert any(unwritable in warning for warning in failed.value.summary.warnings)
+    with pytest.raises(howdah.LocalError, match=unwritable) as unwritten:
+        howdah.load(path, "t", force=True, **options)
+    assert unwritten.value.summary is not None
+    assert (unwritten.value.summary.status, unwritten.value.summary.rows_stored) == ("done", 1)

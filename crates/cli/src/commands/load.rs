@@ -41,7 +41,7 @@ pub(super) async fn run(
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let outcome = howdah_engine::load(&context, planned).await?;
+    let mut outcome = howdah_engine::load(&context, planned).await?;
     drop(telling);
     let after = refused.after(&context, &outcome).await;
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
@@ -50,6 +50,7 @@ pub(super) async fn run(
     let error = match (outcome.error, after.err()) {
         (Some(error), Some(after)) => {
             printer.error(&after);
+            outcome.summary.warnings.push(after.to_string());
             Some(error)
         }
         (error, after) => error.or(after),
