@@ -45,7 +45,7 @@ class CheckReport:
         return self.account or repr(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that `howdah check --json` prints; its keys are stable."""
+        """Return the document that `howdah check --json` prints, without its key `error`; the keys are stable."""
         document = dataclasses.asdict(self)
         del document["account"]
         return document

@@ -106,7 +106,7 @@ class Summary:
         return self.account or repr(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that `howdah load --json` prints; its keys are stable."""
+        """Return the document that `howdah load --json` prints, without its key `error`; the keys are stable."""
         document = dataclasses.asdict(self)
         del document["account"]
         return document

@@ -88,8 +88,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            printer.error(&Error::new(ErrorKind::Local, format!("cannot start: {error}")));
-            return Exit::Failure.code();
+            let error = Error::new(ErrorKind::Local, format!("cannot start: {error}"));
+            return give_up(&error, &printer).code();
         }
     };
     let stop = Stop::default();
@@ -101,24 +101,29 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     runtime.shutdown_background();
     let exit = match ended {
         Ok(exit) => exit,
-        Err(error) => {
-            printer.error(&error);
-            if printer.json() {
-                // What ended before a summary could be made is a document too.
-                printer.out(&json(&NoSummary { status: Status::Failed, error: ErrorReport::of(&error) }));
-            }
-            Exit::of(&error)
-        }
+        Err(error) => give_up(&error, &printer),
     };
     let is_fine = matches!(exit, Exit::Success | Exit::LeftOut);
     if is_fine && printer.has_lost() { Exit::Failure.code() } else { exit.code() }
 }
 
-/// What `--json` prints for a command that failed before it loaded anything.
+/// What `--json` prints for a command that ended before its own document could be made.
 #[derive(Serialize)]
-struct NoSummary<'a> {
+struct NoDocument<'a> {
     status: Status,
     error: ErrorReport<'a>,
+}
+
+fn give_up(error: &Error, printer: &Printer) -> Exit {
+    printer.error(error);
+    if printer.json() {
+        let status = match error.kind() {
+            ErrorKind::Interrupted => Status::Interrupted,
+            _ => Status::Failed,
+        };
+        printer.out(&json(&NoDocument { status, error: ErrorReport::of(error) }));
+    }
+    Exit::of(error)
 }
 
 async fn dispatch(

@@ -11,8 +11,8 @@ const INTRODUCTION: &str = "\
 
 `howdah check --json` prints one JSON document on standard output, also when it failed or was stopped under way. Keys that
 [the summary of a load](summary.md) has too mean the same. A last key `error` is null when all was read, else an object as there.
-A check that is refused before it reads anything prints only `status` and `error`. Keys are never renamed or removed; new ones
-may come, so skip those you do not know.
+A check that is refused or stopped before it reads anything prints only [`status` and `error`](json.md#where-a-command-fails). Keys are
+never renamed or removed; new ones may come, so skip those you do not know.
 ";
 
 /// Key and meaning, in the order of the document.
