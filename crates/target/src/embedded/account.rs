@@ -88,6 +88,11 @@ impl Account {
     }
 }
 
+/// The id of the user of this name, if there is one. Runs a program.
+pub(crate) fn user_id(name: &str) -> Option<u32> {
+    id("-u", name)
+}
+
 /// `id` asks every name service the machine has, not only /etc/passwd.
 fn id(option: &str, name: &str) -> Option<u32> {
     let output = Command::new("id").args([option, name]).stdin(Stdio::null()).output().ok()?;

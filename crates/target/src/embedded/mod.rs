@@ -19,6 +19,7 @@ mod pid_file;
 mod settings;
 
 pub use account::Account;
+pub(crate) use account::user_id;
 
 use binaries::Binaries;
 use folders::Folders;

@@ -7,7 +7,7 @@ use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::infos::{Infos, drive};
 use super::pooler::{self, Dialled};
-use super::{Backend, Session, settings, tls};
+use super::{Backend, Session, peer, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result};
@@ -129,7 +129,8 @@ async fn connect_address(
     };
     let began = Instant::now();
     let way = |ssl_mode| Way { info, host, address, ssl_mode, connector, began };
-    let error = match open(&way(first)).await {
+    let stream = unix_stream(host).await?;
+    let error = match open(&way(first), stream).await {
         Ok(session) => return start(session, &way(first), attrs).await,
         Err(error) => error,
     };
@@ -137,7 +138,7 @@ async fn connect_address(
     let refused = error.as_db_error().is_some() || !is_io_failure(&error);
     match second.filter(|_| refused) {
         None => Err(failure(&error, info, host)),
-        Some(second) => match open(&way(second)).await {
+        Some(second) => match open(&way(second), None).await {
             Ok(session) => start(session, &way(second), attrs).await,
             // What the attempt with TLS said is the better explanation.
             Err(other) if first == SslMode::Disable => Err(failure(&other, info, host)),
@@ -161,7 +162,8 @@ struct Way<'a> {
     began: Instant,
 }
 
-async fn open(way: &Way<'_>) -> Result<Opened, tokio_postgres::Error> {
+/// `stream` is that of a unix socket, which [`unix_stream`] has dialled.
+async fn open(way: &Way<'_>, stream: Option<UnixStream>) -> Result<Opened, tokio_postgres::Error> {
     let Way { info, host, address, ssl_mode, connector, .. } = *way;
     let mut config = Config::new();
     config.user(&info.user).dbname(&info.database).application_name(&info.application_name);
@@ -194,7 +196,7 @@ async fn open(way: &Way<'_>) -> Result<Opened, tokio_postgres::Error> {
         }
         (_, None) => {}
     }
-    match (connector.filter(|_| ssl_mode != SslMode::Disable), unix_stream(host).await) {
+    match (connector.filter(|_| ssl_mode != SslMode::Disable), stream) {
         (Some(connector), _) => Ok(opened(config.connect(connector.clone()).await?)),
         (None, Some(stream)) => Ok(opened(config.connect_raw(stream, NoTls).await?)),
         (None, None) => Ok(opened(config.connect(NoTls).await?)),
@@ -217,13 +219,17 @@ where
 /// TCP finds its size by itself.
 const UNIX_SEND_BYTES: usize = 1 << 20;
 
-/// `None`, too, if the socket cannot be reached: the library tries it then, and says why.
-async fn unix_stream(host: &Host) -> Option<UnixStream> {
-    let Address::Unix(directory) = &host.address else { return None };
-    let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", host.port))).await.ok()?;
+/// `None` for a host that is reached by TCP.
+async fn unix_stream(host: &Host) -> Result<Option<UnixStream>, Failure> {
+    let Address::Unix(directory) = &host.address else { return Ok(None) };
+    let path = directory.join(format!(".s.PGSQL.{}", host.port));
+    let stream = UnixStream::connect(path).await.map_err(|error| unreachable(host, &error.to_string()))?;
+    if host.is_guessed {
+        peer::check(&stream, host).await.map_err(|error| Failure { error, try_next: false })?;
+    }
     // The system grants what it allows.
     let _ = set_socket_send_buffer_size(&stream, UNIX_SEND_BYTES);
-    Some(stream)
+    Ok(Some(stream))
 }
 
 fn leading_number(text: &str) -> u32 {
@@ -278,7 +284,8 @@ async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result
     // It lives as long as the look at it.
     let mut driver = None;
     let second = async || {
-        let (client, connection, ..) = open(way).await.ok()?;
+        let stream = unix_stream(way.host).await.ok()?;
+        let (client, connection, ..) = open(way, stream).await.ok()?;
         driver = Some(tokio::spawn(connection));
         Some(client)
     };
@@ -330,6 +337,12 @@ fn tls_cause(error: &std::io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref::<rustls::Error>()
 }
 
+fn unreachable(host: &Host, cause: &str) -> Failure {
+    let error = Error::new(ErrorKind::ConnectionLost, format!("connection to {host} failed: {cause}"))
+        .with_hint("check that the server runs there and accepts connections");
+    Failure { error, try_next: true }
+}
+
 fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
     if let Some(db) = error.as_db_error() {
         let message = format!("connection to {host} failed: {}", db.message());
@@ -346,9 +359,7 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     }
     if is_io_failure(error) {
         let cause = io_source(error).map_or_else(|| "closed by the server".to_owned(), ToString::to_string);
-        let error = Error::new(ErrorKind::ConnectionLost, format!("connection to {host} failed: {cause}"))
-            .with_hint("check that the server runs there and accepts connections");
-        return Failure { error, try_next: true };
+        return unreachable(host, &cause);
     }
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let message = format!("connection to {host} failed: {cause}");

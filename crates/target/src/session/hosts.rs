@@ -8,8 +8,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Where servers put their socket: Debian and most packages, then PostgreSQL's own default.
-const SOCKET_DIRECTORIES: &[&str] = &["/var/run/postgresql", "/tmp"];
+/// Where packages of most systems put the socket, and only root and the server may.
+const PACKAGED_DIRECTORY: &str = "/var/run/postgresql";
+/// PostgreSQL's own default, where anybody may put one.
+const OPEN_DIRECTORY: &str = "/tmp";
 
 /// More than this is a mistake in a list, not a cluster.
 const HOSTS_MAX: usize = 1000;
@@ -31,6 +33,8 @@ pub(super) struct Host {
     pub(super) address: Address,
     pub(super) port: u16,
     pub(super) password: Option<String>,
+    /// Nobody has named this directory, and anybody may listen there: the server has to be looked at before it is told anything.
+    pub(super) is_guessed: bool,
 }
 
 impl Host {
@@ -119,8 +123,12 @@ pub(super) fn resolve(words: &Words) -> Result<Vec<Host>> {
         .map(|index| {
             let port = parse_port(ports.get(index).or(ports.first()).copied().unwrap_or_default())
                 .ok_or_else(|| bad_port(index, ports.len()))?;
-            let address = parse_address(&nth(&names, index), &nth(&addresses, index), port)?;
-            Ok(Host { address, port, password: None })
+            let (name, address) = (nth(&names, index), nth(&addresses, index));
+            if name.is_empty() && address.is_empty() {
+                return Ok(default_host(port));
+            }
+            let address = parse_address(&name, &address)?;
+            Ok(Host { address, port, password: None, is_guessed: false })
         })
         .collect()
 }
@@ -139,7 +147,7 @@ fn bad_port(index: usize, count: usize) -> Error {
         .with_hint(format!("check port and PGPORT; {ENCODE_HINT}"))
 }
 
-fn parse_address(name: &str, address: &str, port: u16) -> Result<Address> {
+fn parse_address(name: &str, address: &str) -> Result<Address> {
     if !address.is_empty() {
         let ip = address
             .parse()
@@ -148,7 +156,6 @@ fn parse_address(name: &str, address: &str, port: u16) -> Result<Address> {
         return Ok(Address::Ip { ip, name: name.map(str::to_owned) });
     }
     match name {
-        "" => Ok(Address::Unix(default_directory(port))),
         _ if name.starts_with('/') => Ok(Address::Unix(PathBuf::from(name))),
         _ if name.starts_with('@') => {
             Err(usage("unix sockets in the abstract namespace (@...) are not supported".to_owned()))
@@ -157,15 +164,16 @@ fn parse_address(name: &str, address: &str, port: u16) -> Result<Address> {
     }
 }
 
-/// The first default directory in which a server of this port has its socket.
-fn default_directory(port: u16) -> PathBuf {
-    let has_socket = |directory: &&&str| Path::new(directory).join(format!(".s.PGSQL.{port}")).exists();
-    let found = SOCKET_DIRECTORIES.iter().find(has_socket).unwrap_or(&SOCKET_DIRECTORIES[0]);
-    PathBuf::from(found)
+/// The server of this port on this machine. Any libpq looks into one of the two directories, as it was built.
+fn default_host(port: u16) -> Host {
+    let has_socket = |directory: &str| Path::new(directory).join(format!(".s.PGSQL.{port}")).exists();
+    let is_guessed = !has_socket(PACKAGED_DIRECTORY) && has_socket(OPEN_DIRECTORY);
+    let directory = if is_guessed { OPEN_DIRECTORY } else { PACKAGED_DIRECTORY };
+    Host { address: Address::Unix(directory.into()), port, password: None, is_guessed }
 }
 
 fn is_default_directory(directory: &Path) -> bool {
-    SOCKET_DIRECTORIES.iter().any(|default| Path::new(default) == directory)
+    [PACKAGED_DIRECTORY, OPEN_DIRECTORY].iter().any(|default| Path::new(default) == directory)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod keyword;
 #[doc(hidden)]
 pub mod outside;
 pub mod partitions;
+mod peer;
 mod pgpass;
 mod pooler;
 pub mod rights;

@@ -55,7 +55,7 @@ fn binaries(version: u32) -> PathBuf {
     folder
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").unwrap().uid() == 0
 }

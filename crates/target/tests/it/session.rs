@@ -1,9 +1,12 @@
 //! Connecting.
 
-use crate::server::{Server, connect, observer, on_every_version, shared};
+use crate::server::{Server, connect, is_root, observer, on_every_version, shared};
 use howdah_model::{Error, ErrorKind};
 use howdah_target::activity;
 use howdah_target::session::{Conninfo, Session, show};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 pub(crate) async fn refused(to: &str) -> Error {
     Session::connect(&Conninfo::resolve(Some(to)).unwrap().unwrap()).await.unwrap_err()
@@ -140,4 +143,56 @@ async fn too_many_connections_are_left_to_the_caller_with_their_sqlstate() {
         }
     };
     assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::Server, Some("53300")), "{error}");
+}
+
+/// A socket where PostgreSQL's own default has it, gone with the test.
+struct InTmp(PathBuf);
+
+impl InTmp {
+    fn of(port: u16) -> InTmp {
+        InTmp(PathBuf::from(format!("/tmp/.s.PGSQL.{port}")))
+    }
+}
+
+impl Drop for InTmp {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_server_in_tmp_is_found_without_a_host() {
+    let server = shared(18);
+    let (port, socket) = (server.port, server.socket());
+    let folder = socket.strip_prefix("host=").unwrap().split(' ').next().unwrap();
+    let link = InTmp::of(port);
+    std::os::unix::fs::symlink(format!("{folder}/.s.PGSQL.{port}"), &link.0).unwrap();
+    let session = connect(&format!("port={port} user=postgres dbname=postgres")).await;
+    assert_eq!(session.server_version() / 10_000, server.version());
+}
+
+/// Whoever may become somebody else can play that one.
+#[tokio::test]
+async fn a_stranger_who_listens_in_tmp_is_told_nothing() {
+    const LISTEN: &str = "my ($s, $c); socket($s, 1, 1, 0) && bind($s, pack('Sa*', 1, $ARGV[0])) && listen($s, 1) or die $!; \
+                          $| = 1; print qq(ready\\n); \
+                          accept($c, $s) or die $!; sysread($c, my $heard, 99); print 'heard ', length $heard";
+    if !is_root() {
+        return;
+    }
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let socket = InTmp::of(port);
+    let mut stranger = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "perl", "-e", LISTEN])
+        .arg(&socket.0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(stranger.stdout.take().unwrap()).lines();
+    assert_eq!(told.next().unwrap().unwrap(), "ready");
+    let error = refused(&format!("port={port} user=u dbname=d password=secret")).await;
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+    assert!(error.message().contains("65534") && error.hint().unwrap().contains("host=/tmp"), "{error}");
+    assert_eq!(told.next().unwrap().unwrap(), "heard 0");
+    stranger.wait().unwrap();
 }
