@@ -366,7 +366,7 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     let refused = Error::new(ErrorKind::ConnectionRefused, message);
     // The library has no other word for either.
     let error = match (io_source(error).and_then(tls_cause), &host.password) {
-        (Some(_), _) => refused.with_hint("check sslmode and sslrootcert, and the server's certificate"),
+        (Some(_), _) => refused.with_hint("check sslmode, sslrootcert and sslcrl, and the server's certificate"),
         (None, _) if cause == NO_TLS => {
             refused.with_hint("turn ssl on at the server, or go without TLS by sslmode=prefer or disable")
         }

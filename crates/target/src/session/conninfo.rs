@@ -51,6 +51,8 @@ pub(super) struct TlsSettings {
     pub(super) server_name_indication: bool,
     /// `sslrootcert`; `None` is the default file.
     pub(super) root_cert: Option<String>,
+    /// `sslcrl`; `None` is the default file, if there is one.
+    pub(super) crl: Option<String>,
     pub(super) cert: Option<String>,
     pub(super) key: Option<String>,
     /// `sslcertmode=disable`: send no client certificate even if there is one.
@@ -177,6 +179,10 @@ fn add_environment(words: &mut Words, around: &Surroundings) {
         if let Some(value) = keyword.variable.and_then(|name| around.variable(name)) {
             words.entry(keyword.name).or_insert_with(|| value.to_owned());
         }
+    }
+    // Deprecated, and obeyed by every libpq still.
+    if around.variable("PGREQUIRESSL").is_some_and(|text| text.starts_with('1')) {
+        words.entry("sslmode").or_insert_with(|| "require".to_owned());
     }
 }
 
@@ -316,6 +322,7 @@ fn tls_settings(words: &Words, around: &Surroundings) -> Result<TlsSettings> {
         tls13: choice(words, "ssl_max_protocol_version", true, &[("TLSv1.2", false), ("TLSv1.3", true)])?,
         server_name_indication: choice(words, "sslsni", true, &[("0", false), ("1", true)])?,
         root_cert: value(words, "sslrootcert").map(str::to_owned),
+        crl: value(words, "sslcrl").map(str::to_owned),
         cert: value(words, "sslcert").map(str::to_owned),
         key: value(words, "sslkey").map(str::to_owned),
         send_cert: choice(words, "sslcertmode", true, &[("disable", false), ("allow", true)])?,
@@ -435,6 +442,18 @@ mod tests {
     }
 
     #[test]
+    fn pgrequiressl_asks_for_tls_where_nothing_else_says_how_much() {
+        for (to, variables, mode) in [
+            ("", &[("PGREQUIRESSL", "1")][..], SslMode::Require),
+            ("", &[("PGREQUIRESSL", "0")], SslMode::Prefer),
+            ("", &[("PGREQUIRESSL", "1"), ("PGSSLMODE", "verify-ca")], SslMode::VerifyCa),
+            ("sslmode=disable", &[("PGREQUIRESSL", "1")], SslMode::Disable),
+        ] {
+            assert_eq!(resolve(to, variables).tls.mode, mode, "{to} {variables:?}");
+        }
+    }
+
+    #[test]
     fn what_libpq_sends_at_start_is_sent() {
         let info = resolve("options='-c a=b'", &[("PGDATESTYLE", "ISO, DMY"), ("PGTZ", "default")]);
         assert_eq!(info.options.as_deref(), Some("-c a=b -c datestyle=ISO,\\ DMY"));
@@ -462,7 +481,7 @@ mod tests {
     fn what_howdah_cannot_do_is_refused_and_not_dropped() {
         for to in [
             "gssencmode=require",
-            "sslcrl=x",
+            "sslcrldir=x",
             "sslpassword=x",
             "requirepeer=x",
             "require_auth=password",
@@ -480,7 +499,7 @@ mod tests {
         for to in ["gssencmode=prefer", "gssencmode=disable", "sslcompression=1", "krbsrvname=postgres"] {
             resolve(to, &[]);
         }
-        let error = Conninfo::resolve_in(Some(""), &around(&[("PGSSLCRL", "/x")])).unwrap_err();
-        assert!(error.message().contains("PGSSLCRL"), "{error}");
+        let error = Conninfo::resolve_in(Some(""), &around(&[("PGSSLCRLDIR", "/x")])).unwrap_err();
+        assert!(error.message().contains("PGSSLCRLDIR"), "{error}");
     }
 }

@@ -70,7 +70,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     used("sslcertmode", Some("PGSSLCERTMODE")),
     only_if("sslpassword", None, &[""]),
     used("sslrootcert", Some("PGSSLROOTCERT")),
-    only_if("sslcrl", Some("PGSSLCRL"), &[""]),
+    used("sslcrl", Some("PGSSLCRL")),
     only_if("sslcrldir", Some("PGSSLCRLDIR"), &[""]),
     used("sslsni", Some("PGSSLSNI")),
     only_if("requirepeer", Some("PGREQUIREPEER"), &[""]),

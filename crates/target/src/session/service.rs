@@ -100,7 +100,8 @@ pub(super) fn section(text: &str, service: &str, file: &Path) -> Result<Option<W
         }
         let keyword =
             keyword::find(name).ok_or_else(|| fail(&format!("invalid connection option \"{name}\"")))?;
-        words.insert(keyword.name, value.to_owned());
+        // As in libpq, the first of several counts.
+        words.entry(keyword.name).or_insert_with(|| value.to_owned());
     }
     Ok(found)
 }
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_section_gives_its_keywords_and_only_its_own() {
-        let text = "# c\n[a]\nhost=x\n[b]\nhost=y\nport=6543\n[c]\nhost=z\n";
+        let text = "# c\n[a]\nhost=x\n[b]\nhost=y\nport=6543\nhost=second\n[c]\nhost=z\n";
         let words = section(text, "b", Path::new("f")).unwrap().unwrap();
         assert_eq!(
             words.into_iter().collect::<Vec<_>>(),

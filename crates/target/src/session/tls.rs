@@ -1,7 +1,7 @@
 //! The TLS configuration of a connection: which roots are trusted, what is checked, which certificate the
 //! client shows. Follows libpq: an existing root file is always used to check the server, whatever the
-//! `sslmode`; `verify-ca` and `verify-full` refuse to go on without one. Encrypted keys and revocation
-//! lists are refused. Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
+//! `sslmode`; `verify-ca` and `verify-full` refuse to go on without one. So is an existing revocation list; one that cannot be read or
+//! used is refused, where libpq passes it over. Encrypted keys are refused. Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
 
 use super::conninfo::{SslMode, TlsSettings};
 use super::verifier::Verifier;
@@ -9,7 +9,7 @@ use howdah_model::{Error, ErrorKind, Result};
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use std::fs;
 use std::io::ErrorKind as IoKind;
@@ -20,8 +20,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// Makes the connector for these settings.
 pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(ring::default_provider());
-    let verifier =
-        Verifier::new(trusted_roots(settings)?, settings.mode == SslMode::VerifyFull, provider.clone());
+    let roots = trusted_roots(settings)?;
+    let lists = revocation_lists(settings, roots.is_some())?;
+    let verifier = Verifier::new(roots, lists, settings.mode == SslMode::VerifyFull, provider.clone())
+        .map_err(|why| usage(format!("the certificate revocation list cannot be used: {why}")))?;
     let builder = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&protocol_versions(settings))
         .map_err(|_| {
@@ -91,13 +93,36 @@ fn file_or_default(given: Option<&str>, settings: &TlsSettings, default: &str) -
 }
 
 fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let fail = |why: String| usage(format!("could not read certificates from \"{}\": {why}", file.display()));
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+    read_pem(file, "certificates")
+}
+
+fn read_pem<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>> {
+    let fail = |why: String| usage(format!("could not read {what} from \"{}\": {why}", file.display()));
+    let found: Vec<T> = T::pem_file_iter(file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| fail(error.to_string()))?;
-    match certificates.is_empty() {
+    match found.is_empty() {
         true => Err(fail("it holds none in PEM form".to_owned())),
-        false => Ok(certificates),
+        false => Ok(found),
+    }
+}
+
+/// What the authorities have taken back. As in libpq, the default file is not for the system's authorities, and where it is not
+/// there nothing is; a file that was named has to be there, and of use.
+fn revocation_lists(
+    settings: &TlsSettings,
+    is_checked: bool,
+) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    let is_named = settings.crl.is_some();
+    if is_named && !is_checked {
+        let message = "sslcrl is given, and without a root certificate no certificate is checked";
+        return Err(usage(message.to_owned()).with_hint("name the root certificate file with sslrootcert"));
+    }
+    let is_system = settings.root_cert.as_deref() == Some("system");
+    let wants = is_named || is_checked && !is_system;
+    match file_or_default(settings.crl.as_deref(), settings, "root.crl") {
+        Some(file) if wants && (is_named || file.exists()) => read_pem(&file, "certificate revocation lists"),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -157,4 +182,31 @@ fn too_open(data: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn too_open(_data: &fs::Metadata) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::conninfo::Conninfo;
+    use crate::session::surroundings::Surroundings;
+
+    #[test]
+    fn the_list_in_the_home_directory_is_read_where_certificates_are_checked_against_a_file() {
+        let home = tempfile::tempdir().unwrap();
+        let around = Surroundings {
+            home: Some(home.path().into()),
+            user: Some("u".to_owned()),
+            ..Surroundings::default()
+        };
+        let lists = |to: &str, is_checked| {
+            revocation_lists(&Conninfo::resolve_in(Some(to), &around).unwrap().unwrap().tls, is_checked)
+        };
+        assert!(lists("", true).unwrap().is_empty());
+        fs::create_dir(home.path().join(".postgresql")).unwrap();
+        fs::write(home.path().join(".postgresql/root.crl"), "no list").unwrap();
+        let error = lists("", true).unwrap_err();
+        assert!(error.message().contains("root.crl"), "{error}");
+        assert!(lists("", false).unwrap().is_empty());
+        assert!(lists("sslrootcert=system", true).unwrap().is_empty());
+    }
 }

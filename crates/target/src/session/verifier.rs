@@ -1,14 +1,18 @@
 //! Checks a server's certificate as libpq does with OpenSSL: the chain against the given roots
-//! (`verify-ca`), and the host name too (`verify-full`); without roots, nothing but the proof that the server
+//! (`verify-ca`) and revocation lists where there are any, and the host name too (`verify-full`); without roots, nothing but the proof that the server
 //! owns its certificate's key. Three habits of PostgreSQL installations that the webpki rules refuse are
 //! taken as libpq takes them: a self-signed certificate that is itself the root, a name given in
 //! the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
 
+use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::verify_tls13_signature_with_raw_key;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
@@ -31,24 +35,36 @@ pub(super) struct Verifier {
 
 #[derive(Debug)]
 struct Trusted {
-    anchors: RootCertStore,
+    anchors: Arc<RootCertStore>,
+    /// Knows the revocation lists, where there are any.
+    with_lists: Option<Arc<WebPkiServerVerifier>>,
     certificates: Vec<CertificateDer<'static>>,
 }
 
 impl Verifier {
-    /// `roots` as `None` trusts any certificate.
+    /// `roots` as `None` trusts any certificate. With `lists`, every certificate of a chain below its root has to be one that a list of
+    /// its issuer, which has not run out, does not name; so it is with libpq.
+    ///
+    /// # Errors
+    /// A list that is none, or no root that can be used beside one.
     pub(super) fn new(
         roots: Option<Vec<CertificateDer<'static>>>,
+        lists: Vec<CertificateRevocationListDer<'static>>,
         check_name: bool,
         provider: Arc<CryptoProvider>,
-    ) -> Verifier {
-        let trusted = roots.map(|certificates| {
+    ) -> Result<Verifier, VerifierBuilderError> {
+        let trust = |certificates: Vec<CertificateDer<'static>>| {
             let mut anchors = RootCertStore::empty();
             // One that does not parse cannot sign anything; the others still count.
             anchors.add_parsable_certificates(certificates.iter().cloned());
-            Trusted { anchors, certificates }
-        });
-        Verifier { trusted, check_name, provider }
+            let anchors = Arc::new(anchors);
+            let builder = || WebPkiServerVerifier::builder_with_provider(anchors.clone(), provider.clone());
+            let with_lists = (!lists.is_empty())
+                .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
+                .transpose()?;
+            Ok::<_, VerifierBuilderError>(Trusted { anchors, with_lists, certificates })
+        };
+        Ok(Verifier { trusted: roots.map(trust).transpose()?, check_name, provider })
     }
 
     fn check_chain(
@@ -56,8 +72,19 @@ impl Verifier {
         trusted: &Trusted,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
+        if let Some(with_lists) = &trusted.with_lists {
+            let checked = with_lists.verify_server_cert(end_entity, intermediates, server_name, &[], now);
+            return match checked {
+                // What it looks at last, when the chain is good; names have their own rules here.
+                Ok(_) | Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                    Ok(())
+                }
+                Err(error) => Err(explain_version(end_entity, error)),
+            };
+        }
         if trusted.certificates.iter().any(|certificate| certificate == end_entity) {
             return check_dates(end_entity, now);
         }
@@ -78,7 +105,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(trusted) = &self.trusted {
-            self.check_chain(trusted, end_entity, intermediates, now)?;
+            self.check_chain(trusted, end_entity, intermediates, server_name, now)?;
         }
         if self.check_name {
             check_name(end_entity, server_name)?;

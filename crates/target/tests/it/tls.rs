@@ -4,7 +4,10 @@ use crate::server::{Server, VERSIONS, connect, count, observer, shared};
 use crate::session::refused;
 use howdah_model::ErrorKind;
 use howdah_target::session::Conninfo;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
+    KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +40,25 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
     }
+}
+
+/// What an authority says of the certificates it has taken back, in PEM form.
+fn revocation_list(authority: &Authority, serials: &[u64], next_update: (i32, u8, u8)) -> String {
+    let revoked = |serial: &u64| RevokedCertParams {
+        serial_number: SerialNumber::from(*serial),
+        revocation_time: date_time_ymd(2024, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    };
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2024, 1, 1),
+        next_update: date_time_ymd(next_update.0, next_update.1, next_update.2),
+        crl_number: SerialNumber::from(1),
+        issuing_distribution_point: None,
+        revoked_certs: serials.iter().map(revoked).collect(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    list.signed_by(&authority.issuer).unwrap().pem().unwrap()
 }
 
 /// A server with TLS, its authority, and a folder for the client's files.
@@ -152,7 +174,7 @@ async fn settings_that_cannot_be_honoured_are_refused_before_connecting() {
     for weak in [
         "sslmode=require sslrootcert=system",
         "sslmode=prefer sslnegotiation=direct",
-        "sslcrl=/x",
+        "sslcrldir=/x",
         "gssencmode=require",
         "requirepeer=x",
         "sslmode=verify",
@@ -214,4 +236,40 @@ async fn a_self_signed_certificate_that_is_its_own_root_is_taken_with_its_common
     // Only TLS is let in: disable is refused, allow finds its way.
     stage.refuses("host=127.0.0.1 sslmode=disable").await;
     assert!(stage.connects_with_tls("host=127.0.0.1 sslmode=allow").await);
+}
+
+#[tokio::test]
+async fn a_certificate_that_was_taken_back_is_refused() {
+    let (ours, other) = (Authority::new("ours"), Authority::new("other"));
+    let mut own = params("server", &["localhost"]);
+    own.serial_number = Some(SerialNumber::from(7));
+    let (certificate, key) = ours.sign(&own);
+    let rule = "host all all 127.0.0.1/32 trust";
+    let stage = stage(18, &certificate, &key, &ours.pem, rule).await;
+    let root = stage.file("root.crt", &ours.pem, 0o644);
+    let list = |name: &str, text: &str| stage.file(name, text, 0o644).display().to_string();
+    let good = list("good.crl", &revocation_list(&ours, &[8], (2100, 1, 1)));
+    let bad = [
+        list("revoked.crl", &revocation_list(&ours, &[8, 7], (2100, 1, 1))),
+        list("old.crl", &revocation_list(&ours, &[8], (2024, 2, 1))),
+        list("other.crl", &revocation_list(&other, &[8], (2100, 1, 1))),
+    ];
+    let root = show(&root);
+    for (right, mode) in [("localhost", "verify-full"), ("127.0.0.1", "verify-ca"), ("127.0.0.1", "require")]
+    {
+        let to = format!("host={right} hostaddr=127.0.0.1 sslmode={mode} sslrootcert={root}");
+        assert!(stage.connects_with_tls(&format!("{to} sslcrl={good}")).await, "{mode}");
+        for bad in &bad {
+            stage.refuses(&format!("{to} sslcrl={bad}")).await;
+        }
+    }
+    let wrong_name = format!("host=127.0.0.1 sslmode=verify-full sslrootcert={root}");
+    stage.refuses(&format!("{wrong_name} sslcrl={good}")).await;
+    let broken = list("broken.crl", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n");
+    for unusable in [broken.as_str(), "/nowhere/root.crl"] {
+        let error = refused(&stage.to(&format!("{wrong_name} sslcrl={unusable}"))).await;
+        assert_eq!(error.kind(), ErrorKind::Usage, "{unusable}: {error}");
+    }
+    let unchecked = refused(&stage.to(&format!("host=127.0.0.1 sslmode=require sslcrl={good}"))).await;
+    assert_eq!(unchecked.kind(), ErrorKind::Usage, "{unchecked}");
 }
