@@ -76,21 +76,22 @@ pub async fn take(session: &Session, sequence: &Relation, count: u64) -> Result<
     let name = quote_relation(sequence);
     let regclass = format!("{}::pg_catalog.regclass", quote_literal(&name));
     let fail = |error: &tokio_postgres::Error| session_error(error, "taking values of a sequence");
-    let increment_sql =
-        format!("SELECT seqincrement FROM pg_catalog.pg_sequence WHERE seqrelid = {regclass}");
-    let rows = client.query_typed(&increment_sql, &[]).await.map_err(|error| fail(&error))?;
+    let start_sql = format!("SELECT seqstart FROM pg_catalog.pg_sequence WHERE seqrelid = {regclass}");
+    let rows = client.query_typed(&start_sql, &[]).await.map_err(|error| fail(&error))?;
     let gone = || Error::new(ErrorKind::Table, format!("sequence {sequence} is gone"));
-    let increment: i64 = rows.first().ok_or_else(gone)?.get(0);
-    // Changes nothing, and takes the lock that `nextval` waits for (ShareRowExclusiveLock).
+    let start: i64 = rows.first().ok_or_else(gone)?.get(0);
     let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
-         ALTER SEQUENCE {name} INCREMENT BY {increment}"
+        "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; {}",
+        lock_sql(&name, start)
     );
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    // One expression, so that a number that is too large for 64 bits is an error of the server.
+    // One expression, so that a number that is too large for 64 bits is an error of the server. Others may have given the sequence
+    // another increment just before the lock was free.
     let take = format!(
-        "SELECT first, pg_catalog.setval({regclass}, first + ($1 - 1) * {increment}) \
-         FROM (SELECT CASE WHEN is_called THEN last_value + {increment} ELSE last_value END AS first FROM {name}) AS s"
+        "SELECT first, increment, pg_catalog.setval({regclass}, first + ($1 - 1) * increment) \
+         FROM (SELECT CASE WHEN s.is_called THEN s.last_value + q.seqincrement ELSE s.last_value END AS first, \
+                      q.seqincrement AS increment \
+               FROM {name} AS s, pg_catalog.pg_sequence AS q WHERE q.seqrelid = {regclass}) AS s"
     );
     let taking = async {
         client.batch_execute(&begin).await?;
@@ -104,5 +105,12 @@ pub async fn take(session: &Session, sequence: &Relation, count: u64) -> Result<
         let _ = client.batch_execute("ROLLBACK").await;
     }
     let rows = taken.map_err(|error| fail(&error))?;
-    Ok((rows.first().ok_or_else(gone)?.get(0), increment))
+    let row = rows.first().ok_or_else(gone)?;
+    Ok((row.get(0), row.get(1)))
+}
+
+/// Takes the lock that `nextval` waits for (ShareRowExclusiveLock), and changes nothing: the first value that the sequence was
+/// made with only says where RESTART begins.
+pub(crate) fn lock_sql(quoted_name: &str, start: i64) -> String {
+    format!("ALTER SEQUENCE {quoted_name} START WITH {start}")
 }

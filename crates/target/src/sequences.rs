@@ -6,6 +6,7 @@
 //! it without.
 
 use crate::error::session_error;
+use crate::numbers::lock_sql;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
 use howdah_model::{Relation, Result};
@@ -29,7 +30,8 @@ const OWNED_SQL: &str = "\
                      AND i.indisvalid) \
            OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
                FROM (SELECT fills.relation::pg_catalog.regclass AS relid \
-                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3 AS quick \
+                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3 AS quick, \
+           s.seqstart \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
         FROM pg_catalog.pg_depend d \
@@ -55,6 +57,7 @@ pub struct Sequence {
     /// The column that it fills, unquoted.
     pub column: String,
     increment: i64,
+    start: i64,
     min: i64,
     max: i64,
     is_owner: bool,
@@ -97,6 +100,7 @@ pub async fn of_columns(
         increment: row.get(3),
         min: row.get(4),
         max: row.get(5),
+        start: row.get(8),
         is_owner: row.get(6),
         is_quick: row.get::<_, Option<bool>>(7) == Some(true),
     };
@@ -119,8 +123,7 @@ impl Sequence {
         let mut begin =
             format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'");
         if self.is_owner {
-            // Changes nothing, and takes the lock that `nextval` waits for (ShareRowExclusiveLock).
-            begin.push_str(&format!("; ALTER SEQUENCE {sequence} INCREMENT BY {}", self.increment));
+            begin.push_str(&format!("; {}", lock_sql(&sequence, self.start)));
         }
         let set = format!(
             "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, state.reached) \

@@ -2,6 +2,7 @@
 
 use crate::server::{connect, observer, on_every_version};
 use howdah_model::Relation;
+use howdah_target::numbers::take;
 use howdah_target::sequences::of_columns;
 
 on_every_version!(no_table_is_read_as_a_whole_that_is_large_and_has_no_btree_to_tell_the_largest_value, server => {
@@ -31,4 +32,26 @@ on_every_version!(no_table_is_read_as_a_whole_that_is_large_and_has_no_btree_to_
         assert!(is_quick(table, 16 << 10).await, "{table} with an index");
         admin.batch_execute("DROP INDEX i").await.unwrap();
     }
+});
+
+on_every_version!(an_increment_that_others_set_at_the_moment_is_kept_and_obeyed, server => {
+    let to = server.database().await;
+    let (admin, other) = (observer(&to).await, observer(&to).await);
+    admin.batch_execute("CREATE SEQUENCE s").await.unwrap();
+    let session = connect(&to).await;
+    let sequence = Relation { schema: "public".to_owned(), name: "s".to_owned() };
+    assert_eq!(take(&session, &sequence, 10).await.unwrap(), (1, 1));
+    other.batch_execute("BEGIN; ALTER SEQUENCE s INCREMENT BY 2").await.unwrap();
+    let waits = async {
+        let waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ALTER SEQUENCE%'";
+        while admin.query(waiting, &[]).await.unwrap().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        other.batch_execute("COMMIT").await.unwrap();
+    };
+    let (taken, ()) = tokio::join!(take(&session, &sequence, 10), waits);
+    assert_eq!(taken.unwrap(), (12, 2));
+    let row = admin.query_one("SELECT seqincrement, nextval('s') FROM pg_sequence WHERE seqrelid = 's'::regclass", &[]);
+    let row = row.await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (2, 32));
 });
