@@ -31,8 +31,10 @@ const FREE_BYTES_MAX: u64 = 1 << 30;
 const FREE_AGAIN: f64 = 1.25;
 /// A slot that keeps more WAL is worth a word, unless a limit for replicas is given.
 const SLOT_BYTES: u64 = 4 << 30;
-/// A slot that is read from must not come closer to being lost.
+/// A slot that is read from must not come closer to being lost, nor than this part of what is kept for it at most, since the
+/// reader of a small allowance is never as far away.
 const UNTIL_LOST_BYTES: u64 = 512 << 20;
+const UNTIL_LOST_PART: u64 = 4;
 /// Others who wait for our locks longer than this are told.
 const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 
@@ -282,7 +284,10 @@ fn too_far(replicas: &[Replica], most: ReplicaLag) -> Option<String> {
 
 /// One that nobody reads from is lost by any writer, whether this load waits or not.
 fn about_to_be_lost(slots: &[Slot]) -> Option<String> {
-    let close = |slot: &&Slot| slot.until_lost_bytes.is_some_and(|bytes| bytes < UNTIL_LOST_BYTES);
+    let close = |slot: &&Slot| {
+        let part = slot.keep_bytes.map_or(UNTIL_LOST_BYTES, |bytes| bytes / UNTIL_LOST_PART);
+        slot.until_lost_bytes.is_some_and(|bytes| bytes < part.min(UNTIL_LOST_BYTES))
+    };
     let slot = slots.iter().filter(|slot| slot.active).find(close)?;
     let left = slot.until_lost_bytes.unwrap_or(0) >> 20;
     Some(format!(
@@ -309,6 +314,23 @@ mod tests {
         assert_eq!(keep(100 << 20), 64 << 20);
         assert_eq!(keep(5000 << 20), 500 << 20);
         assert_eq!(keep(1 << 40), 1 << 30);
+    }
+
+    #[test]
+    fn a_slot_is_about_to_be_lost_by_what_is_kept_for_it() {
+        let about = |until_lost: u64, keep: u64| {
+            let slot = Slot {
+                name: "s".to_owned(),
+                active: true,
+                held_bytes: 0,
+                until_lost_bytes: Some(until_lost << 20),
+                keep_bytes: Some(keep << 20),
+            };
+            about_to_be_lost(&[slot]).is_some()
+        };
+        assert!(about(500, 10_000) && !about(600, 10_000));
+        // All that there is, and hardly anything.
+        assert!(!about(272, 256) && about(60, 256));
     }
 
     #[test]

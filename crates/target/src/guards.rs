@@ -28,6 +28,8 @@ pub struct Slot {
     pub held_bytes: u64,
     /// WAL until it is lost, where there is a limit (`max_slot_wal_keep_size`).
     pub until_lost_bytes: Option<u64>,
+    /// That limit.
+    pub keep_bytes: Option<u64>,
 }
 
 /// Parallel workers and autovacuum count too, though they take no connection: that errs on the side of others.
@@ -90,7 +92,9 @@ pub async fn replicas(session: &Session) -> Result<Vec<Replica>> {
 const SLOTS_SQL: &str = "\
     SELECT slot_name::text, active, \
            greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), restart_lsn), 0)::pg_catalog.int8, \
-           safe_wal_size \
+           safe_wal_size, \
+           (SELECT CASE WHEN s.setting::pg_catalog.int8 >= 0 THEN s.setting::pg_catalog.int8 * 1048576 END \
+            FROM pg_catalog.pg_settings s WHERE s.name = 'max_slot_wal_keep_size') \
     FROM pg_catalog.pg_replication_slots WHERE restart_lsn IS NOT NULL AND NOT temporary";
 
 /// The slots that keep WAL.
@@ -105,6 +109,7 @@ pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
         active: row.get(1),
         held_bytes: unsigned(row.get(2)),
         until_lost_bytes: row.get::<_, Option<i64>>(3).map(unsigned),
+        keep_bytes: row.get::<_, Option<i64>>(4).map(unsigned),
     };
     Ok(rows.iter().map(slot).collect())
 }
