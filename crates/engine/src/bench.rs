@@ -11,7 +11,7 @@ mod plain;
 use crate::stop::interrupted;
 use crate::{Context, load, plan};
 use cpu::{ServerCpu, client_cpu_seconds};
-use howdah_model::{Error, ErrorKind, Event, Job, LedgerChoice, Listener, Relation, Result, Summary};
+use howdah_model::{Error, ErrorKind, Event, Job, LedgerChoice, Listener, Relation, Result, Summary, Tune};
 use howdah_target::session::{Session, catalog};
 use howdah_target::{sql, trial};
 use plain::Plain;
@@ -95,6 +95,11 @@ async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
 fn check(job: &Job) -> Result<()> {
     if job.sources.iter().any(|source| source.location == "-") {
         return Err(unreadable());
+    }
+    if job.tune == Some(Tune::Server) {
+        // What puts them back stands in the schema that is dropped.
+        let message = "bench changes no settings of the server: --tune server is for loads";
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out, or give --tune session"));
     }
     Ok(())
 }

@@ -116,6 +116,8 @@ fn a_pipe_a_second_file_and_a_table_out_of_nothing_are_refused() {
     let source = files.path().join("a.csv");
     let unseen = bench(&database).args(["--format", "csv"]).arg(&source).run(PATIENCE).expect_code(2);
     assert!(unseen.stderr.contains("--table names none"), "{}", unseen.stderr);
+    let tuned = bench(&database).args(["--tune", "server"]).arg(&source).run(PATIENCE).expect_code(2);
+    assert!(tuned.stderr.contains("--tune server is for loads"), "{}", tuned.stderr);
     assert_untouched(&database);
 }
 
