@@ -172,7 +172,8 @@ fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
 /// `open` sessions copy, others are `waiting` for the sources.
 fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
     let mut waits: BTreeMap<String, u32> = BTreeMap::new();
-    for activity in seen.iter().filter(|activity| activity.state != "idle") {
+    // Of sessions that the role may not look at, or that nobody tracks, nothing is told.
+    for activity in seen.iter().filter(|activity| !matches!(activity.state.as_str(), "idle" | "")) {
         *waits.entry(activity.wait.clone()).or_default() += 1;
     }
     if waiting > 0 {
