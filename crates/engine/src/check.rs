@@ -95,7 +95,9 @@ async fn begin(context: &Context, ledger: &Ledger, plan: &Plan, noted: &AtomicBo
             return Err(being_restored(&plan.job_id));
         }
         noted.store(true, Relaxed);
-        ledger.begin(&session, plan).await?;
+        if !ledger.begin(&session, plan).await? {
+            return Err(being_restored(&plan.job_id));
+        }
         arrival::make_staging(&session, ledger, plan, true).await
     };
     context.connection.attend(&session, opening).await?;

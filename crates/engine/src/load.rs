@@ -155,7 +155,9 @@ async fn open_ledger(
     if !ledger.hold_job(session, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
-    ledger.begin(session, plan).await?;
+    if !ledger.begin(session, plan).await? {
+        return Err(taken_meanwhile(session, ledger, plan).await?);
+    }
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
     if plan.job.arrival.mode == Mode::Truncate {
@@ -179,6 +181,20 @@ async fn open_ledger(
         tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
     Ok(Noted { receipts, before, publication, dropped, tuned })
+}
+
+/// Another run has had the job since this one was planned.
+async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Error> {
+    let row = ledger.find(session, &plan.job_id).await?;
+    let is_same = row.as_ref().is_some_and(|row| row.plan.identity == plan.identity);
+    let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
+    let message = match done_at {
+        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at)),
+        _ if is_same => "is in the ledger with other chunk borders",
+        _ => "was begun with other files by another process in this moment",
+    };
+    Ok(Error::new(ErrorKind::Ledger, format!("job {} {message}", plan.job_id))
+        .with_hint("give what its first run was given, or another --job-id"))
 }
 
 fn published(publication: &str) -> String {

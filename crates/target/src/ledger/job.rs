@@ -100,7 +100,8 @@ const NEXT_NAME_SQL: &str = "\
         pg_catalog.substr(job_id, pg_catalog.length($1) + 2), '^[1-9][0-9]{0,17}$'))[1]::pg_catalog.int8), 1) \
     FROM @schema@.job WHERE pg_catalog.starts_with(job_id, $1 || '-')";
 
-/// Inserts or reopens the job and its files. No row back: the job is there with other chunk borders.
+/// Inserts or reopens the job and its files. No row back: since this run was planned, another one has ended the job, or has begun it
+/// with other files or chunk borders. What comes from a pipe has no identity of its own.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
         INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version) \
@@ -110,6 +111,9 @@ const BEGIN_SQL: &str = "\
             finished_at = NULL, runs = j.runs + 1 \
         WHERE j.plan -> 'chunk_bytes' = excluded.plan -> 'chunk_bytes' \
           AND j.plan -> 'taper' IS NOT DISTINCT FROM excluded.plan -> 'taper' \
+          AND j.status <> 'done' \
+          AND (j.plan -> 'identity' = excluded.plan -> 'identity' \
+               OR (j.work_key = excluded.work_key AND pg_catalog.jsonb_path_exists(j.plan, '$.files[*].rereadable ? (@ == false)'))) \
         RETURNING j.job_id), \
     files AS ( \
         INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target) \
@@ -220,11 +224,12 @@ impl Ledger {
         })
     }
 
-    /// Writes the job and its files, or opens the job again with this plan.
+    /// Writes the job and its files, or opens the job again with this plan. False if another run has ended the job, or begun it
+    /// with other files or chunk borders.
     ///
     /// # Errors
-    /// Ledger, if the job is there with other chunk borders; those of the session.
-    pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<()> {
+    /// Those of the session.
+    pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<bool> {
         let text = serde_json::to_string(plan).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
         })?;
@@ -249,12 +254,7 @@ impl Ledger {
         let sql = BEGIN_SQL.replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
-        if rows.is_empty() {
-            let message = format!("job {} is in the ledger with other chunk borders", plan.job_id);
-            return Err(Error::new(ErrorKind::Ledger, message)
-                .with_hint("give the chunk size of its first run, or another --job-id"));
-        }
-        Ok(())
+        Ok(!rows.is_empty())
     }
 
     /// Notes which table a run of the job has made: a later one of the same name is not the one that its chunks
