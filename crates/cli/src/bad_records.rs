@@ -1,6 +1,7 @@
 //! What becomes of records that the table does not take: its options, and what they mean.
 
 use crate::options::LoadOptions;
+use crate::settings::single_option;
 use clap::{Args, ValueEnum};
 use howdah_engine::model::{BadRecords, Error, ErrorKind, LedgerChoice, MaxErrors, Nul, OnError, Result};
 use std::path::PathBuf;
@@ -97,41 +98,32 @@ pub fn check_rejects(options: &LoadOptions) -> Result<()> {
     }
     let LoadOptions { format, shaping, arrival, run, .. } = options;
     let of_the_job = [
-        ("--job", options.job.is_some()),
-        ("--format", format.format.is_some()),
-        ("--delimiter", format.delimiter.is_some()),
-        ("--quote", format.quote.is_some()),
-        ("--escape", format.escape.is_some()),
-        ("--null", format.null.is_some()),
-        ("--header", format.header.is_some()),
-        ("--encoding", format.encoding.is_some()),
-        ("--force-null", format.force_null.is_some()),
-        ("--force-not-null", format.force_not_null.is_some()),
-        ("--default", format.default.is_some()),
-        ("--copy-options", format.copy_options.is_some()),
-        ("--columns", format.columns.is_some()),
-        ("--map", !format.map.is_empty()),
-        ("--ignore-extra", format.ignore_extra),
-        ("--create", shaping.create.is_some()),
-        ("--types", !shaping.types.is_empty()),
-        ("--names", shaping.names.is_some()),
-        ("--primary-key", !shaping.primary_key.is_empty()),
-        ("--evolve", shaping.evolve.is_some()),
-        ("--lenient", shaping.lenient),
-        ("--all-tables", shaping.all_tables),
-        ("--mode", arrival.mode.is_some()),
-        ("--key", !arrival.key.is_empty()),
-        ("--delete-missing", arrival.delete_missing),
-        ("--keep", arrival.keep.is_some()),
-        ("--atomic", arrival.atomic),
-        ("--freeze", arrival.freeze),
-        ("--triggers", run.triggers.is_some()),
-        ("--create-partitions", run.create_partitions.is_some()),
+        ("job", options.job.is_some()),
+        ("copy-options", format.copy_options.is_some()),
+        ("columns", format.columns.is_some()),
+        ("map", !format.map.is_empty()),
+        ("ignore-extra", format.ignore_extra),
+        ("create", shaping.create.is_some()),
+        ("types", !shaping.types.is_empty()),
+        ("names", shaping.names.is_some()),
+        ("primary-key", !shaping.primary_key.is_empty()),
+        ("evolve", shaping.evolve.is_some()),
+        ("lenient", shaping.lenient),
+        ("all-tables", shaping.all_tables),
+        ("mode", arrival.mode.is_some()),
+        ("key", !arrival.key.is_empty()),
+        ("delete-missing", arrival.delete_missing),
+        ("keep", arrival.keep.is_some()),
+        ("atomic", arrival.atomic),
+        ("freeze", arrival.freeze),
+        ("triggers", run.triggers.is_some()),
+        ("create-partitions", run.create_partitions.is_some()),
     ];
-    match of_the_job.iter().find(|(_, given)| *given) {
+    let other = || of_the_job.iter().find(|(_, given)| *given).map(|(name, _)| *name);
+    match single_option(format).or_else(other) {
         None => Ok(()),
-        Some((name, _)) => {
-            let message = format!("--rejects takes from its job what {name} says: leave one of them out");
+        Some(name) => {
+            let message = format!("--rejects takes from its job what --{name} says: leave one of them out");
             Err(Error::new(ErrorKind::Usage, message))
         }
     }

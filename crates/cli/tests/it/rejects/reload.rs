@@ -59,6 +59,19 @@ fn mended_records_come_on_top_whatever_the_mode_of_their_job() {
     }
 }
 
+/// Options that would be ignored otherwise.
+#[test]
+fn what_their_job_decides_cannot_be_said_beside_mended_records() {
+    let database = Server::shared(15).database();
+    for (option, value) in
+        [("--delimiter", ";"), ("--columns", "a"), ("--types", "a=int"), ("--triggers", "keep")]
+    {
+        let refused = reload(&database, "j", Path::new("a.csv")).args([option, value]).run(PATIENCE);
+        let refused = refused.expect_code(2).stderr;
+        assert!(refused.contains(&format!("takes from its job what {option} says")), "{refused}");
+    }
+}
+
 /// A load of mended records that was killed goes on by its own words, and settles them as it would have.
 #[test]
 fn a_killed_load_of_mended_records_settles_them_when_it_is_resumed() {
