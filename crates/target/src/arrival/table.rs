@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 /// the index has: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
     SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), \
-           pg_catalog.format_type(a.atttypid, NULL), pg_catalog.format('%I.%I', cn.nspname, c.opcname) \
+           pg_catalog.format_type(a.atttypid, a.atttypmod), pg_catalog.format('%I.%I', cn.nspname, c.opcname) \
     FROM pg_catalog.pg_index i \
     CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
@@ -64,7 +64,7 @@ pub struct KeyColumn {
     pub name: String,
     /// The equality of the index, ready for SQL.
     pub(super) equals: String,
-    /// Its type without a length.
+    /// Its type with its length: a `character` without one has a single letter.
     pub(super) type_name: String,
     /// The index's operator class for it, ready for SQL.
     pub(super) operator_class: String,

@@ -327,3 +327,19 @@ fn rows_that_need_each_other_come_together() {
         assert_nothing_left(&database, "after rows that need each other");
     }
 }
+
+/// `character` alone is one letter, and would put all rows into one part.
+#[test]
+fn parts_by_a_key_of_fixed_length_share_the_rows() {
+    let files = Files::new();
+    let rows: String = (0..100_000).map(|id| format!("A{id:07},{id}\n")).collect();
+    let source = files.put("a.csv", format!("id,n\n{rows}").as_bytes());
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id char(9) PRIMARY KEY, n int)");
+        let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+        assert_eq!(changes(&load), [100_000, 0, 0, 0, 0], "PostgreSQL {major}");
+        let most = "SELECT max(rows) < 80000 AND sum(rows) = 100000 FROM howdah.step WHERE name = 'part'";
+        assert_eq!(database.value(most), "t", "PostgreSQL {major}");
+    }
+}
