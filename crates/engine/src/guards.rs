@@ -48,6 +48,8 @@ pub struct Guard {
     gave_up: bool,
     told_slots: BTreeSet<String>,
     told_sessions: Option<u32>,
+    /// What each replica said last (its own time, by the process that sends to it), and when that was first seen here.
+    replies: HashMap<i32, (i64, Instant)>,
     /// Processes that wait for us: since when, and whether that was told.
     waiting: HashMap<i32, (Instant, bool)>,
 }
@@ -128,7 +130,7 @@ impl Guard {
         };
         let lag = async {
             match asked.max_replica_lag.filter(|_| self.sees_replicas == Some(true)) {
-                Some(most) => Ok(too_far(&guards::replicas(session).await?, most)),
+                Some(most) => guards::replicas(session).await.map(|replicas| Some((replicas, most))),
                 None => Ok(None),
             }
         };
@@ -141,7 +143,27 @@ impl Guard {
         }
         self.tell_slots(run, &slots);
         self.tell_waiting(run, &waiting);
+        let lag = lag.and_then(|(mut replicas, most)| {
+            self.count_silence(&mut replicas, Instant::now());
+            too_far(&replicas, most)
+        });
         Ok(full.or(lag).or_else(|| about_to_be_lost(&slots)))
+    }
+
+    /// A replica that says nothing any more has an old lag: what counts then is how long it has been silent. Its clock may be
+    /// wrong by more than any lag, so that is measured here.
+    fn count_silence(&mut self, replicas: &mut [Replica], now: Instant) {
+        self.replies.retain(|sender, _| replicas.iter().any(|replica| replica.sender == *sender));
+        for replica in replicas {
+            let (said, since) = self.replies.entry(replica.sender).or_insert((replica.replied_at_us, now));
+            if *said != replica.replied_at_us {
+                (*said, *since) = (replica.replied_at_us, now);
+            }
+            if replica.behind_bytes > 0 {
+                let silent_ms = now.duration_since(*since).as_millis();
+                replica.behind_ms = replica.behind_ms.max(u64::try_from(silent_ms).unwrap_or(u64::MAX));
+            }
+        }
     }
 
     fn full_disk(&mut self) -> Option<String> {
@@ -265,7 +287,7 @@ fn free_bytes_min(disk: &Disk) -> u64 {
 
 fn too_far(replicas: &[Replica], most: ReplicaLag) -> Option<String> {
     replicas.iter().find_map(|replica| {
-        let Replica { name, behind_bytes, behind_ms } = replica;
+        let Replica { name, behind_bytes, behind_ms, .. } = replica;
         match most {
             ReplicaLag::Bytes(most) if *behind_bytes > most => Some(format!(
                 "the replica {name} is {} MB behind, more than {} MB (--max-replica-lag)",
@@ -333,10 +355,31 @@ mod tests {
         assert!(!about(272, 256) && about(60, 256));
     }
 
+    fn replica(behind_bytes: u64, behind_ms: u64, replied_at_us: i64) -> Replica {
+        Replica { name: "far".to_owned(), sender: 7, behind_bytes, behind_ms, replied_at_us }
+    }
+
+    #[test]
+    fn silence_is_lag_by_the_clock_of_this_machine() {
+        let mut guard = Guard::default();
+        let begun = Instant::now();
+        let mut behind_ms = |behind_bytes, replied_at_us, after_s| {
+            let mut seen = [replica(behind_bytes, 40, replied_at_us)];
+            guard.count_silence(&mut seen, begun + Duration::from_secs(after_s));
+            seen[0].behind_ms
+        };
+        // Its clock is a day behind, then set a day ahead.
+        let day_us = 86_400_000_000;
+        assert_eq!(behind_ms(9, 5, 0), 40);
+        assert_eq!(behind_ms(9, 5, 3), 3000);
+        assert_eq!(behind_ms(0, 5, 4), 40, "it has everything");
+        assert_eq!(behind_ms(9, 5 + day_us, 5), 40);
+        assert_eq!(behind_ms(9, 5 + day_us, 7), 2000);
+    }
+
     #[test]
     fn the_replica_that_is_too_far_behind_is_named() {
-        let replica = |behind_bytes, behind_ms| Replica { name: "far".to_owned(), behind_bytes, behind_ms };
-        let seen = [replica(3 << 20, 900)];
+        let seen = [replica(3 << 20, 900, 0)];
         assert!(
             too_far(&seen, ReplicaLag::Bytes(2 << 20)).unwrap().starts_with("the replica far is 3 MB behind")
         );

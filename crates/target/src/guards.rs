@@ -11,10 +11,14 @@ use tokio_postgres::types::{ToSql, Type};
 pub struct Replica {
     /// `application_name`, which is the standby's name where it has one.
     pub name: String,
+    /// The process that sends WAL to it.
+    pub sender: i32,
     /// WAL that it has not replayed.
     pub behind_bytes: u64,
-    /// For how long it has been behind.
+    /// How long it took to replay what it has replayed last.
     pub behind_ms: u64,
+    /// When it spoke last, by its own clock, which may be another than the primary's: microseconds.
+    pub replied_at_us: i64,
 }
 
 /// A replication slot.
@@ -65,13 +69,11 @@ pub async fn sees_replicas(session: &Session) -> Result<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// A standby that says nothing any more has an old lag: what counts then is how long it has been silent.
 const REPLICAS_SQL: &str = "\
-    SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a replica'), \
+    SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a replica'), pid, \
            greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn), 0)::pg_catalog.int8, \
-           (1000 * greatest(pg_catalog.date_part('epoch', replay_lag), \
-                CASE WHEN replay_lsn < pg_catalog.pg_current_wal_lsn() \
-                     THEN pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - reply_time) END, 0))::pg_catalog.int8 \
+           (1000 * coalesce(pg_catalog.date_part('epoch', replay_lag), 0))::pg_catalog.int8, \
+           (1000000 * coalesce(pg_catalog.date_part('epoch', reply_time), 0))::pg_catalog.int8 \
     FROM pg_catalog.pg_stat_replication WHERE replay_lsn IS NOT NULL AND state IN ('streaming', 'catchup')";
 
 /// The replicas that are connected.
@@ -83,8 +85,10 @@ pub async fn replicas(session: &Session) -> Result<Vec<Replica>> {
     let rows = rows.map_err(|error| session_error(&error, "looking at replicas"))?;
     let replica = |row: &tokio_postgres::Row| Replica {
         name: row.get(0),
-        behind_bytes: unsigned(row.get(1)),
-        behind_ms: unsigned(row.get(2)),
+        sender: row.get(1),
+        behind_bytes: unsigned(row.get(2)),
+        behind_ms: unsigned(row.get(3)),
+        replied_at_us: row.get(4),
     };
     Ok(rows.iter().map(replica).collect())
 }
