@@ -13,8 +13,8 @@ use crate::budget::Extent;
 use crate::feed::{Opened, mending_shape, rewriting_shape};
 use crate::widen::{Open, holds};
 use howdah_model::{
-    BadRecords, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange, TablePlan,
-    ToastCompression, Tune,
+    BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange,
+    TablePlan, ToastCompression, Tune,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -62,8 +62,10 @@ pub(super) async fn go_on(
         )
         .with_hint("leave --chunk-size out to go on with it"));
     }
-    // A run that came to nothing binds nobody: its user may have put right what was wrong with the table.
-    let bound = done || row.chunks > 0 || row.plan.tables.iter().any(makes_something);
+    // A run that came to nothing binds nobody: its user may have put right what was wrong with the table, or made it.
+    let has_made =
+        |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
+    let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier }))
 }
@@ -96,8 +98,15 @@ fn not_the_table(row: &JobRow, table: &Table) -> Error {
         .with_hint("--force loads everything again from the beginning, into the tables as they are now")
 }
 
-fn makes_something(plan: &TablePlan) -> bool {
-    plan.create.is_some() || plan.changes.iter().any(|change| matches!(change, TableChange::Add(_)))
+/// Whether the job has made this table, or is to change it. A run that was killed before it could note the table's OID
+/// (`Ledger::made`) has made what it had planned.
+fn made(plan: &TablePlan, table: &Table) -> bool {
+    let looks_planned = || {
+        let typeless = |column: &Column| Column { type_oid: 0, ..column.clone() };
+        plan.table.oid == 0 && table.columns.iter().map(typeless).eq(plan.table.columns.iter().map(typeless))
+    };
+    (plan.create.is_some() && (plan.table.oid == table.oid || looks_planned()))
+        || plan.changes.iter().any(|change| matches!(change, TableChange::Add(_)))
 }
 
 /// What cannot be mended is a record that was rejected with `--on-error skip`, and none that counts without: chunks that are
