@@ -208,4 +208,17 @@ fn a_hot_standby_is_refused_at_once() {
     let refused = load.run(PATIENCE).expect_code(1).stderr;
     assert!(refused.contains("is a hot standby and takes no rows"), "{refused}");
     assert!(!refused.contains("trying again"), "{refused}");
+    // Of several hosts the primary is looked for, wherever it stands.
+    let port = |server: &Server| {
+        server.conninfo().split_once("port=").unwrap().1.split(' ').next().unwrap().to_owned()
+    };
+    let both = to.replace(&port(&standby), &format!("{},{}", port(&standby), port(&primary)));
+    let both = both.replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1");
+    let load = howdah("load").args(["--to", &both, "--table", "a"]).arg(files.put("a.csv", b"id\n1\n"));
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("trying again"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM a"), "1");
+    primary.stop_fast();
+    let plan = howdah("plan").args(["--to", &both, "--table", "a"]).arg(files.put("a.csv", b"id\n1\n"));
+    plan.run(PATIENCE).expect_code(0);
 }

@@ -48,6 +48,7 @@ pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
     let connector = may_use_tls.then(|| tls::connector(&info.tls)).transpose()?;
     let passes: &[SessionAttrs] = match info.session_attrs {
         SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+        SessionAttrs::PreferReadWrite => &[SessionAttrs::ReadWrite, SessionAttrs::Any],
         _ => std::slice::from_ref(&info.session_attrs),
     };
     let mut last = None;
@@ -314,7 +315,7 @@ fn check_version(version: u32, host: &Host) -> Result<(), Failure> {
 
 fn check_attrs(attrs: SessionAttrs, standby: bool, read_only: bool, host: &Host) -> Result<(), Failure> {
     let (fits, what) = match attrs {
-        SessionAttrs::Any | SessionAttrs::PreferStandby => (true, ""),
+        SessionAttrs::Any | SessionAttrs::PreferStandby | SessionAttrs::PreferReadWrite => (true, ""),
         SessionAttrs::ReadWrite => (!standby && !read_only, "session is read-only"),
         SessionAttrs::ReadOnly => (standby || read_only, "session is not read-only"),
         SessionAttrs::Primary => (!standby, "server is in hot standby mode"),

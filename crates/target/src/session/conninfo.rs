@@ -36,6 +36,9 @@ pub(super) enum SessionAttrs {
     Primary,
     Standby,
     PreferStandby,
+    /// Rows can be written there, if that is so anywhere. Not a choice of libpq's, whose own default takes the first host,
+    /// where a load can do nothing if that is a standby.
+    PreferReadWrite,
 }
 
 /// Where TLS finds its certificates, and how it begins.
@@ -242,8 +245,10 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
     let tls = tls_settings(words, around)?;
     let application_name =
         value(words, "application_name").or_else(|| value(words, "fallback_application_name"));
+    let hosts = hosts::resolve(words)?;
+    let attrs_default = if hosts.len() > 1 { SessionAttrs::PreferReadWrite } else { SessionAttrs::Any };
     let mut info = Conninfo {
-        hosts: hosts::resolve(words)?,
+        hosts,
         options: server_options(words, around),
         application_name: application_name.unwrap_or("howdah").to_owned(),
         client_encoding: value(words, "client_encoding").map(str::to_owned),
@@ -257,7 +262,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
                 ("require", ChannelBinding::Require),
             ],
         )?,
-        session_attrs: session_attrs(words)?,
+        session_attrs: session_attrs(words, attrs_default)?,
         shuffle: choice(words, "load_balance_hosts", false, &[("disable", false), ("random", true)])?,
         timing: timing(words)?,
         is_server: Arc::default(),
@@ -270,11 +275,11 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
     Ok(info)
 }
 
-fn session_attrs(words: &Words) -> Result<SessionAttrs> {
+fn session_attrs(words: &Words, default: SessionAttrs) -> Result<SessionAttrs> {
     choice(
         words,
         "target_session_attrs",
-        SessionAttrs::Any,
+        default,
         &[
             ("any", SessionAttrs::Any),
             ("read-write", SessionAttrs::ReadWrite),
