@@ -54,6 +54,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the data")
     parser.add_argument("--a-against-a", action="store_true", help="measure opponents against themselves")
     parser.add_argument("--work-dir", type=Path, default=ROOT / "target/bench", help="data, server and rivals")
+    of_server = "the server to measure: its initdb and postgres (default PostgreSQL 15)"
+    parser.add_argument("--postgres-bin", type=Path, metavar="FOLDER", help=of_server)
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results", help="where results are written")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="print the table of this result and stop")
     parser.add_argument("--chart", type=Path, nargs="+", metavar="FILE", help="draw the chart of these and stop")
@@ -67,7 +69,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     work = chosen.work_dir.absolute()
     data = Data(ROOT, work, chosen.quick)
     workloads = [importlib.import_module(f"workloads.{name}") for name in chosen.only or WORKLOADS]
-    with Server(find_binaries(ROOT), work) as server:
+    with Server(chosen.postgres_bin or find_binaries(ROOT), work) as server:
         for name, (value, reason) in SETTINGS.items():
             print(f"{name} = {value}: {reason}", file=sys.stderr)
         for name in SQL_FILES:
