@@ -2,10 +2,11 @@
 
 use crate::Context;
 use howdah_model::plan::NumberPlan;
-use howdah_model::{ErrorKind, Event, Result};
+use howdah_model::{ErrorKind, Event, Relation, Result};
 use howdah_target::numbers;
 use howdah_target::session::Session;
 use howdah_transcode::number::Numbers;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::Handle;
@@ -13,9 +14,17 @@ use tokio::runtime::Handle;
 /// Where numbers come from while a load runs.
 #[derive(Debug, Default)]
 pub struct NumberSource {
-    session: Mutex<Option<Session>>,
+    taking: Mutex<Taking>,
     /// The server numbers the rows from now on.
     is_off: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Taking {
+    session: Option<Session>,
+    /// The last value that was taken from each sequence. Chunks that hold it may have yet to be stored when the server crashes and
+    /// forgets it.
+    last: HashMap<Relation, i64>,
 }
 
 impl NumberSource {
@@ -29,12 +38,17 @@ impl NumberSource {
         if count == 0 || self.is_off.load(Relaxed) {
             return None;
         }
-        let mut slot = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = slot.take().filter(|session| !session.is_closed());
-        let taking = context.stop.guard(take(context, session, plan, count));
-        match handle.block_on(taking) {
+        let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = taking.session.take().filter(|session| !session.is_closed());
+        let last = taking.last.get(&plan.sequence).copied();
+        let taken = context.stop.guard(take(context, session, plan, (count, last)));
+        match handle.block_on(taken) {
             Ok((session, first, increment)) => {
-                *slot = Some(session);
+                taking.session = Some(session);
+                let more = i64::try_from(count - 1).unwrap_or(i64::MAX);
+                taking
+                    .last
+                    .insert(plan.sequence.clone(), first.saturating_add(more.saturating_mul(increment)));
                 Some(Numbers { first, increment, count })
             }
             Err(error) => {
@@ -54,7 +68,7 @@ async fn take(
     context: &Context,
     session: Option<Session>,
     plan: &NumberPlan,
-    count: u64,
+    count: (u64, Option<i64>),
 ) -> Result<(Session, i64, i64)> {
     let session = match session {
         Some(session) => session,

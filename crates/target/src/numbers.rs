@@ -66,12 +66,17 @@ pub async fn filled(session: &Session, table_oid: u32, columns: &[String]) -> Re
     }))
 }
 
-/// Takes `count` values; the first, and what lies between two of them.
+/// Takes `count` values; the first, and what lies between two of them. No value up to `last`, which was taken before, is taken
+/// again, even if the server has lost that in a crash: such values may still be on their way to it.
 ///
 /// # Errors
 /// Server, when the sequence has not so many left (2200H), is not the role's or is held by others for too long (55P03);
 /// those of the session.
-pub async fn take(session: &Session, sequence: &Relation, count: u64) -> Result<(i64, i64)> {
+pub async fn take(
+    session: &Session,
+    sequence: &Relation,
+    (count, last): (u64, Option<i64>),
+) -> Result<(i64, i64)> {
     let client = session.client();
     let name = quote_relation(sequence);
     let regclass = format!("{}::pg_catalog.regclass", quote_literal(&name));
@@ -89,13 +94,15 @@ pub async fn take(session: &Session, sequence: &Relation, count: u64) -> Result<
     // another increment just before the lock was free.
     let take = format!(
         "SELECT first, increment, pg_catalog.setval({regclass}, first + ($1 - 1) * increment) \
-         FROM (SELECT CASE WHEN s.is_called THEN s.last_value + q.seqincrement ELSE s.last_value END AS first, \
+         FROM (SELECT CASE WHEN q.seqincrement > 0 AND $2 >= s.last_value OR q.seqincrement < 0 AND $2 <= s.last_value \
+                           THEN $2 + q.seqincrement \
+                           WHEN s.is_called THEN s.last_value + q.seqincrement ELSE s.last_value END AS first, \
                       q.seqincrement AS increment \
                FROM {name} AS s, pg_catalog.pg_sequence AS q WHERE q.seqrelid = {regclass}) AS s"
     );
     let taking = async {
         client.batch_execute(&begin).await?;
-        let rows = client.query_typed(&take, &[(&count, Type::INT8)]).await?;
+        let rows = client.query_typed(&take, &[(&count, Type::INT8), (&last, Type::INT8)]).await?;
         client.batch_execute("COMMIT").await?;
         Ok(rows)
     };

@@ -1,6 +1,6 @@
 //! Finding the sequences of a table, and whether their columns' largest values are quickly found.
 
-use crate::server::{connect, observer, on_every_version};
+use crate::server::{connect, observer, on_every_version, shared};
 use howdah_model::Relation;
 use howdah_target::numbers::take;
 use howdah_target::sequences::of_columns;
@@ -40,7 +40,7 @@ on_every_version!(an_increment_that_others_set_at_the_moment_is_kept_and_obeyed,
     admin.batch_execute("CREATE SEQUENCE s").await.unwrap();
     let session = connect(&to).await;
     let sequence = Relation { schema: "public".to_owned(), name: "s".to_owned() };
-    assert_eq!(take(&session, &sequence, 10).await.unwrap(), (1, 1));
+    assert_eq!(take(&session, &sequence, (10, None)).await.unwrap(), (1, 1));
     other.batch_execute("BEGIN; ALTER SEQUENCE s INCREMENT BY 2").await.unwrap();
     let waits = async {
         let waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ALTER SEQUENCE%'";
@@ -49,9 +49,31 @@ on_every_version!(an_increment_that_others_set_at_the_moment_is_kept_and_obeyed,
         }
         other.batch_execute("COMMIT").await.unwrap();
     };
-    let (taken, ()) = tokio::join!(take(&session, &sequence, 10), waits);
+    let (taken, ()) = tokio::join!(take(&session, &sequence, (10, None)), waits);
     assert_eq!(taken.unwrap(), (12, 2));
     let row = admin.query_one("SELECT seqincrement, nextval('s') FROM pg_sequence WHERE seqrelid = 's'::regclass", &[]);
     let row = row.await.unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (2, 32));
 });
+
+/// A crash of the server takes back what is not written yet, and chunks that hold such values are sent again.
+#[tokio::test]
+async fn values_that_the_server_has_forgotten_are_not_taken_again() {
+    let server = shared(15);
+    let to = server.database().await;
+    let (admin, session) = (observer(&to).await, connect(&to).await);
+    for (by, taken, set_back, next) in [
+        (1, (1, 1), "setval('s', 1, false)", (11, 1)),
+        (1, (1, 1), "setval('s', 50)", (51, 1)),
+        (-3, (-1, -3), "setval('s', -1, false)", (-31, -3)),
+        (-3, (-1, -3), "setval('s', -100)", (-103, -3)),
+    ] {
+        admin.batch_execute(&format!("CREATE SEQUENCE s INCREMENT {by}")).await.unwrap();
+        let sequence = Relation { schema: "public".to_owned(), name: "s".to_owned() };
+        assert_eq!(take(&session, &sequence, (10, None)).await.unwrap(), taken);
+        admin.batch_execute(&format!("SELECT {set_back}")).await.unwrap();
+        let last = taken.0 + 9 * taken.1;
+        assert_eq!(take(&session, &sequence, (10, Some(last))).await.unwrap(), next, "{set_back}");
+        admin.batch_execute("DROP SEQUENCE s").await.unwrap();
+    }
+}
