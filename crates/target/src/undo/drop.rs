@@ -135,8 +135,9 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u
              or give --indexes keep",
         );
     }
-    // What has to do with the statement or with rights is final; deadlocks, shutdowns and the like may pass.
-    let is_final = ["0A", "2B", "22", "23", "42"].iter().any(|class| sqlstate.starts_with(class));
+    // What has to do with the statement or with rights is final, also what an event trigger forbids (P0); deadlocks, shutdowns
+    // and the like may pass.
+    let is_final = ["0A", "2B", "22", "23", "42", "P0"].iter().any(|class| sqlstate.starts_with(class));
     if is_final {
         return Error::new(ErrorKind::Table, message)
             .with_sqlstate(sqlstate)

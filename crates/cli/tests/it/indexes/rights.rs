@@ -158,3 +158,21 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
     load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
     assert_eq!(schema(&database), before);
 }
+
+#[test]
+fn what_an_event_trigger_forbids_to_drop_stays_with_a_hint() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    // Makes the ledger.
+    load(&database, &source).args(["--indexes", "keep"]).run(PATIENCE).expect_code(0);
+    let before = schema(&database);
+    database.sql(
+        "TRUNCATE t; CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS \
+             'BEGIN RAISE EXCEPTION ''nothing is dropped here''; END'; \
+         CREATE EVENT TRIGGER forbid ON sql_drop EXECUTE FUNCTION forbid()",
+    );
+    let load = load(&database, &source).arg("--force");
+    let refused = load.args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("hint: --indexes keep leaves them where they are"), "{refused}");
+    database.sql("DROP EVENT TRIGGER forbid; DROP FUNCTION forbid()");
+    assert!(open_entries(&database) == 0 && schema(&database) == before);
+}
