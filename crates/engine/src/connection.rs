@@ -6,6 +6,7 @@ use howdah_target::embedded::Embedded;
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -41,6 +42,8 @@ pub struct Connection {
     spare: Arc<Mutex<Option<Waiting>>>,
     /// Sessions that are being opened for the next steps, in the order in which they will be taken.
     ahead: Arc<Mutex<VecDeque<Opening>>>,
+    /// Sessions are to write from now on.
+    writes: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -79,6 +82,7 @@ impl Connection {
             opened: Arc::default(),
             spare: Arc::default(),
             ahead: Arc::default(),
+            writes: Arc::default(),
         }
     }
 
@@ -98,16 +102,16 @@ impl Connection {
         }
     }
 
-    /// The same, of a server that takes rows. Where several hosts are named, one that takes none may have been the
-    /// primary a moment ago: what is done there fails, and is tried again on whoever is found then.
+    /// The same, of a server that takes rows, as are all sessions that are opened from now on.
     ///
     /// # Errors
-    /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only.
+    /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only, `ConnectionLost` where all of
+    /// several are: one may become the primary.
     pub(crate) async fn open_to_write(&self) -> Result<Session> {
         let session = self.open().await?;
-        let Some(what) = session.read_only().filter(|_| !self.conninfo.has_several_hosts()) else {
-            return Ok(session);
-        };
+        self.writes.store(true, Relaxed);
+        self.expect_primary(&session)?;
+        let Some(what) = session.read_only() else { return Ok(session) };
         Err(Error::new(ErrorKind::ConnectionRefused, what).with_hint(
             "name the server that takes writes; if it is one of several hosts, name all of them, with \
              target_session_attrs=read-write",
@@ -197,6 +201,7 @@ impl Connection {
     async fn open_within(&self, limit: Duration) -> Result<Session> {
         let open = async {
             let session = Session::connect(&self.conninfo).await?;
+            self.expect_primary(&session)?;
             self.end_lost(&session).await?;
             self.note_opened(session.backend());
             Ok(session)
@@ -204,6 +209,18 @@ impl Connection {
         tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
             let (seconds, server) = (limit.as_secs(), self.conninfo.display());
             Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
+        })
+    }
+
+    /// While the primary of several hosts is away, only standbys answer. Who stayed with one, to look out for the load or to hold its
+    /// job, would see and hold nothing.
+    fn expect_primary(&self, session: &Session) -> Result<()> {
+        if !self.writes.load(Relaxed) || !self.conninfo.has_several_hosts() {
+            return Ok(());
+        }
+        session.read_only().map_or(Ok(()), |what| {
+            Err(Error::new(ErrorKind::ConnectionLost, what)
+                .with_hint("no host of the list takes writes; a failover may be going on"))
         })
     }
 
