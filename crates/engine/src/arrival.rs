@@ -23,7 +23,7 @@ use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
-use howdah_target::ledger::Ledger;
+use howdah_target::ledger::{Ending, Ledger};
 use howdah_target::replace::{self, Missing, Replacement};
 use howdah_target::session::Session;
 use howdah_target::staging;
@@ -133,6 +133,7 @@ async fn come_in(
     for into in all {
         settle_duplicates(run, ledger, into).await?;
         let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
+        expect_all_staged(run, into, rows)?;
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
             return Err(nothing_to_keep(into));
         }
@@ -227,6 +228,22 @@ fn expect_none_left_out(run: &Run) -> Result<()> {
         .with_hint("mend them in the sources (`howdah status JOB --reject-file FILE` writes them), or leave out --delete-missing"))
 }
 
+/// Rows that were acknowledged are there, unless another record of their key counts.
+fn expect_all_staged(run: &Run, into: &Into, staged: u64) -> Result<()> {
+    let stored = rows_for(run, &into.relation);
+    let thinned_out = !into.key.is_empty() && run.plan.job.arrival.keep != Keep::Error;
+    if staged >= stored || thinned_out {
+        return Ok(());
+    }
+    let message = format!(
+        "of {stored} rows for {} that were stored {staged} wait in its staging table: the server has lost the others, as after a \
+         failover to a standby that was behind",
+        into.relation
+    );
+    Err(Error::new(ErrorKind::ConnectionLost, message)
+        .with_hint("run the same command again: it loads what is not there"))
+}
+
 fn nothing_to_keep(into: &Into) -> Error {
     let message =
         format!("the sources hold no record, so that --delete-missing would empty {}", into.relation);
@@ -252,13 +269,14 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let ways: Vec<Way<'_>> = tables.iter().map(|into| way(run, into)).collect();
     let rows = run.tally.rows_stored();
     tell(&run.context, format!("{rows} rows come into {} in one transaction", names(tables)));
-    let ending = ending_sql(ledger, &run.plan);
+    let sql = ending_sql(ledger, &run.plan);
+    let ending = Ending { status: Status::Done, rows_stored: rows, chunks: 0, sql: &sql };
     let work = async |session: &Session| {
         let end = async |session: &Session| {
             for way in &ways {
                 verify::check(session, surroundings(run, ledger), *way, run.plan.job.verify).await?;
             }
-            ledger.end_within(session, &run.plan.job_id, (Status::Done, rows), &ending).await
+            ledger.end_within(session, &run.plan.job_id, ending).await
         };
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
     };
@@ -284,11 +302,11 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
     let all: Vec<(Replacement<'_>, u64)> =
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
-    let ending = ending_sql(ledger, &run.plan);
+    let sql = ending_sql(ledger, &run.plan);
+    let ending = Ending { status: Status::Done, rows_stored: rows, chunks: 0, sql: &sql };
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let work = async |session: &Session| {
-        let end =
-            async |session: &Session| ledger.end_within(session, job_id, (Status::Done, rows), &ending).await;
+        let end = async |session: &Session| ledger.end_within(session, job_id, ending).await;
         replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
     };
     on_session(run, work).await

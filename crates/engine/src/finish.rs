@@ -10,7 +10,7 @@ use crate::feed::{Opened, first_byte};
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
-use howdah_model::{Error, ErrorKind, Event, Receipt, Result, Stage};
+use howdah_model::{Error, ErrorKind, Event, Mode, Plan, Receipt, Relation, Result, Stage};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::FileAccount;
 use howdah_target::session::Session;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Crashes in a row after which loading again is given up.
-const ROUNDS_MAX: u32 = 5;
+pub(crate) const ROUNDS_MAX: u32 = 5;
 
 /// Makes everything durable and proves that what was read is what is stored.
 ///
@@ -48,10 +48,12 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
         }
         load_again(run, receipts, rows).await?;
     }
-    Err(Error::new(
-        ErrorKind::ConnectionLost,
-        "the server keeps losing what it has stored: it crashed again and again",
-    ))
+    Err(keeps_losing())
+}
+
+pub(crate) fn keeps_losing() -> Error {
+    let message = "the server keeps losing what it has stored: it crashed again and again";
+    Error::new(ErrorKind::ConnectionLost, message)
 }
 
 /// The receipts after the barrier; `None` without a ledger.
@@ -64,11 +66,26 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
             Some(ledger) => ledger.receipts(&session, &run.plan.job_id).await.map(Some),
         }
     };
+    let emptied = emptied(&run.plan);
+    let standing = async {
+        match &run.ledger {
+            None => Ok(()),
+            Some(ledger) => ledger.expect_standing(&session, &run.plan.job_id, &emptied).await,
+        }
+    };
     // Sent together: the server reads the ledger when the barrier has answered.
-    let settling = async { tokio::try_join!(barrier(&session), receipts) };
-    let ((), receipts) = connection.attend(&session, settling).await?;
+    let settling = async { tokio::try_join!(barrier(&session), standing, receipts) };
+    let ((), (), receipts) = connection.attend(&session, settling).await?;
     connection.keep(session);
     Ok(receipts)
+}
+
+/// The tables that were emptied before the first row came.
+fn emptied(plan: &Plan) -> Vec<&Relation> {
+    let arrival = &plan.job.arrival;
+    let empties = arrival.mode == Mode::Truncate && !arrival.check;
+    let tables = plan.tables.iter().filter(|table| empties && !table.frozen);
+    tables.map(|table| &table.table.relation).collect()
 }
 
 /// Chunks and rows of a file that were acknowledged and are not in the ledger. A chunk may hold no row, if all its

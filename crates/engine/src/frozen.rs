@@ -310,7 +310,8 @@ pub(crate) async fn finish(run: &Run) -> Result<()> {
         if let (Some(ledger), Some(planned), Mode::Truncate) = (&run.ledger, planned, arrival.mode) {
             let empty = async |session: &Session| {
                 let table = (&planned.table, arrival.lock_timeout_ms);
-                truncate::empty(session, ledger, &run.plan.job_id, table).await
+                // Its chunks stand and fall with the transaction that empties it.
+                truncate::empty(session, ledger, &run.plan.job_id, table, &[]).await
             };
             crate::arrival::on_session(run, empty).await?;
         }

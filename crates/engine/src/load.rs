@@ -12,20 +12,25 @@ use crate::{
 };
 use howdah_model::summary::Status;
 use howdah_model::{
-    Error, ErrorKind, Event, Mode, NewColumn, Plan, Receipt, Result, Summary, TableChange, TablePlan,
+    Error, ErrorKind, Event, FilePlan, Mode, NewColumn, Plan, Receipt, Relation, Result, Summary,
+    TableChange, TablePlan,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{JobStatus, Ledger, LoadedBefore};
+use howdah_target::ledger::{Ending, JobStatus, Ledger, LoadedBefore};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
 const STOPPED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long the job is waited for, while others put back what it has left, and how often that is looked at.
+const HELD_WITHIN: Duration = Duration::from_secs(10);
+const HELD_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy server
 /// is not open at once.
@@ -152,7 +157,7 @@ async fn open_ledger(
         return Ok(Noted::default());
     };
     let makes_tables = ledger.ensure(session).await? || plan.job.arrival.is_staged();
-    if !ledger.hold_job(session, &plan.job_id).await? {
+    if !hold_soon(session, ledger, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
     if !ledger.begin(session, plan).await? {
@@ -202,6 +207,18 @@ fn published(publication: &str) -> String {
         "the publication {publication} is of all tables, also of those that are made in the ledger's schema: a subscriber that has \
          not got them stops"
     )
+}
+
+/// Holds the job. Another load that begins looks after what killed jobs have left, which may take it a moment.
+async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str) -> Result<bool> {
+    let began = Instant::now();
+    while !ledger.hold_job(session, job_id).await? {
+        if began.elapsed() >= HELD_WITHIN {
+            return Ok(false);
+        }
+        tokio::time::sleep(HELD_LOOK_EVERY).await;
+    }
+    Ok(true)
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {
@@ -286,10 +303,18 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
     for TablePlan { table, .. } in plan.tables.iter().filter(|table| !table.frozen) {
         if seen.insert(&table.relation) {
             let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
-            truncate::empty(session, ledger, &plan.job_id, (table, lock_timeout_ms)).await?;
+            let file_nos = file_nos(plan, &table.relation);
+            truncate::empty(session, ledger, &plan.job_id, (table, lock_timeout_ms), &file_nos).await?;
         }
     }
     Ok(())
+}
+
+/// The files that go into the table, as the ledger counts them.
+pub(crate) fn file_nos(plan: &Plan, relation: &Relation) -> Vec<i32> {
+    let is_of = |file: &FilePlan| plan.tables[file.table_no as usize].table.relation == *relation;
+    let files = (0..).zip(&plan.files).filter(|(_, file)| is_of(file));
+    files.map(|(no, _)| no).collect()
 }
 
 async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
@@ -320,10 +345,10 @@ pub(crate) async fn guarded<T>(
 
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
 /// that is; one that did not end well is closed first, since putting back may take its time.
-async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Result<()>) -> Outcome {
+async fn account(run: &Arc<Run>, mut session: Session, mut guard: Guard, ended: Result<()>) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
-        Ok(()) => guarded(run, &mut session, &mut guard, Box::pin(after_the_rows(run))).await,
+        Ok(()) => Box::pin(end_well(run, &mut session, &mut guard)).await,
         failed => failed,
     };
     let mut error = ended.err();
@@ -334,16 +359,10 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
         arrival::note_waiting(run).await;
     }
     let status = error.as_ref().map_or(Status::Done, ended_by);
-    let is_closed = error.as_ref().is_some_and(|error| error.kind() == ErrorKind::JobDone);
+    let is_closed = error.as_ref().is_none_or(|error| error.kind() == ErrorKind::JobDone);
     if let Some(ledger) = run.ledger.as_ref().filter(|_| !is_closed) {
-        let (context, plan) = (&run.context, &run.plan);
-        let rows = run.tally.rows_stored() - run.tally.rows_waiting(plan);
-        if status == Status::Done {
-            // A finished load must be remembered as finished, whatever it takes.
-            error = close(context, plan, ledger, Some(&session), status, rows).await.err();
-        } else {
-            close_in_time(context, plan, ledger, Some(&session), status, rows).await;
-        }
+        let rows = run.tally.rows_stored() - run.tally.rows_waiting(&run.plan);
+        close_in_time(&run.context, &run.plan, ledger, Some(&session), status, rows).await;
     }
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
@@ -367,7 +386,6 @@ async fn account(run: &Run, mut session: Session, mut guard: Guard, ended: Resul
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
     }
-    let status = if error.is_some() && status == Status::Done { Status::Failed } else { status };
     Outcome { summary: run.tally.summary(&run.plan, status), error }
 }
 
@@ -397,6 +415,27 @@ async fn done_by_another(run: &Run) -> Option<String> {
     found.finished_at.filter(|_| found.status == JobStatus::Done)
 }
 
+/// All that comes behind the rows. A job counts as done when it is in the ledger as done, with all of its chunks: what the
+/// server loses until then, as in a failover while indexes are built, is loaded again.
+async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> Result<()> {
+    for _ in 0..finish::ROUNDS_MAX {
+        guarded(run, session, guard, Box::pin(after_the_rows(run))).await?;
+        let Some(ledger) = &run.ledger else { return Ok(()) };
+        // A finished load must be remembered as finished, whatever it takes.
+        let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
+        if close(&run.context, &run.plan, ledger, Some(&*session), (Status::Done, rows, chunks)).await? {
+            return Ok(());
+        }
+        guarded(run, session, guard, Box::pin(finish::finish(run))).await?;
+    }
+    Err(finish::keeps_losing())
+}
+
+/// Rows that have come from staging tables are in without their chunks.
+fn chunks_to_hold(run: &Run) -> u64 {
+    if run.plan.job.arrival.is_staged() { 0 } else { run.tally.chunks() }
+}
+
 async fn after_the_rows(run: &Run) -> Result<()> {
     indexes::put_back_all(run, false).await?;
     // Whose columns have their indexes again, which tell the largest value.
@@ -419,7 +458,7 @@ async fn close_in_time(
     rows: u64,
 ) {
     let within = if status == Status::Interrupted { STOPPED_WITHIN } else { FAILED_WITHIN };
-    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, status, rows)).await;
+    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, (status, rows, 0))).await;
 }
 
 async fn close(
@@ -427,18 +466,18 @@ async fn close(
     plan: &Plan,
     ledger: &Ledger,
     session: Option<&Session>,
-    status: Status,
-    rows: u64,
-) -> Result<()> {
+    (status, rows_stored, chunks): (Status, u64, u64),
+) -> Result<bool> {
     let connection = &context.connection;
-    let ending = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
+    let sql = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
     let close_on = async |session: &Session| {
-        connection.attend(session, ledger.close(session, &plan.job_id, (status, rows), &ending)).await
+        let ending = Ending { status, rows_stored, chunks, sql: &sql };
+        connection.attend(session, ledger.close(session, &plan.job_id, ending)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())
-        && close_on(session).await.is_ok()
+        && let Ok(closed) = close_on(session).await
     {
-        return Ok(());
+        return Ok(closed);
     }
     // The session is as old as the load; a new one may do what it could not.
     let again = || async { close_on(&connection.open().await?).await };

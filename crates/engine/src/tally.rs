@@ -311,6 +311,11 @@ impl Tally {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
     }
 
+    /// Chunks that are in, those of other runs of the job included.
+    pub fn chunks(&self) -> u64 {
+        self.files.iter().map(|file| file.chunks.load(Relaxed)).sum()
+    }
+
     /// Records read, those of other runs of the job included.
     pub fn rows_read(&self) -> u64 {
         (0..self.files.len()).map(|no| self.account(no).rows_read).sum()

@@ -7,7 +7,7 @@
 //! the rows.
 
 use crate::commit::{ChunkTarget, commit, roll_back, settings_sql};
-use crate::ledger::Step;
+use crate::ledger::{Step, busy};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use crate::truncate::refused;
@@ -18,7 +18,8 @@ use howdah_model::{RelationKind, Result};
 /// future is dropped before it is done, the session counts as closed.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within `lock_timeout_ms`, which may pass; those of ledger and session.
+/// Server with 55P03 when the table was not free within `lock_timeout_ms`, or another job is loading into it, which may pass;
+/// those of ledger and session.
 pub async fn begin(
     session: &mut Session,
     target: &ChunkTarget<'_>,
@@ -52,6 +53,11 @@ async fn empty(
         return Ok(false);
     }
     run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+    if let Some(ledger) = target.ledger.filter(|_| empties)
+        && let Some(other) = ledger.loading(session, target.job_id, relation).await?
+    {
+        return Err(busy(relation, "emptied", &other));
+    }
     if !empties {
         let looking = session.client().query_typed(&format!("SELECT FROM {table} LIMIT 1"), &[]).await;
         let rows = looking.map_err(|error| refused(&error, relation))?;

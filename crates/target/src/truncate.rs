@@ -3,7 +3,7 @@
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Ledger, Step, busy};
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
@@ -46,16 +46,18 @@ pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
 }
 
 /// Empties the table, unless a run of the job has. A partitioned table is emptied with its partitions; tables that inherit
-/// from one stay as they are. Sequences go on where they are.
+/// from one stay as they are. Sequences go on where they are. What the ledger has noted of chunks of these files, whose rows
+/// go with it, is forgotten: where it has lost that the table was emptied, they are not what the table is to hold.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within the time, which may pass; Table for what the server refuses;
-/// those of ledger and session.
+/// Server with 55P03 when the table was not free within the time, or another job is loading into it, which may pass; Table for
+/// what the server refuses; those of ledger and session.
 pub async fn empty(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
     (table, lock_timeout_ms): (&Table, u64),
+    file_nos: &[i32],
 ) -> Result<bool> {
     let relation = &table.relation;
     let run = async |sql: &str| {
@@ -71,7 +73,13 @@ pub async fn empty(
             return Ok(false);
         }
         let only = if table.kind == RelationKind::Table { "ONLY " } else { "" };
-        run(&format!("TRUNCATE TABLE {only}{}; COMMIT", quote_relation(relation))).await?;
+        let table = format!("{only}{}", quote_relation(relation));
+        run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+        if let Some(other) = ledger.loading(session, job_id, relation).await? {
+            return Err(busy(relation, "emptied", &other));
+        }
+        ledger.forget_chunks(session, job_id, file_nos).await?;
+        run(&format!("TRUNCATE TABLE {table}; COMMIT")).await?;
         Ok(true)
     };
     let done = work.await;

@@ -34,6 +34,12 @@ impl Database {
         Database { name, tcp: tcp.to_owned(), socket: socket.to_owned() }
     }
 
+    /// The same database of a standby of its server.
+    #[must_use]
+    pub fn on(&self, standby: &crate::Server) -> Database {
+        Database { name: self.name.clone(), tcp: standby.conninfo(), socket: standby.socket_conninfo() }
+    }
+
     /// Its name, which needs no quoting.
     pub fn name(&self) -> &str {
         &self.name

@@ -13,6 +13,7 @@ mod check;
 mod corpus;
 mod crash;
 mod documents;
+mod failover;
 mod guards;
 mod indexes;
 mod interrupt;

@@ -132,6 +132,19 @@ const RECEIPTS_SQL: &str = "\
                   FROM @schema@.chunk WHERE job_id = $1) c \
     ORDER BY file_no, chunk_no";
 
+/// How a job ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending<'a> {
+    /// Done, failed or interrupted.
+    pub status: Status,
+    /// The rows of all its runs.
+    pub rows_stored: u64,
+    /// It ends so only if the ledger holds so many chunks of it.
+    pub chunks: u64,
+    /// Further statements of the same transaction, each with its semicolon. They are run in any case.
+    pub sql: &'a str,
+}
+
 impl Ledger {
     /// The job of this identity.
     ///
@@ -307,49 +320,36 @@ impl Ledger {
     }
 
     /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
-    fn close_sql(&self, job_id: &str, status: Status, rows_stored: u64) -> String {
+    fn close_sql(&self, job_id: &str, Ending { status, rows_stored, chunks, .. }: Ending<'_>) -> String {
+        let (schema, job) = (&self.quoted, quote_literal(job_id));
         format!(
-            "UPDATE {}.job SET status = CASE status WHEN 'done' THEN status ELSE {} END, \
+            "UPDATE {schema}.job SET status = CASE status WHEN 'done' THEN status ELSE {} END, \
              rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
-             WHERE job_id = {} RETURNING job_id",
-            self.quoted,
+             WHERE job_id = {job} \
+               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks} RETURNING job_id",
             quote_literal(JobStatus::from(status).as_str()),
-            quote_literal(job_id)
         )
     }
 
-    /// Notes in the open transaction how the job ends, with further statements, each with its semicolon.
+    /// Notes in the open transaction how the job ends.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn end_within(
-        &self,
-        session: &Session,
-        job_id: &str,
-        (status, rows_stored): (Status, u64),
-        ending: &str,
-    ) -> Result<()> {
-        let sql = format!("{}; {ending}", self.close_sql(job_id, status, rows_stored));
+    pub async fn end_within(&self, session: &Session, job_id: &str, ending: Ending<'_>) -> Result<()> {
+        let sql = format!("{}; {}", self.close_sql(job_id, ending), ending.sql);
         let done = session.client().batch_execute(&sql).await;
         done.map_err(|error| self.error(&error, "closing the job in the ledger"))
     }
 
     /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
-    /// answered before can be lost (see [`crate::finish`]). `ending` are further statements of the same transaction, each
-    /// with its semicolon.
+    /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has lost some of its
+    /// chunks, as after a failover to a standby that was behind.
     ///
     /// # Errors
     /// Ledger, if the job is not there; those of the session.
-    pub async fn close(
-        &self,
-        session: &Session,
-        job_id: &str,
-        (status, rows_stored): (Status, u64),
-        ending: &str,
-    ) -> Result<()> {
+    pub async fn close(&self, session: &Session, job_id: &str, ending: Ending<'_>) -> Result<bool> {
         // One simple query is one transaction and one round trip; it takes no parameters.
-        let sql =
-            format!("BEGIN; {DURABLE_SQL}; {}; {ending}COMMIT", self.close_sql(job_id, status, rows_stored));
+        let sql = format!("BEGIN; {DURABLE_SQL}; {}; {}COMMIT", self.close_sql(job_id, ending), ending.sql);
         let answers = session.client().simple_query(&sql).await;
         let answers = match answers {
             Ok(answers) => answers,
@@ -363,11 +363,13 @@ impl Ledger {
         let rows =
             answers.iter().filter(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_)));
         // One row is set_config's answer, the other the job's.
-        if rows.count() < 2 {
-            let message = format!("job {job_id} is not in the ledger {}", self.quoted);
-            return Err(Error::new(ErrorKind::Ledger, message));
+        if rows.count() >= 2 {
+            return Ok(true);
         }
-        Ok(())
+        match self.find(session, job_id).await? {
+            Some(_) => Ok(false),
+            None => Err(self.lost_job(job_id)),
+        }
     }
 }
 

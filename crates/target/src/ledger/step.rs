@@ -33,7 +33,7 @@ impl Step {
 }
 
 /// The table's name in the ledger: as people read it, unless its dots say nothing then.
-fn target(table: &Relation) -> String {
+pub(super) fn target(table: &Relation) -> String {
     let is_plain = !table.schema.contains('.') && !table.name.contains('.');
     if is_plain { table.to_string() } else { quote_relation(table) }
 }

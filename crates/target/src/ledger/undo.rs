@@ -138,6 +138,9 @@ impl fmt::Display for NewUndo {
     }
 }
 
+/// Keeps the keys of our locks apart from those of other programs: "howdah" in ASCII.
+pub(super) const KEY_SEED: i64 = 0x686f_7764_6168;
+
 impl Ledger {
     /// Changes that are not undone, of one job or of all, in the order in which they were made. None in a ledger of a
     /// version that has no journal.
@@ -319,11 +322,7 @@ impl Ledger {
     }
 
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
-        // The seed keeps the keys apart from those of other programs: "howdah" in ASCII.
-        let sql = format!(
-            "SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {}))",
-            0x686f_7764_6168_i64
-        );
+        let sql = format!("SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {KEY_SEED}))");
         let name = format!("{}/{job_id}", self.schema);
         let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
         let rows = rows.map_err(|error| session_error(&error, "locking the job"))?;

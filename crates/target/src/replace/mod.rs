@@ -15,7 +15,7 @@ use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Ledger, Step, busy};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use crate::undo::SPELLING_SQL;
@@ -199,8 +199,8 @@ async fn build_alone(
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
 ///
 /// # Errors
-/// Server with 55P03 when a table was not free within the time, which may pass; Table for what the server refuses, or
-/// when a table has changed meanwhile; those of ledger and session.
+/// Server with 55P03 when a table was not free within the time, or another job is loading into it, which may pass; Table for what
+/// the server refuses, or when a table has changed meanwhile; those of ledger and session.
 pub async fn swap(
     session: &Session,
     (ledger, job_id): (&Ledger, &str),
@@ -225,6 +225,9 @@ pub async fn swap(
             client.batch_execute(&lock).await.map_err(fail)?;
             if ledger.holds_changes(session, replacement.old).await? {
                 return Err(held(replacement.old));
+            }
+            if let Some(other) = ledger.loading(session, job_id, replacement.old).await? {
+                return Err(busy(replacement.old, "replaced", &other));
             }
             check(session, replacement.old).await?;
             expect_none(replacement.old, statements(session, *replacement, DIFFERENCES_SQL).await?)?;

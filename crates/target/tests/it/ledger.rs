@@ -5,7 +5,11 @@ use crate::server::{connect, observer, on_every_version};
 use howdah_model::summary::Status;
 use howdah_model::{ErrorKind, Omitted, Plan, Receipt, TriggersWay};
 use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
-use howdah_target::ledger::{JobStatus, Ledger};
+use howdah_target::ledger::{Ending, JobStatus, Ledger};
+
+fn ending(status: Status, rows_stored: u64) -> Ending<'static> {
+    Ending { status, rows_stored, chunks: 0, sql: "" }
+}
 
 on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server => {
     let to = server.database().await;
@@ -76,7 +80,7 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert_eq!(job.plan, plan);
     assert!(job.finished_at.is_none() && job.started_at.ends_with('Z') && job.started_at.len() == 20);
     client.batch_execute("INSERT INTO howdah.chunk VALUES ('it''s a job', 0, 3, 0, 9, 7)").await.unwrap();
-    ledger.close(&session, "it's a job", (Status::Failed, 7), "").await.unwrap();
+    ledger.close(&session, "it's a job", ending(Status::Failed, 7)).await.unwrap();
     let [job] = &ledger.of_work(&session, "work", "another").await.unwrap()[..] else { panic!() };
     assert_eq!((job.status, job.chunks, job.rows_stored), (JobStatus::Failed, 1, 7));
     assert!(job.finished_at.is_some());
@@ -86,12 +90,12 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
         assert!(!ledger.begin(&session, &other).await.unwrap());
     }
     assert!(ledger.begin(&session, &plan).await.unwrap());
-    ledger.close(&session, "it's a job", (Status::Done, 7), "").await.unwrap();
+    ledger.close(&session, "it's a job", ending(Status::Done, 7)).await.unwrap();
     assert!(!ledger.begin(&session, &plan).await.unwrap(), "it is done");
     assert_eq!(ledger.jobs(&session).await.unwrap()[0].runs, 2);
     assert!(ledger.of_work(&session, "work", "another").await.unwrap().is_empty());
     assert_eq!(ledger.of_work(&session, "work", &plan.identity).await.unwrap().len(), 1);
-    assert_eq!(ledger.close(&session, "other", (Status::Done, 0), "").await.unwrap_err().kind(), ErrorKind::Ledger);
+    assert_eq!(ledger.close(&session, "other", ending(Status::Done, 0)).await.unwrap_err().kind(), ErrorKind::Ledger);
 });
 
 on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
@@ -105,7 +109,7 @@ on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
     let begin = async |job_id: &str| {
         let plan = plan(job_id, table(&session, "t").await);
         ledger.begin(&session, &plan).await.unwrap();
-        ledger.close(&session, job_id, (Status::Done, 7), "").await.unwrap();
+        ledger.close(&session, job_id, ending(Status::Done, 7)).await.unwrap();
         plan.identity
     };
     let identity = begin(name).await;

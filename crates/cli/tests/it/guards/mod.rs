@@ -25,7 +25,7 @@ fn load(database: &Database, source: &Path) -> HowdahCommand {
 
 /// Waits until the load has said this.
 #[track_caller]
-fn wait_for_words(running: &mut Running, words: &str) {
+pub(crate) fn wait_for_words(running: &mut Running, words: &str) {
     let deadline = Instant::now() + PATIENCE;
     while !running.stderr_so_far().contains(words) {
         assert!(running.is_running() && Instant::now() < deadline, "{words}\n{}", running.stderr_so_far());

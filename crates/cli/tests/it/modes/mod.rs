@@ -9,6 +9,7 @@ mod merge;
 mod refused;
 mod replace;
 mod replace_skip;
+mod rivals;
 mod skip;
 mod truncate;
 mod turns;

@@ -1,0 +1,134 @@
+//! A standby that was behind takes the place of the primary: what it lacks is loaded again, and a job that it does not know is
+//! not called done.
+
+use crate::guards::wait_for_words;
+use crate::scene::{Files, PATIENCE, Scene, csv};
+use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 20_000;
+
+/// A primary and its standby, and the scene on each.
+struct Pair {
+    primary: Server,
+    standby: Server,
+    before: Scene,
+    after: Scene,
+}
+
+impl Pair {
+    fn new(major: u32, plain: &[u8]) -> Pair {
+        // The standby is at most as full as the primary says.
+        let options = ServerOptions { fsync: true, ..ServerOptions::default() }.replicated();
+        let primary = Server::private(major, &options);
+        let before = Scene::new(&primary, &[plain]);
+        before.slow_down("BEFORE", Duration::from_millis(60));
+        let standby = primary.standby(&options);
+        let after = Scene { database: before.database.on(&standby) };
+        Pair { primary, standby, before, after }
+    }
+
+    fn load(&self, source: &Path) -> HowdahCommand {
+        let ports = format!("port={},{}", self.primary.port(), self.standby.port());
+        let to = self.before.database.conninfo().replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1");
+        let to = to.replace(&format!("port={}", self.primary.port()), &ports);
+        let load =
+            self.before.load_to(&to).args(["--chunk-size", "64kB", "--jobs", "2", "--retry-for", "60s"]);
+        load.arg(source)
+    }
+
+    /// From now on nothing of the primary reaches the standby.
+    fn cut(&self) {
+        self.after.database.sql("ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port=1'");
+        self.after.database.sql("SELECT pg_reload_conf()");
+        let receiving = "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'";
+        let deadline = Instant::now() + PATIENCE;
+        while self.after.database.value(receiving) != "0" {
+            assert!(Instant::now() < deadline, "the standby goes on receiving");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn fail_over(&self) {
+        self.primary.stop_immediate();
+        self.after.database.sql("SELECT pg_promote()");
+    }
+}
+
+fn wait_for_chunks(scene: &Scene, chunks: u64, running: &mut Running) {
+    assert!(scene.wait_for_chunks(chunks, || running.is_running()), "{}", running.stderr_so_far());
+}
+
+#[test]
+fn what_the_new_primary_lacks_is_loaded_again() {
+    let plain = csv(81, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (major, mode) in [(13, "append"), (18, "truncate")] {
+        let pair = Pair::new(major, &plain);
+        let mut running = pair.load(&source).args(["--mode", mode]).spawn();
+        wait_for_chunks(&pair.after, 3, &mut running);
+        pair.cut();
+        let chunks = pair.before.chunks() + 3;
+        wait_for_chunks(&pair.before, chunks, &mut running);
+        pair.fail_over();
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("check  read 20,000 = stored 20,000"), "PostgreSQL {major}\n{told}");
+        pair.after.assert_exact(&format!("PostgreSQL {major}\n{told}"));
+        pair.after.assert_done(&format!("PostgreSQL {major}\n{told}"));
+    }
+}
+
+/// The new primary knows neither the job nor that the table was emptied for it.
+#[test]
+fn a_job_that_is_lost_begins_anew_and_empties_the_table_again() {
+    let plain = csv(82, 1, ROWS);
+    let files = Files::new();
+    let pair = Pair::new(15, &plain);
+    pair.load(&files.put("old.csv", &csv(83, 1_000_000, 10))).run(PATIENCE).expect_code(0);
+    let source = files.put("a.csv", &plain);
+    let old = "SELECT count(*) FROM t WHERE id >= 1000000";
+    let deadline = Instant::now() + PATIENCE;
+    while pair.after.database.value(old) != "10" || pair.after.chunks() != 1 {
+        assert!(Instant::now() < deadline, "the standby does not follow");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    pair.cut();
+    let load = pair.load(&source).args(["--mode", "truncate"]);
+    let mut running = load.spawn();
+    wait_for_chunks(&pair.before, 4, &mut running);
+    pair.fail_over();
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("is not in the ledger \"howdah\" any more: the server has lost it"), "{told}");
+    assert_ne!(pair.after.database.value(old), "0");
+    load.run(PATIENCE).expect_code(0);
+    pair.after.assert_exact("begun anew");
+}
+
+/// What the server loses while indexes are built is missed when the job is to be closed.
+#[test]
+fn what_is_lost_while_indexes_are_built_is_loaded_again() {
+    let plain = csv(84, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql("CREATE INDEX ON t (id)");
+    scene.slow_down("BEFORE", Duration::from_millis(20));
+    let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--lock-timeout", "200ms"]);
+    let mut running = load.arg(&source).spawn();
+    wait_for_words(&mut running, "dropped from");
+    // The lock lets rows come and keeps the index from being built.
+    scene.database.sql(
+        "BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE; \
+         DO $$ BEGIN FOR i IN 1..3000 LOOP \
+             EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
+         END LOOP; END $$; \
+         DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); \
+         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT",
+    );
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("loading these again"), "{told}");
+    scene.assert_exact("loaded again");
+    scene.assert_done("loaded again");
+}

@@ -1,0 +1,152 @@
+//! What a job relies on besides its chunks: that the ledger still knows it, that its tables are those it began with,
+//! and that nobody empties or replaces a table while another job loads into it.
+
+use super::Ledger;
+use super::step::target;
+use super::undo::KEY_SEED;
+use crate::session::Session;
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::types::{ToSql, Type};
+
+/// Of a job: whether it is there; a table of which no step says that it was emptied; a table of its plan that is another one by
+/// now. The OID in the plan is 0 where an earlier part of the plan has made the table.
+const STANDS_SQL: &str = "\
+    SELECT j.job_id IS NOT NULL, \
+           (SELECT pg_catalog.min(e.target) FROM pg_catalog.unnest($2) AS e (target) \
+            WHERE NOT EXISTS (SELECT FROM @schema@.step s \
+                              WHERE s.job_id = $1 AND s.target = e.target AND s.name = 'truncate')), \
+           (SELECT pg_catalog.min(t.name) \
+            FROM (SELECT pg_catalog.format('%s.%s', t #>> '{table,relation,schema}', t #>> '{table,relation,name}') AS name, \
+                         (t #>> '{table,oid}')::pg_catalog.int8 AS was, \
+                         pg_catalog.to_regclass(pg_catalog.format('%I.%I', t #>> '{table,relation,schema}', \
+                             t #>> '{table,relation,name}'))::pg_catalog.oid::pg_catalog.int8 AS is \
+                  FROM pg_catalog.jsonb_array_elements(j.plan -> 'tables') AS t) AS t \
+            WHERE t.was <> 0 AND t.was IS DISTINCT FROM t.is) \
+    FROM (SELECT $1::pg_catalog.text AS id) AS asked LEFT JOIN @schema@.job j ON j.job_id = asked.id";
+
+/// Another job at work whose rows come into the table, or have begun to: one that empties the table itself counts from then on.
+/// A new table that is to take the place of this one is not it, nor is a check. Who is at work holds the job's lock (`Ledger::hold_job`).
+const LOADING_SQL: &str = "\
+    SELECT j.job_id FROM @schema@.job j \
+    WHERE j.status = 'running' AND j.job_id <> $1 \
+      AND j.plan #> '{job,arrival,check}' IS DISTINCT FROM 'true'::pg_catalog.jsonb \
+      AND EXISTS (SELECT FROM @schema@.file f WHERE f.job_id = j.job_id AND f.target = $2) \
+      AND CASE j.plan #>> '{job,arrival,mode}' \
+              WHEN 'replace' THEN false \
+              WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s \
+                  WHERE s.job_id = j.job_id AND s.target = $3 AND s.name = 'truncate') \
+              ELSE true END \
+      AND EXISTS (SELECT FROM pg_catalog.pg_locks l \
+          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
+            AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
+            AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 \
+                = pg_catalog.hashtextextended($4 || '/' || j.job_id, $5)) \
+    ORDER BY j.job_id LIMIT 1";
+
+impl Ledger {
+    /// The job is in the ledger, these tables were emptied for it, and all its tables are those that it began with.
+    ///
+    /// # Errors
+    /// Ledger, for what the server has lost, as after a failover to a standby that was behind; Table, for a table that
+    /// has taken the place of another; those of the session.
+    pub async fn expect_standing(
+        &self,
+        session: &Session,
+        job_id: &str,
+        emptied: &[&Relation],
+    ) -> Result<()> {
+        let targets: Vec<String> = emptied.iter().map(|relation| target(relation)).collect();
+        let sql = STANDS_SQL.replace("@schema@", &self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&job_id, Type::TEXT), (&targets, Type::TEXT_ARRAY)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "looking after the job in the ledger"))?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        if !row.get::<_, bool>(0) {
+            return Err(self.lost_job(job_id));
+        }
+        if let Some(table) = row.get::<_, Option<String>>(1) {
+            let message = format!(
+                "that job {job_id} has emptied {table} is not in the ledger {} any more",
+                self.quoted
+            );
+            return Err(lost(&message));
+        }
+        let Some(table) = row.get::<_, Option<String>>(2) else { return Ok(()) };
+        let message = format!(
+            "{table} is another table by now: it was dropped, renamed or replaced while rows of job {job_id} came, and \
+             those that came before are not in it"
+        );
+        Err(Error::new(ErrorKind::Table, message).with_hint(
+            "take what came after that out of it, then --force loads everything again from the beginning",
+        ))
+    }
+
+    pub(super) fn lost_job(&self, job_id: &str) -> Error {
+        lost(&format!("job {job_id} is not in the ledger {} any more", self.quoted))
+    }
+
+    /// Another job that is at work and has rows in this table, or will have some: who empties or replaces the table now would
+    /// take them from it. To be asked under a lock that keeps others from emptying it.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn loading(
+        &self,
+        session: &Session,
+        job_id: &str,
+        relation: &Relation,
+    ) -> Result<Option<String>> {
+        let sql = LOADING_SQL.replace("@schema@", &self.quoted);
+        let (of_file, of_step) = (relation.to_string(), target(relation));
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+            (&job_id, Type::TEXT),
+            (&of_file, Type::TEXT),
+            (&of_step, Type::TEXT),
+            (&self.schema, Type::TEXT),
+            (&KEY_SEED, Type::INT8),
+        ];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "looking for other jobs of the table"))?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    /// Forgets chunks of these files of a job, whose rows are about to go: the job began anew, since the server, or somebody,
+    /// has lost what it had noted before them.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn forget_chunks(
+        &self,
+        session: &Session,
+        job_id: &str,
+        file_nos: &[i32],
+    ) -> Result<()> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&job_id, Type::TEXT), (&file_nos, Type::INT4_ARRAY)];
+        let fail = |error| self.error(&error, "forgetting chunks in the ledger");
+        let which = "WHERE job_id = $1 AND file_no = ANY ($2)";
+        // Most roles need not delete anything there.
+        let any = format!("SELECT FROM {}.chunk {which} LIMIT 1", self.quoted);
+        if session.client().query_typed(&any, &parameters).await.map_err(fail)?.is_empty() {
+            return Ok(());
+        }
+        for table in ["chunk", "chunk_part", "reject"] {
+            let delete = format!("DELETE FROM {}.{table} {which}", self.quoted);
+            session.client().query_typed(&delete, &parameters).await.map_err(fail)?;
+        }
+        Ok(())
+    }
+}
+
+fn lost(message: &str) -> Error {
+    let message =
+        format!("{message}: the server has lost it, as after a failover to a standby that was behind");
+    Error::new(ErrorKind::Ledger, message).with_hint("run the same command again: it loads what is not there")
+}
+
+/// Other jobs' rows would go.
+pub(crate) fn busy(relation: &Relation, done: &str, job_id: &str) -> Error {
+    let message = format!("{relation} cannot be {done} yet: job {job_id} is loading rows into it");
+    Error::new(ErrorKind::Server, message).with_sqlstate("55P03")
+}
