@@ -229,7 +229,7 @@ pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let session = connection.open().await?;
     let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
     for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
-        let how = How { workers_max: None, durable: true };
+        let how = How { workers_max: None, builders: 1, durable: true };
         connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
     }
     Ok(())
@@ -304,7 +304,8 @@ async fn put_back_once(
     let crew = Crew::new(indexes.len(), sessions, cpus, tuned);
     let side_by_side = Crew::new(rest.len(), sessions, cpus, tuned).builders();
     let brief = indexes.len() > TOLD_MAX;
-    let work = &Work { ledger, retry_for, brief, durable: !tuned, spare: Mutex::default() };
+    let work =
+        &Work { ledger, retry_for, brief, builders: crew.builders, durable: !tuned, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
@@ -374,14 +375,18 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// As many builders as there are indexes, sessions and, where that is known, one more than CPUs.
+    /// As many builders as there are indexes, sessions and, where that is known, CPUs; one more where there are many builds.
     ///
     /// Each build ends with waiting until its file is on the disk (`smgrimmedsync` in src/backend/access/nbtree/nbtsort.c), when
-    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians of whole loads by two and by three
-    /// builders: three indexes of one table 3.73 and 3.67 s (7 runs), of 31 partitions each 3.93 and 3.75 s (3 runs; four 3.78 s).
+    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians by two and by three
+    /// builders: whole loads into 31 partitions with three indexes each 3.93 and 3.75 s (3 runs; four 3.78 s); the builds of three
+    /// indexes of one table 2.98 and 3.03 s with PostgreSQL 15, 3.18 and 3.48 s with 18 (7 runs).
     fn new(builds: usize, sessions: u32, server_cpus: Option<u32>, tuned: bool) -> Crew {
         let wanted = u32::try_from(builds).unwrap_or(BUILDERS_MAX);
-        let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| cpus.saturating_add(1));
+        let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| {
+            let one_more = cpus.saturating_add(1);
+            if wanted > one_more { one_more } else { cpus }
+        });
         let builders = wanted.min(sessions).min(useful).clamp(1, BUILDERS_MAX);
         let cpus_each = server_cpus.filter(|_| tuned).map(|cpus| (cpus / builders).max(1));
         Crew { builds, builders, cpus_each }
@@ -424,6 +429,8 @@ struct Work<'a> {
     retry_for: Duration,
     /// There are too many to tell of each that it is back.
     brief: bool,
+    /// So many are put back side by side.
+    builders: u32,
     /// Commits wait for the disk.
     durable: bool,
     /// Sessions that wait for the next entry.
@@ -445,7 +452,7 @@ impl Work<'_> {
             Some(session) => session,
             None => context.connection.open().await?,
         };
-        let how = How { workers_max, durable: self.durable };
+        let how = How { workers_max, builders: self.builders, durable: self.durable };
         let working = put_back(&session, self.ledger, entry, how);
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.

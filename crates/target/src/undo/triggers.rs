@@ -90,6 +90,7 @@ impl Trigger {
                 quote_ident(&self.name)
             )],
             compared_by_libc: false,
+            first_column: None,
         }
     }
 }
