@@ -1,7 +1,8 @@
 //! Any text as a location or a pattern: no panic, and a URL that is shown has lost its password and its signature.
 #![no_main]
 
-use howdah_source::outside::{location, matches, shown_url};
+use howdah_source::outside::{location, matches};
+use howdah_source::shown_url;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -144,7 +144,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
     }
     let patience = patience_of(&job);
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
-    sources::settle(&mut job, &sources);
+    sources::settle(&mut job.sources);
     let Connected { session, recode, identity, mut settled } =
         connect_and_look(context, &job, &mut sources, again).await?;
     let connection = &context.connection;

@@ -28,6 +28,7 @@ mod stdin;
 mod store;
 
 pub use list::Sources;
+pub use location::shown_url;
 pub use object::{BlockStream, Object};
 pub use path::{absolute_location, real_location};
 

@@ -101,6 +101,12 @@ fn file(text: &str) -> Result<Location> {
     }
 }
 
+/// The name of the object that this URL stands for, as [`Object::location`](crate::Object::location) gives it; `None` where it
+/// is no URL.
+pub fn shown_url(text: &str) -> Option<String> {
+    Url::parse(text).ok().map(|url| shown(&url))
+}
+
 /// The URL to show: without user, password, fragment, and signature; stable from one signing to the next, so
 /// that it identifies the object in the ledger. A URL that lost something ends in, or begins with, `***`.
 pub(crate) fn shown(url: &Url) -> String {

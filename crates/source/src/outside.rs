@@ -1,18 +1,12 @@
 //! The parsers of what users, stores and files of others say, for the fuzzer alone.
 
-use crate::location::{Location, shown};
+use crate::location::Location;
 use crate::pattern::Pattern;
 use crate::profile;
-use url::Url;
 
 /// A location as typed; whether it was understood.
 pub fn location(text: &str) -> bool {
     Location::parse(text).is_ok()
-}
-
-/// A URL as it is shown to people, if it is one.
-pub fn shown_url(text: &str) -> Option<String> {
-    Url::parse(text).ok().map(|url| shown(&url))
 }
 
 /// Whether a name matches a pattern; `None` where there is no pattern in it, or one that makes no sense.
