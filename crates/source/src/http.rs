@@ -12,7 +12,7 @@ use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, IF_MATCH, LAST_MODIFIED,
     RANGE, TRANSFER_ENCODING,
 };
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response, StatusCode, Version};
 use url::Url;
 
 /// A URL as it was when first asked. The URL itself may hold a password or a signature: no `Debug`.
@@ -146,12 +146,14 @@ struct Part {
 }
 
 impl Part {
-    /// Refuses a body that ends when the connection does (RFC 9112, 6.3, case 8): nothing tells a cut from its end.
+    /// Refuses a body that ends when the connection does (RFC 9112, 6.3, case 8): nothing tells a cut from its end. From
+    /// HTTP/2 on a frame does (RFC 9113, 8.1).
     fn of(answer: &Response, location: &str) -> Result<Part> {
         let wrong = |message: &str| Error::new(ErrorKind::SourceIo, message).in_file(location);
         let headers = answer.headers();
         let length: Option<u64> = text(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-        if length.is_none() && !headers.contains_key(TRANSFER_ENCODING) {
+        let ends_by_frame = answer.version() >= Version::HTTP_2;
+        if length.is_none() && !ends_by_frame && !headers.contains_key(TRANSFER_ENCODING) {
             return Err(wrong("the server says neither how long the body is nor sends it in chunks")
                 .with_hint("fetch it with another program, look at it, and load the file"));
         }
@@ -213,6 +215,19 @@ mod tests {
             ["bytes */20", "5-9/20", "bytes 9-5/20", "bytes 0-20/20", "bytes 0-18446744073709551615/*"]
         {
             assert!(content_range(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    /// Its frames say where it ends; before HTTP/2 only the two headers do.
+    #[test]
+    fn an_answer_of_http_2_needs_no_length() {
+        for (version, is_taken) in
+            [(Version::HTTP_11, false), (Version::HTTP_2, true), (Version::HTTP_3, true)]
+        {
+            let mut answer = object_store::client::HttpResponse::new(Vec::new().into()).map(|_| "");
+            *answer.version_mut() = version;
+            let part = Part::of(&Response::from(answer), "https://h/x");
+            assert_eq!(part.is_ok_and(|part| part.end == u64::MAX), is_taken, "{version:?}");
         }
     }
 
