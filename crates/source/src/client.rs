@@ -40,6 +40,8 @@ fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
         .user_agent(concat!("howdah/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect)
         .read_timeout(idle)
+        // Its query may be a secret of the host that redirects.
+        .referer(false)
         .redirect(Policy::custom(|attempt| {
             let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
             match refusal(&before, attempt.url().scheme()) {

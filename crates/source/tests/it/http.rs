@@ -148,6 +148,16 @@ async fn redirects_are_followed_but_not_in_circles() {
 }
 
 #[tokio::test]
+async fn the_host_that_a_redirect_leads_to_learns_nothing_of_the_url_before() {
+    let target = Server::start(Behaviour::of(noise(10))).await;
+    let from = Behaviour { redirect: Some(format!("{}/real.csv", target.url)), ..Behaviour::of(Vec::new()) };
+    let server = Server::start(from).await;
+    sources(&[]).list(&format!("{}/f.csv?token=geheim", server.url)).await.unwrap();
+    let request = target.take_requests().remove(0).to_lowercase();
+    assert!(!request.contains("referer") && !request.contains("geheim"), "{request}");
+}
+
+#[tokio::test]
 async fn stored_bytes_are_not_decoded() {
     let gzip = [&[0x1f, 0x8b, 8, 0][..], &noise(500)].concat();
     let headers = "content-encoding: gzip\r\ncontent-type: text/csv\r\n";
