@@ -40,6 +40,12 @@ pub(crate) fn of_request(error: &(dyn StdError + 'static), access: Access, locat
         .in_file(location)
 }
 
+/// The request was refused, and the answer does not say why.
+pub(crate) fn is_refused_unsaid(error: &(dyn StdError + 'static)) -> bool {
+    let unsaid = |status: &Status| matches!(status.status, 400 | 403) && status.code.is_none();
+    chain(error).filter_map(|cause| cause.downcast_ref()).any(unsaid)
+}
+
 /// The source changed between two reads.
 pub(crate) fn changed(location: &str, expected: &str, got: &str) -> Error {
     let message = format!("the source changed: expected version {expected}, got {got}");
@@ -156,7 +162,10 @@ fn of_status(status: &Status, access: Access) -> Error {
     // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
     let code = status.code.as_deref().unwrap_or_default();
     let (kind, what) = match (status.status, code) {
-        (400, "ExpiredToken" | "InvalidToken") => (ErrorKind::SourceDenied, "access is denied"),
+        (_, "ExpiredToken") => (ErrorKind::SourceDenied, "the credentials have expired"),
+        (_, "RequestTimeTooSkewed") => (ErrorKind::SourceDenied, "the clock of this machine is wrong"),
+        (_, "InvalidObjectState") => (ErrorKind::SourceIo, "the object is archived"),
+        (400, "InvalidToken") => (ErrorKind::SourceDenied, "access is denied"),
         (400, "RequestTimeout") => (ErrorKind::SourceTransient, "the server is busy"),
         (401 | 403 | 407, _) => (ErrorKind::SourceDenied, "access is denied"),
         (404, "NoSuchBucket") => (ErrorKind::SourceNotFound, "there is no such bucket"),
@@ -167,13 +176,24 @@ fn of_status(status: &Status, access: Access) -> Error {
         _ => (ErrorKind::SourceIo, "the server refused the request"),
     };
     let error = Error::new(kind, format!("{what}: {status}"));
-    match hint(kind, status.status, access) {
+    match hint_of_code(code).or_else(|| hint(kind, status, access)) {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
 }
 
-fn hint(kind: ErrorKind, status: u16, access: Access) -> Option<&'static str> {
+fn hint_of_code(code: &str) -> Option<&'static str> {
+    match code {
+        "ExpiredToken" => Some(
+            "log in again (aws sso login), or set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN anew",
+        ),
+        "RequestTimeTooSkewed" => Some("set the clock"),
+        "InvalidObjectState" => Some("restore it first (aws s3api restore-object)"),
+        _ => None,
+    }
+}
+
+fn hint(kind: ErrorKind, status: &Status, access: Access) -> Option<&'static str> {
     const AWS: &str = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (with AWS_SESSION_TOKEN for \
                        temporary ones), of someone with s3:GetObject and s3:ListBucket";
     const AWS_ANONYMOUS: &str = "no AWS credentials were found, so the request was not signed: set AWS_PROFILE, or \
@@ -194,10 +214,25 @@ fn hint(kind: ErrorKind, status: u16, access: Access) -> Option<&'static str> {
         (ErrorKind::SourceChanged, _) => {
             Some("load a source that stays as it is, or start a new job for the new content")
         }
-        (_, Access::Store { scheme: Scheme::S3, .. }) if matches!(status, 301 | 307 | 400) => Some(
+        (_, Access::Store { scheme: Scheme::S3, .. }) if may_be_elsewhere(status) => Some(
             "the bucket may be in another region: set AWS_REGION, and AWS_ENDPOINT_URL_S3 for a store of your own",
         ),
         _ => None,
+    }
+}
+
+/// Another region is what is wrong, or may be for all that the answer says.
+fn may_be_elsewhere(status: &Status) -> bool {
+    match status.code.as_deref() {
+        None => matches!(status.status, 301 | 307 | 400),
+        Some(code) => [
+            "PermanentRedirect",
+            "TemporaryRedirect",
+            "Redirect",
+            "AuthorizationHeaderMalformed",
+            "IllegalLocationConstraintException",
+        ]
+        .contains(&code),
     }
 }
 

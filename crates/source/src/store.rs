@@ -106,9 +106,13 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
     }
     let path = path(bucket, key)?;
     let options = GetOptions { head: true, ..GetOptions::default() };
-    let answer =
-        bucket.store.get_opts(&path, options).await.map_err(|error| bucket.told(&error, &location))?;
-    Ok(object(bucket, answer.meta, None))
+    let mut answer = bucket.store.get_opts(&path, options).await;
+    if answer.as_ref().is_err_and(|error| failure::is_refused_unsaid(error)) {
+        // The answer to a HEAD has no body, in which a store says why; that to a GET has one.
+        let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        answer = bucket.store.get_opts(&path, first).await;
+    }
+    Ok(object(bucket, answer.map_err(|error| bucket.told(&error, &location))?.meta, None))
 }
 
 /// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.

@@ -29,8 +29,10 @@ pub(crate) struct Behaviour {
     pub(crate) cut_at: Option<usize>,
     /// Every n-th request is answered by 503.
     pub(crate) unavailable_every: Option<usize>,
-    /// Answers with this status and no body.
+    /// Answers with this status, and with no body but for `code`.
     pub(crate) status: Option<u16>,
+    /// What a store says why, in the body, which answers to HEAD do not have.
+    pub(crate) code: Option<&'static str>,
     /// Every request is sent here.
     pub(crate) redirect: Option<String>,
     /// Texts at other paths than the file's.
@@ -51,6 +53,7 @@ impl Behaviour {
             cut_at: None,
             unavailable_every: None,
             status: None,
+            code: None,
             redirect: None,
             texts: HashMap::new(),
         }
@@ -136,7 +139,10 @@ fn answer(behaviour: &Behaviour, request: &str, count: usize) -> (String, Vec<u8
         return empty(503);
     }
     if let Some(status) = behaviour.status {
-        return empty(status);
+        let Some(code) = behaviour.code else { return empty(status) };
+        let body = format!("<Error><Code>{code}</Code></Error>").into_bytes();
+        let head = format!("HTTP/1.1 {status} X\r\n{close}content-length: {}\r\n\r\n", body.len());
+        return (head, if request.starts_with("HEAD ") { Vec::new() } else { body });
     }
     if behaviour.honours_if_match
         && header(request, "if-match").is_some_and(|tag| Some(tag) != behaviour.etag)

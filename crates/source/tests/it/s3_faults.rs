@@ -81,6 +81,28 @@ async fn google_and_azure_are_read_the_same_way() {
     assert_eq!(kind(sources(&[]).open("az://c/f.csv", None).await), ErrorKind::Usage);
 }
 
+/// A HEAD has no body, which alone says why.
+#[tokio::test]
+async fn what_the_store_has_against_a_request_is_said() {
+    let server = Server::start(Behaviour::of(noise(100))).await;
+    for (status, code, words, way_out) in [
+        (400, "ExpiredToken", "the credentials have expired", "aws sso login"),
+        (403, "InvalidObjectState", "the object is archived", "restore it"),
+        (403, "RequestTimeTooSkewed", "the clock of this machine is wrong", "set the clock"),
+        (403, "AccessDenied", "access is denied", "AWS_PROFILE"),
+        (400, "AuthorizationHeaderMalformed", "the server refused the request", "AWS_REGION"),
+    ] {
+        server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(status), Some(code)));
+        let error = open(&server).await.unwrap_err();
+        assert!(error.message().contains(words) && error.message().contains(code), "{error}");
+        assert!(error.hint().unwrap().contains(way_out), "{code}: {:?}", error.hint());
+    }
+    server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(400), Some("InvalidArgument")));
+    assert_eq!(open(&server).await.unwrap_err().hint(), None);
+    server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(400), None));
+    assert!(open(&server).await.unwrap_err().hint().unwrap().contains("AWS_REGION"));
+}
+
 /// What the library asks to list `s3://b/t/`.
 const LISTING: &str = "/b?list-type=2&prefix=t%2F";
 
