@@ -90,12 +90,6 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
     {
         return Ok(Identity::Environment);
     }
-    if let (Some(id), Some(secret)) =
-        (profile.credential("aws_access_key_id"), profile.credential("aws_secret_access_key"))
-    {
-        let session = profile.credential("aws_session_token").map(str::to_owned);
-        return Ok(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session });
-    }
     if let Some(way) = profile.unsupported() {
         let message =
             format!("the AWS profile {} gets its credentials by {way}, which is not read", profile.name);
@@ -104,6 +98,12 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
             profile.name
         );
         return Err(Error::new(ErrorKind::SourceDenied, message).with_hint(hint));
+    }
+    if let (Some(id), Some(secret)) =
+        (profile.credential("aws_access_key_id"), profile.credential("aws_secret_access_key"))
+    {
+        let session = profile.credential("aws_session_token").map(str::to_owned);
+        return Ok(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session });
     }
     if has_container {
         return Ok(Identity::Environment);
@@ -158,16 +158,36 @@ impl Profile {
         of_service.or_else(|| self.setting("s3.endpoint_url")).or_else(|| self.setting("endpoint_url"))
     }
 
+    /// Where the tools of AWS take credentials from before, or without, keys of the profile's own.
     fn unsupported(&self) -> Option<&'static str> {
+        let has = |key: &str| self.setting(key).is_some();
+        let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
+        let has_keys = |section: &Section| {
+            ["aws_access_key_id", "aws_secret_access_key"].iter().all(|key| section.contains_key(*key))
+        };
+        if has("role_arn") && has_any(&["source_profile", "credential_source", "web_identity_token_file"]) {
+            return Some("assuming a role");
+        }
+        if has_any(&["sso_account_id", "sso_role_name"]) {
+            return Some("single sign-on");
+        }
+        if has_keys(&self.credentials) {
+            return None;
+        }
+        if has("credential_process") {
+            return Some("a helper program");
+        }
+        if has_keys(&self.config) {
+            return None;
+        }
         [
             ("sso_session", "single sign-on"),
             ("sso_start_url", "single sign-on"),
             ("role_arn", "assuming a role"),
-            ("credential_process", "a helper program"),
             ("login_session", "a login session"),
         ]
         .into_iter()
-        .find_map(|(key, way)| self.setting(key).map(|_| way))
+        .find_map(|(key, way)| has(key).then_some(way))
     }
 }
 
@@ -229,6 +249,23 @@ mod tests {
         assert_eq!(missing.kind(), ErrorKind::SourceDenied);
         let sso = identity_of("[profile s]\nsso_session = x\n", "", &[("AWS_PROFILE", "s")]).unwrap_err();
         assert!(sso.hint().unwrap().contains("export-credentials --format env --profile s"), "{sso}");
+    }
+
+    #[test]
+    fn a_login_of_its_own_counts_before_the_keys_of_a_profile_as_for_aws() {
+        const SSO: &str = "[default]\nsso_session = x\nsso_account_id = 1\nsso_role_name = r\n";
+        const ROLE: &str = "[default]\nrole_arn = r\nsource_profile = p\n";
+        for config in [SSO, ROLE] {
+            let error = identity_of(config, KEYS, &[]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SourceDenied, "{config}");
+        }
+        const HELPER: &str = "[default]\ncredential_process = x\n";
+        let own = Identity::Keys { id: "a".into(), secret: "b".into(), session: None };
+        assert_eq!(identity_of(HELPER, KEYS, &[]).unwrap(), own);
+        let both = format!("{HELPER}aws_access_key_id = a\naws_secret_access_key = b\n");
+        identity_of(&both, "", &[]).unwrap_err();
+        identity_of(HELPER, "", &[]).unwrap_err();
+        assert_eq!(identity_of(ROLE, KEYS, &[("AWS_ACCESS_KEY_ID", "x")]).unwrap(), Identity::Environment);
     }
 
     #[test]
