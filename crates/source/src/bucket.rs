@@ -39,7 +39,7 @@ impl Bucket {
         environment: &Environment,
         client: &reqwest::Client,
     ) -> Result<Bucket> {
-        let connector = Connector(client.clone());
+        let connector = Connector { client: client.clone(), scheme };
         let (store, anonymous) = match scheme {
             Scheme::S3 => aws::connect(name, environment, connector).await?,
             Scheme::Gs => google(name, environment, connector).await?,

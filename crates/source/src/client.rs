@@ -3,6 +3,7 @@
 //! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
 use crate::failure::Status;
+use crate::location::Scheme;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
@@ -11,6 +12,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
+use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use reqwest::redirect::Policy;
 use std::fmt;
 use std::time::Duration;
@@ -83,7 +85,10 @@ fn refusal(before: &[&str], next: &str) -> Option<RedirectRefused> {
 
 /// Gives the object stores the same client.
 #[derive(Debug, Clone)]
-pub(crate) struct Connector(pub(crate) reqwest::Client);
+pub(crate) struct Connector {
+    pub(crate) client: reqwest::Client,
+    pub(crate) scheme: Scheme,
+}
 
 impl HttpConnector for Connector {
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
@@ -94,8 +99,12 @@ impl HttpConnector for Connector {
 #[async_trait]
 impl HttpService for Connector {
     /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked.
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let answer = HttpService::call(&self.0, request).await?;
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if self.scheme == Scheme::Gs {
+            // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is then.
+            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let answer = HttpService::call(&self.client, request).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }

@@ -130,7 +130,15 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
         return Some(Error::new(ErrorKind::SourceIo, format!("the key cannot be addressed: {error}")));
     }
-    None
+    lacking_header(&cause.to_string())
+}
+
+/// The library's error of an answer has a type of its own, which is not public.
+fn lacking_header(text: &str) -> Option<Error> {
+    let name = ["Content-Length", "Last-Modified", "ETag"]
+        .into_iter()
+        .find(|name| text.strip_prefix(name) == Some(" Header missing from response"))?;
+    Some(Error::new(ErrorKind::SourceIo, format!("the store's answer has no header {name}")))
 }
 
 /// `None` where the cause below says it better.

@@ -1,6 +1,6 @@
 //! Object stores that fail. The faulty HTTP server plays one bucket with one object.
 
-use crate::faulty_server::{Behaviour, Server};
+use crate::faulty_server::{Behaviour, Framing, Server};
 use crate::{drain, kind, names, noise, range, sources};
 use howdah_model::ErrorKind;
 use howdah_source::{Object, Sources};
@@ -101,6 +101,25 @@ async fn what_the_store_has_against_a_request_is_said() {
     assert_eq!(open(&server).await.unwrap_err().hint(), None);
     server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(400), None));
     assert!(open(&server).await.unwrap_err().hint().unwrap().contains("AWS_REGION"));
+}
+
+#[tokio::test]
+async fn what_google_stores_compressed_is_asked_for_as_it_is() {
+    let server = Server::start(Behaviour::of(noise(10))).await;
+    let variables = [("GOOGLE_BASE_URL", server.url.as_str()), ("GOOGLE_SKIP_SIGNATURE", "true")];
+    let object = sources(&variables).open("gs://b/f.csv", None).await.unwrap();
+    range(&object, 0, 5).await.unwrap();
+    let requests = server.take_requests();
+    assert!(requests.iter().all(|request| request.contains("accept-encoding: gzip\r\n")), "{requests:?}");
+    open(&server).await.unwrap();
+    assert!(!server.take_requests()[0].contains("accept-encoding: gzip"));
+}
+
+#[tokio::test]
+async fn a_header_that_an_answer_lacks_is_named() {
+    let server = Server::start(Behaviour { framing: Framing::Chunked, ..Behaviour::of(noise(10)) }).await;
+    let error = open(&server).await.unwrap_err();
+    assert!(error.message().contains("Content-Length"), "{error}");
 }
 
 /// What the library asks to list `s3://b/t/`.
