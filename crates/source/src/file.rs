@@ -113,6 +113,7 @@ impl FileStream {
         match uninterrupted(|| self.file.read_at(&mut block, self.reached)) {
             Ok(0) => Err(self.source.cut_short(&self.file, self.reached)),
             Ok(count) => {
+                self.source.check(&self.file)?;
                 block.truncate(count);
                 self.reached += count as u64;
                 Ok(Some(block.into()))

@@ -130,7 +130,7 @@ async fn a_file_that_changed_is_refused_however_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_while_it_is_streamed_is_refused_at_the_latest_at_its_end() {
+async fn a_file_that_changes_while_it_is_streamed_is_refused_at_the_next_block() {
     let (_folder, root) = folder(&["f"]);
     let path = format!("{root}/f");
     for bytes_after in [1 << 20, 3 << 20, 4 << 20] {
@@ -143,6 +143,6 @@ async fn a_file_that_changes_while_it_is_streamed_is_refused_at_the_latest_at_it
         set_time(Path::new(&path), 2);
         let mut into = Vec::new();
         assert_eq!(kind(crate::drain(blocks, &mut into).await), ErrorKind::SourceChanged, "{bytes_after}");
-        assert!(into.len() <= 2 << 20);
+        assert!(into.is_empty());
     }
 }
