@@ -57,10 +57,10 @@ impl Edges {
         if row.open && self.open.is_none() {
             self.open = Some(no);
         }
-        // The first quote of the window tells, if it begins within a record.
+        // The first quote of the window that is no datum tells, if it begins within a record.
         let looks = self.begins_inside && !self.has_quote;
         let bytes = window.text.get(row.start..row.start + row.length).filter(|_| looks);
-        let Some((bytes, quote)) = bytes.and_then(|bytes| Some((bytes, reader.cells.next_quote(bytes, 0)?)))
+        let Some((bytes, quote)) = bytes.and_then(|bytes| Some((bytes, reader.first_bare_quote(bytes)?)))
         else {
             return;
         };
@@ -179,6 +179,21 @@ impl Reader {
             }
         }
         false
+    }
+
+    /// The first quote that nothing escapes, if these bytes begin inside quotes.
+    fn first_bare_quote(&self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(special) = self.cells.next_special(bytes, at) {
+            if self.cells.escapes(bytes, special) {
+                at = special + 2;
+            } else if self.cells.is_quote(bytes, special) {
+                return Some(special);
+            } else {
+                at = special + 1;
+            }
+        }
+        None
     }
 
     /// This offset of the file's last window stands inside quotes: the file ends outside, behind an odd number of them.

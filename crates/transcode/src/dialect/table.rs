@@ -122,11 +122,19 @@ impl Lines {
         self.lines.get(begun.end..open.start).unwrap_or_default()
     }
 
-    /// Drops the lines of a field that the window cuts: those at its edges of which fewer than half have this width.
+    /// A quote shows that this line belongs to a field which the window cuts.
+    pub(super) fn is_of_cut_field(&self, no: usize) -> bool {
+        let [begun, open] = &self.edges;
+        // In a window without quotes all lines may.
+        (begun.contains(&no) && begun.end < self.lines.len()) || open.contains(&no)
+    }
+
+    /// Drops the lines of a field that the window cuts: those at its edges of which fewer than three quarters have this width.
+    /// Behind a stray quote more have: they are records.
     pub(super) fn drop_cut_fields(&mut self, width: usize) {
         let is_cut = |range: &Range<usize>| {
             let filled = || self.lines[range.clone()].iter().filter(|line| !line.is_blank());
-            filled().filter(|line| line.width == width).count() * 2 < filled().count()
+            filled().filter(|line| line.width == width).count() * 4 < filled().count() * 3
         };
         let [begun, open] = &self.edges;
         let from = if is_cut(begun) { begun.end } else { 0 };

@@ -19,11 +19,15 @@ pub const TABLE_END_BYTES: usize = 64 << 10;
 /// Lines of them: blank ones, titles, names and some records.
 const LOOK_LINES: usize = 16;
 
-/// Titles above the names of a second table, at most.
+/// Titles above the names of a second table, at most, and totals above these.
 const TITLE_LINES_MAX: usize = 3;
 
 /// Without a blank line above them, names have at least so many records below.
 const RECORDS_SURE: usize = 3;
+
+/// So many of its records have the width that most have, before a part of the file is taken for another table: pollution is
+/// rarer, and the lines of a text differ more.
+const ALIKE_PERCENT: usize = 75;
 
 /// What is known of the first table of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,16 +70,19 @@ impl TableEnd {
         window.begins_inside = true;
         window.skip_to_record();
         let lines = Lines::read(&mut reader, &window);
-        let whole: Vec<&Line> = lines.lines.iter().filter(|line| !line.is_blank()).collect();
+        let is_whole = |no: &usize| !lines.lines[*no].is_blank() && !lines.is_of_cut_field(*no);
+        let whole: Vec<usize> = (0..lines.len()).filter(is_whole).collect();
         if whole.len() < RECORDS_SURE {
             return false;
         }
-        let width = usual_width(whole.iter().copied());
+        let width = usual_width(whole.iter().map(|no| &lines.lines[*no]));
         if width != self.typed.len() {
-            return true;
+            // The lines of a long text in quotes have as many delimiters as it happens.
+            let alike = whole.iter().filter(|no| lines.lines[**no].width == width).count();
+            return width > 1 && alike * 100 >= whole.len() * ALIKE_PERCENT;
         }
         let (mut same, mut text) = (0, 0);
-        for no in 0..lines.len() {
+        for no in whole {
             let agrees = self.agrees(lines.kinds(no));
             same += usize::from(agrees == Some(true));
             text += usize::from(agrees == Some(false));
@@ -91,9 +98,26 @@ impl TableEnd {
         window.begins_inside = true;
         window.skip_to_record();
         let lines = Lines::read(&mut reader, &window);
-        let is_odd = |line: &&Line| line.is_blank() || line.width != self.typed.len();
-        let begins = |line: &&Line| self.is_at(&window.text[line.start..], window.at_end);
-        lines.lines.iter().filter(is_odd).find(begins).and_then(|line| window.plain_byte(line.start))
+        let is_odd = |line: &Line| line.is_blank() || line.width != self.typed.len();
+        let begins = |no: &usize| {
+            let line = &lines.lines[*no];
+            is_odd(line)
+                && self.is_at(&window.text[line.start..], window.at_end)
+                && self.is_behind_record(&lines, *no)
+                && !(at_end && reader.is_quoted(&window, line.start))
+        };
+        let no = (0..lines.len()).find(begins)?;
+        window.plain_byte(lines.lines[no].start)
+    }
+
+    /// A record of this table stands above this line, totals aside, and not a text in quotes that goes on with it.
+    fn is_behind_record(&self, lines: &Lines, no: usize) -> bool {
+        let is_record = |no: usize| {
+            lines.lines[no].width == self.typed.len() && self.agrees(lines.kinds(no)) != Some(false)
+        };
+        let mut above =
+            (0..no).rev().filter(|no| !lines.lines[*no].is_blank()).take(TITLE_LINES_MAX).peekable();
+        !lines.is_of_cut_field(no) && (above.peek().is_none() || above.any(is_record))
     }
 
     fn begins_other(&self, lines: &Lines, reader: &mut Reader, window: &Window) -> bool {
