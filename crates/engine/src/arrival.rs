@@ -381,6 +381,9 @@ fn rows_for(run: &Run, relation: &Relation) -> u64 {
 pub(crate) async fn note_waiting(run: &Run) {
     let Some(ledger) = &run.ledger else { return };
     let tables = staged(&run.plan);
+    if tables.is_empty() {
+        return;
+    }
     let tables: Vec<&Relation> = tables.iter().map(|(table, _)| &table.table.relation).collect();
     let asking = async {
         let session = run.context.connection.open().await?;

@@ -20,13 +20,43 @@ const WAITED_FOR: Duration = Duration::from_secs(5);
 /// Another session must open and answer within this time, or the network carries nothing for anybody.
 const LOOK_WITHIN: Duration = Duration::from_secs(20);
 
+/// A session that is asked. When nobody waits for the answer any more, its process is ended: the server notices that a client has
+/// gone only when it sends an answer, and goes on with its statement, and with the locks of that, until then.
+pub(crate) struct Asking<'a> {
+    connection: &'a Connection,
+    backend: Backend,
+    answered: bool,
+}
+
+impl Asking<'_> {
+    pub(crate) fn new<'a>(connection: &'a Connection, session: &Session) -> Asking<'a> {
+        Asking { connection, backend: session.backend(), answered: false }
+    }
+
+    /// Nothing is asked any more.
+    pub(crate) fn answered(&mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connection.lose(self.backend);
+        }
+    }
+}
+
 impl Connection {
-    /// Does `work`, which is nothing but statements on `session`.
+    /// Does `work`, which is nothing but statements on `session`. Whoever gives it up before its end, by a stop say, gives up the
+    /// session: the server is told to end what it is at with the next session that is opened, or by [`Connection::end_now`].
     ///
     /// # Errors
     /// Those of the work; `ConnectionLost` when its answer will not come.
     pub async fn attend<T>(&self, session: &Session, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut asking = Asking::new(self, session);
         let done = self.answer(session.backend(), work).await;
+        asking.answered();
         let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
         if lost || session.is_closed() {
             self.lose(session.backend());

@@ -66,6 +66,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
             if noted.load(Relaxed) {
                 let _ = tokio::time::timeout(STOPPED_WITHIN, forget(context, &ledger, &plan.job_id)).await;
             }
+            context.connection.end_now().await;
             return Err(error);
         }
     };

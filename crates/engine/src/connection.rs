@@ -15,6 +15,9 @@ use tokio::task::JoinHandle;
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
 const OPEN_WITHIN: Duration = Duration::from_secs(60);
 
+/// Ending what is still at work may take so long when somebody waits for the program to end.
+const END_WITHIN: Duration = Duration::from_secs(1);
+
 /// A session that waits for its next use any longer may have been ended meanwhile, and is not used again.
 const SPARE_FOR: Duration = Duration::from_secs(1);
 
@@ -183,6 +186,13 @@ impl Connection {
             self.lost().retain(|other| *other != backend);
         }
         Ok(())
+    }
+
+    /// The same when no session is going to be opened any more. Best effort.
+    pub(crate) async fn end_now(&self) {
+        if self.last_lost().is_some() {
+            let _ = tokio::time::timeout(END_WITHIN, self.open_new()).await;
+        }
     }
 
     fn last_lost(&self) -> Option<Backend> {

@@ -50,6 +50,12 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
+    let outcome = Box::pin(load_planned(context, planned)).await;
+    context.connection.end_now().await;
+    outcome
+}
+
+async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     let Planned { plan, layout, history, open: open_columns, dated, opened, .. } = planned;
     if let History::Done { at } = &history {
         return Err(already_done(&plan.job_id, at));

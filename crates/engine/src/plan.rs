@@ -127,7 +127,12 @@ async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned>
         let again = AtomicBool::new(false);
         match context.stop.guard(Box::pin(plan_all(context, job.clone(), (to_load, &again)))).await {
             Err(error) if again.load(Relaxed) => retry::wait(context, &mut patience, error).await?,
-            planned => return planned,
+            planned => {
+                if planned.is_err() {
+                    context.connection.end_now().await;
+                }
+                return planned;
+            }
         }
     }
 }

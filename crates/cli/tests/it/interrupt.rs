@@ -95,6 +95,67 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     scene.assert_exact("after a stall");
 }
 
+/// Waits until the server says so.
+fn wait_until(scene: &Scene, what: &str, within: Duration) {
+    let began = Instant::now();
+    while scene.database.value(what) != "t" {
+        assert!(began.elapsed() < within, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const NOBODY_ELSE: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() \
+    AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+
+/// The server would notice only at the end of the statement that its client is gone, and hold the rows until then.
+#[test]
+fn a_load_that_is_stopped_while_its_rows_come_in_leaves_no_session_at_work() {
+    for (major, options) in
+        [(13, ["--mode", "merge", "--key", "id"].as_slice()), (18, ["--atomic"].as_slice())]
+    {
+        let (scene, _files, source) = prepared(major);
+        scene
+            .database
+            .sql("DROP TRIGGER pause ON t; DROP FUNCTION pause(); ALTER TABLE t ADD PRIMARY KEY (id)");
+        scene.slow_rows_down("BEFORE", Duration::from_secs(300));
+        let running = scene.load().args(options).arg(&source).spawn();
+        let sleeps = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
+            AND wait_event = 'PgSleep')";
+        wait_until(&scene, sleeps, PATIENCE);
+        interrupt(running, &format!("while rows come in with {options:?}"));
+        wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
+        scene.database.sql("DROP TRIGGER pause ON t");
+        scene.load().args(options).arg(&source).run(PATIENCE).expect_code(0);
+        scene.assert_exact("after a stop");
+    }
+}
+
+#[test]
+fn a_column_is_not_widened_when_the_load_has_been_stopped() {
+    let (scene, files, _) = prepared(15);
+    scene.database.sql("CREATE TABLE narrow (id smallint)");
+    let source = files.put("wide.csv", b"id\n70000\n");
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| {
+            scene.database.sql("BEGIN; LOCK TABLE narrow IN SHARE MODE; SELECT pg_sleep(6); COMMIT");
+        });
+        let locked =
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'narrow'::regclass AND mode = 'ShareLock')";
+        wait_until(&scene, locked, PATIENCE);
+        let load =
+            scene.verb("load").args(["--table", "narrow", "--evolve", "widen", "--lock-timeout", "60s"]);
+        let running = load.arg(&source).spawn();
+        let waits =
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'narrow'::regclass AND NOT granted)";
+        wait_until(&scene, waits, PATIENCE);
+        interrupt(running, "while a column is to be widened");
+        held.join().unwrap();
+    });
+    wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
+    let column = "SELECT format_type(atttypid, -1) FROM pg_attribute WHERE attrelid = 'narrow'::regclass AND attnum = 1";
+    assert_eq!(scene.database.value(column), "smallint");
+}
+
 /// `nohup howdah load` outlives the terminal.
 #[test]
 fn a_load_that_was_started_to_ignore_hangups_goes_on() {

@@ -8,7 +8,6 @@
 
 use super::judge::Judge;
 use super::{on_session, settle_duplicates, surroundings};
-use crate::check::findings::Asking;
 use crate::finish::note_account;
 use crate::load::by_file;
 use crate::pipeline::Run;
@@ -171,12 +170,10 @@ impl Looking<'_> {
     async fn round_once(&self, what: What) -> Result<Round> {
         let connection = &self.run.context.connection;
         let mut session = connection.open().await?;
-        let mut asking = Asking::new(connection, &session);
         // By whichever run: the counts are the ledger's.
         connection.attend(&session, self.recount(&session)).await?;
         let bad = connection.attend(&session, self.ask(&session, what)).await?;
         found::end(&session).await;
-        asking.answered();
         let (left_out, is_last) = (bad.records.len() as u64, bad.is_all);
         if left_out == 0 {
             return Ok(Round { left_out, is_last: true });

@@ -1,8 +1,8 @@
 //! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
 
 use super::kept;
-use crate::Connection;
 use crate::arrival::staged;
+use crate::attend::Asking;
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
@@ -14,7 +14,7 @@ use howdah_target::check::found::{self, Found};
 use howdah_target::check::rows::Rows;
 use howdah_target::check::rules::{self, Rule, Rules, Unchecked};
 use howdah_target::ledger::{Ledger, RejectKind};
-use howdah_target::session::{Backend, Session};
+use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -88,33 +88,6 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
     let asked = patiently(&run.context, retry_for, once).await;
     run.tally.spend(Stage::Apply, start.elapsed());
     asked
-}
-
-/// A session that is asked. When nobody waits for the answer any more, its process is ended: a query that sorts for an hour
-/// would keep the staging tables from being dropped.
-pub(crate) struct Asking<'a> {
-    connection: &'a Connection,
-    backend: Backend,
-    answered: bool,
-}
-
-impl Asking<'_> {
-    pub(crate) fn new<'a>(connection: &'a Connection, session: &Session) -> Asking<'a> {
-        Asking { connection, backend: session.backend(), answered: false }
-    }
-
-    /// Nothing is asked any more.
-    pub(crate) fn answered(&mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.connection.lose(self.backend);
-        }
-    }
 }
 
 /// Leaves the transaction open in which the rules were asked.
