@@ -369,7 +369,7 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
     Ok(())
 }
 
-fn rows_for(run: &Run, relation: &Relation) -> u64 {
+pub(crate) fn rows_for(run: &Run, relation: &Relation) -> u64 {
     let files = run.plan.files.iter().enumerate();
     let of_table =
         files.filter(|(_, file)| run.plan.tables[file.table_no as usize].table.relation == *relation);

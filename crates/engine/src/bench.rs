@@ -12,7 +12,8 @@ use crate::stop::interrupted;
 use crate::{Context, load, plan};
 use cpu::{ServerCpu, client_cpu_seconds};
 use howdah_model::{Error, ErrorKind, Event, Job, LedgerChoice, Listener, Relation, Result, Summary, Tune};
-use howdah_target::session::{Session, catalog};
+use howdah_target::ledger::Ledger;
+use howdah_target::session::{Session, catalog, show};
 use howdah_target::{sql, trial};
 use plain::Plain;
 use serde::Serialize;
@@ -72,6 +73,7 @@ async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
     check(&job)?;
     let session = context.stop.guard(context.connection.open()).await?;
     let shape = shape(context, &session, &job).await?;
+    context.connection.attend(&session, expect_no_subscribers(&session)).await?;
     let schema = context.connection.attend(&session, trial::create_schema(&session)).await?;
     drop(session);
     let say = |message| context.listener.on_event(&Event::Notice { message });
@@ -102,6 +104,22 @@ fn check(job: &Job) -> Result<()> {
         return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out, or give --tune session"));
     }
     Ok(())
+}
+
+/// A subscriber that has no table of the name that rows come for stops, and stays so.
+async fn expect_no_subscribers(session: &Session) -> Result<()> {
+    let level = show(session, &["wal_level"]).await?;
+    let is_logical = level.get("wal_level").is_some_and(|level| level == "logical");
+    match Ledger::new("howdah").publication(session).await?.filter(|_| is_logical) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!(
+                "the publication {name} is of all tables, also of those that a measurement makes: its subscribers would stop"
+            );
+            Err(Error::new(ErrorKind::Usage, message)
+                .with_hint("measure on a server without such a publication"))
+        }
+    }
 }
 
 fn unreadable() -> Error {

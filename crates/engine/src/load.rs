@@ -208,7 +208,7 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
         .with_hint("give what its first run was given, or another --job-id"))
 }
 
-fn published(publication: &str) -> String {
+pub(crate) fn published(publication: &str) -> String {
     format!(
         "the publication {publication} is of all tables, also of those that are made in the ledger's schema: a subscriber that has \
          not got them stops"

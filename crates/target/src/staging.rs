@@ -1,8 +1,8 @@
 //! Tables in which rows wait until all of them are there: the columns that the file fills, with the types of the table's
 //! own, and nothing else that the table has but what tells a bad record while its place in the file is known.
 //!
-//! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks. It is
-//! written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
+//! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks; that of a check
+//! is not, so that no publication FOR ALL TABLES sends its rows to subscribers that have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
 
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
@@ -172,9 +172,10 @@ async fn make_once(
         ));
         owned = format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
     }
+    let unlogged = if is_of_check(&staging.relation) { "UNLOGGED " } else { "" };
     // A publication FOR ALL TABLES lets no row be deleted that nothing identifies.
     run(&format!(
-        "CREATE TABLE {name} ({}) WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
+        "CREATE {unlogged}TABLE {name} ({}) WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
         defined.join(", ")
     ))
     .await?;

@@ -1,7 +1,7 @@
 //! `howdah bench`: numbers for the user's own file, and nothing left behind.
 
 use crate::scene::{Files, PATIENCE, csv, gzip, howdah};
-use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, ServerOptions};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5_000;
@@ -59,6 +59,20 @@ fn the_table_is_not_touched_and_both_sides_have_their_figures() {
         let told = &finished.stderr;
         assert!(told.contains("dropped at the end") && told.contains("is dropped"), "{told}");
     }
+}
+
+/// They would stop at the first row for a table that they have not got.
+#[test]
+fn subscribers_to_all_tables_are_not_stopped() {
+    let server = Server::private(18, &ServerOptions::default().set("wal_level", "logical"));
+    let (database, files) = (server.database(), Files::new());
+    database.sql(TABLE);
+    database.sql("CREATE PUBLICATION everything FOR ALL TABLES");
+    let source = files.put("a.csv", &csv(1, 1, 10));
+    let refused = bench(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("the publication everything is of all tables"), "{refused}");
+    assert!(refused.contains("hint: measure on a server without"), "{refused}");
+    assert_untouched(&database);
 }
 
 #[test]

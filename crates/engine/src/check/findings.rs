@@ -1,14 +1,14 @@
 //! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
 
 use super::kept;
-use crate::arrival::staged;
+use crate::arrival::{rows_for, staged};
 use crate::attend::Asking;
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use futures_util::StreamExt;
 use howdah_model::arrival::file_of_place;
-use howdah_model::{ErrorKind, Result, Stage};
+use howdah_model::{Error, ErrorKind, Result, Stage};
 use howdah_target::check::facts::Facts;
 use howdah_target::check::found::{self, Found};
 use howdah_target::check::rows::Rows;
@@ -99,6 +99,7 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     }
     let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job);
     found::begin(session).await?;
+    expect_all(run, session).await?;
     let (rules, refused) = found::feasible(session, rules).await?;
     unchecked.extend(refused);
     let mut told = count(session, rules.clone(), unchecked.clone()).await;
@@ -111,6 +112,22 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         told = count(session, rules, unchecked).await;
     }
     told
+}
+
+/// The tables are not logged, while the receipts of their chunks are: a crash of the server empties the one and keeps the other.
+async fn expect_all(run: &Run, session: &Session) -> Result<()> {
+    for (table, staging) in staged(&run.plan) {
+        let (expected, got) =
+            (rows_for(run, &table.table.relation), found::rows(session, &staging.relation).await?);
+        if got != expected {
+            let message = format!(
+                "the server crashed, which empties the tables of a check: expected {expected} rows for {}, got {got}",
+                table.table.relation
+            );
+            return Err(Error::new(ErrorKind::Server, message).with_hint("run the same command again"));
+        }
+    }
+    Ok(())
 }
 
 /// What COPY has refused, by reason.

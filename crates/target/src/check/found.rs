@@ -45,6 +45,17 @@ pub async fn analyze(session: &Session, staging: &Relation) -> Result<()> {
     session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
 }
 
+/// Its rows.
+///
+/// # Errors
+/// Those of the session.
+pub async fn rows(session: &Session, staging: &Relation) -> Result<u64> {
+    let sql = format!("SELECT pg_catalog.count(*) FROM {}", quote_relation(staging));
+    let rows = session.client().query_typed(&sql, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+}
+
 /// Opens the transaction in which rules are asked. Policies must not hide rows: a query that they would hide some from
 /// fails instead.
 ///

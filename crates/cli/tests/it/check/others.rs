@@ -2,7 +2,7 @@
 
 use super::{assert_forgotten, check, report, state, told};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Running, Server};
+use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -100,6 +100,41 @@ fn a_check_waits_for_nobody_who_writes() {
         let _ = database.try_sql(END_SESSIONS);
         let _ = writer.join();
     });
+}
+
+#[test]
+fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
+    for major in MAJORS {
+        let (database, files) = (Server::shared(major).database(), Files::new());
+        database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
+        database.sql("CREATE PUBLICATION everything FOR ALL TABLES");
+        let source = files.put("a.csv", &csv(6, 1, 100));
+        let told = check(&database, &[&source]).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("warning: the publication everything is of all tables"), "{told}");
+        let mut running = check(&database, &[&source]).spawn();
+        assert!(wait_until(&database, &mut running, ASKS), "{}", running.stderr_so_far());
+        let published = "SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'check%'";
+        let made = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'check%'";
+        assert_eq!((database.value(published), database.value(made)), ("0".to_owned(), "1".to_owned()));
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("publication"), "{told}");
+    }
+}
+
+/// The receipts of its chunks are there again, the rows are not.
+#[test]
+fn a_check_whose_server_crashes_does_not_call_rows_good_that_are_gone() {
+    let server = Server::private(15, &ServerOptions { fsync: true, ..ServerOptions::default() });
+    let (database, files) = (server.database(), Files::new());
+    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
+    let source = files.put("a.csv", &csv(7, 1, 3000));
+    let mut running = check(&database, &[&source]).spawn();
+    assert!(wait_until(&database, &mut running, ASKS), "{}", running.stderr_so_far());
+    server.crash_and_restart();
+    let failed = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("expected 3000 rows for public.t, got 0"), "{failed}");
+    assert_eq!(report(&check(&database, &[&source]), 0)["rows_good"], 3000);
+    assert_forgotten(&database);
 }
 
 /// Where a check is when it is killed.
