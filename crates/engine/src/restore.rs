@@ -22,13 +22,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Puts back what one job has dropped and tuned, or all of them. Returns how many entries there were.
 ///
 /// # Errors
-/// Ledger, when a load of the job is at work; the first of what could not be put back.
+/// Ledger, when a load of the job is at work, or with the GRANT that helps, where the role may not read the ledger; the first of what could not be put back.
 pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
     let job_id = match job {
         Some(job) => Some(named(context, &ledger, schema, job).await?),
-        None => None,
+        None => {
+            let session = connection.open().await?;
+            // What others have changed must not be taken for nothing.
+            connection.attend(&session, ledger.expect_readable(&session)).await?;
+            connection.keep(session);
+            None
+        }
     };
     let checks = match &job_id {
         None => forget_left(context, schema, None).await?,

@@ -49,6 +49,34 @@ fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
     }
 }
 
+/// What others have dropped is not nothing.
+#[test]
+fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {
+    let plain = csv(59, 1, 10);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.load().arg(&source).run(PATIENCE).expect_code(0);
+        let role = format!("other_{}", scene.database.name());
+        scene.database.sql(&format!("CREATE ROLE {role} LOGIN"));
+        let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let restore = || howdah("restore").args(["--to", &to]).run(PATIENCE);
+        for grant in [
+            "USAGE ON SCHEMA \"howdah\"",
+            "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"howdah\"",
+        ] {
+            let refused = restore().expect_code(1).stderr;
+            assert!(refused.contains("42501"), "{refused}");
+            let grant = format!("GRANT {grant} TO \"{role}\"");
+            assert!(refused.contains(&grant), "{grant}\n{refused}");
+            scene.database.sql(&grant);
+        }
+        let done = restore().expect_code(0).stderr;
+        assert!(done.contains("there is nothing to put back"), "{done}");
+    }
+}
+
 /// A server that is alive, only slow to open a session.
 #[test]
 fn a_load_that_fails_because_its_sessions_are_ended_is_noted_as_failed() {

@@ -140,6 +140,22 @@ impl Ledger {
         Ok(self.version(session).await? > 0)
     }
 
+    /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or no journal yet.
+    ///
+    /// # Errors
+    /// Those of the session, with the GRANT that helps.
+    pub async fn expect_readable(&self, session: &Session) -> Result<()> {
+        let tables = ["job", "undo", "tuned"].map(|table| format!("{}.{table}", self.quoted)).join(", ");
+        match session.client().query_typed(&format!("SELECT FROM {tables} LIMIT 0"), &[]).await {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000")) => Ok(()),
+            Err(error) => {
+                let error = self.error(&error, "reading the ledger's journal");
+                Err(self.with_grants(session, error, Grants::Use).await)
+            }
+        }
+    }
+
     /// 0 if there is no ledger. Asking the table itself and taking "undefined" for an answer is one round
     /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
     async fn version(&self, session: &Session) -> Result<i32> {
