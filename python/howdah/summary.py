@@ -49,6 +49,8 @@ class Summary:
     """The job's name in the ledger; `howdah.resume` takes it."""
     status: Literal["done", "failed", "interrupted"]
     """How it ended."""
+    server: str
+    """Where the rows went: server and database as `postgresql://user@host:port/database`, without a password."""
     rows_read: int
     """Records found in the sources."""
     rows_stored: int

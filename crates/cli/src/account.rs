@@ -33,6 +33,7 @@ pub fn text(summary: &Summary) -> String {
         plural(summary.files.len() as u64, "file", "files"),
         sessions(summary.sessions),
     );
+    let _ = writeln!(text, "server {}", summary.server);
     let _ = writeln!(
         text,
         "rows   {} at {}/s; bytes read {} at {}/s",

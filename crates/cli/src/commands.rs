@@ -31,6 +31,7 @@ fn resolve(options: LoadOptions, printer: &Printer) -> Result<Settings> {
 async fn connect(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
     access.warning().iter().for_each(|warning| printer.warn(warning));
     let connection = settings::connection(access.to.clone(), site_packages).await?;
+    connection.notice().iter().for_each(|notice| printer.say(&format!("notice: {notice}")));
     connection.warnings().iter().for_each(|warning| printer.warn(warning));
     let asks = access.asks || (access.may_ask && prompt::is_possible() && connection.wants_password().await);
     if !asks {

@@ -34,7 +34,8 @@ type Opening = (JoinHandle<Result<Waiting>>, Instant);
 #[derive(Clone)]
 pub struct Connection {
     conninfo: Conninfo,
-    embedded: bool,
+    /// The data directory of the embedded server, where that is used because nothing names a server.
+    unnamed: Option<PathBuf>,
     /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
     /// for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
@@ -66,21 +67,21 @@ impl Connection {
     /// As for [`Connection::resolve`].
     pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
         match Conninfo::resolve(to)? {
-            Some(conninfo) => Ok(Connection::new(conninfo, false)),
+            Some(conninfo) => Ok(Connection::new(conninfo, None)),
             None => {
-                let started = Embedded::locate_with(site_packages)?.ensure_started()?;
-                let conninfo = Conninfo::resolve(Some(&started.conninfo))?;
+                let embedded = Embedded::locate_with(site_packages)?;
+                let conninfo = Conninfo::resolve(Some(&embedded.ensure_started()?.conninfo))?;
                 conninfo
-                    .map(|conninfo| Connection::new(conninfo, true))
+                    .map(|conninfo| Connection::new(conninfo, Some(embedded.data_dir().to_owned())))
                     .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
         }
     }
 
-    fn new(conninfo: Conninfo, embedded: bool) -> Connection {
+    fn new(conninfo: Conninfo, unnamed: Option<PathBuf>) -> Connection {
         Connection {
             conninfo,
-            embedded,
+            unnamed,
             lost: Arc::default(),
             opened: Arc::default(),
             spare: Arc::default(),
@@ -249,7 +250,13 @@ impl Connection {
 
     /// Nothing named a server, so it is the embedded one.
     pub fn is_embedded(&self) -> bool {
-        self.embedded
+        self.unnamed.is_some()
+    }
+
+    /// The same, for people to know where rows go that they have named no server for.
+    pub fn notice(&self) -> Option<String> {
+        let folder = self.unnamed.as_ref()?.display();
+        Some(format!("no server is named: this is the embedded server in {folder}; --to names another"))
     }
 
     /// The server's CPUs, where it runs on this machine.
@@ -273,7 +280,7 @@ impl Connection {
         let wants = |error: Error| {
             error.kind() == ErrorKind::ConnectionRefused && error.sqlstate() == Some(PASSWORD_MISSING)
         };
-        !self.embedded && self.conninfo.lacks_password() && self.open_new().await.is_err_and(wants)
+        self.unnamed.is_none() && self.conninfo.lacks_password() && self.open_new().await.is_err_and(wants)
     }
 
     /// The same with this password.

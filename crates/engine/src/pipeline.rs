@@ -88,7 +88,7 @@ impl Run {
     ) -> Run {
         Run {
             context: context.clone(),
-            tally: Tally::new(&plan),
+            tally: Tally::new(&plan, context.connection.display()),
             budget: Budget::new(&layout),
             layout,
             ledger,

@@ -116,6 +116,8 @@ impl FileTally {
 /// All counters of one run.
 #[derive(Debug)]
 pub struct Tally {
+    /// For people: no password.
+    server: String,
     started: Instant,
     /// Per file of the plan.
     pub files: Vec<FileTally>,
@@ -142,8 +144,9 @@ pub struct Tally {
 
 impl Tally {
     /// All zero, the clock running.
-    pub fn new(plan: &Plan) -> Tally {
+    pub fn new(plan: &Plan, server: String) -> Tally {
         Tally {
+            server,
             started: Instant::now(),
             files: plan.files.iter().map(|_| FileTally::default()).collect(),
             stages_ns: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -378,6 +381,7 @@ impl Tally {
         Summary {
             job: plan.job_id.clone(),
             status,
+            server: self.server.clone(),
             rows_read: files.iter().map(|file| file.rows_read).sum(),
             rows_stored,
             rows_stored_before: sum(|file| &file.rows_before).min(rows_stored),

@@ -89,6 +89,8 @@ pub struct Summary {
     pub job: String,
     /// How it ended.
     pub status: Status,
+    /// Where the rows went: server and database as an URL, without a password.
+    pub server: String,
     /// Records found in the sources.
     pub rows_read: u64,
     /// Rows in the tables, those of earlier runs of the same job included.

@@ -23,6 +23,7 @@ renamed or removed; new ones may come, so skip those you do not know.
 const KEYS: &[(&str, &str)] = &[
     ("job", "The job's name in the ledger; what `howdah status` and `howdah resume` take"),
     ("status", "`done`, `failed` or `interrupted`"),
+    ("server", "Where the rows went: `postgresql://USER@HOST:PORT/DATABASE`, without a password"),
     ("rows_read", "Records found in the sources so far, those of skipped chunks included"),
     ("rows_stored", "Rows in the tables, those of earlier runs of the same job included"),
     ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
@@ -164,6 +165,7 @@ fn example() -> Summary {
     Summary {
         job: "3f6c0a9d5be21c44".to_owned(),
         status: Status::Done,
+        server: "postgresql://loader@db.example:5432/air".to_owned(),
         rows_read: 673_553,
         rows_stored: 673_552,
         rows_stored_before: 168_388,

@@ -13,6 +13,7 @@ mod check;
 mod corpus;
 mod crash;
 mod documents;
+mod embedded;
 mod failover;
 mod guards;
 mod indexes;

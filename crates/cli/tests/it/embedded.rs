@@ -1,0 +1,42 @@
+//! The embedded server: where rows go that no server is named for.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::HowdahCommand;
+use serde_json::Value;
+
+/// An embedded server of its own, stopped in the end.
+struct Embedded(Files);
+
+impl Embedded {
+    fn new() -> Embedded {
+        Embedded(Files::new())
+    }
+
+    fn verb(&self, verb: &str) -> HowdahCommand {
+        let servers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/pg18/bin");
+        let programs = std::fs::canonicalize(servers).expect("run cargo xtask servers first");
+        howdah(verb).envs([("HOWDAH_DATA", self.0.path().join("data")), ("HOWDAH_PG_BIN", programs)])
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.verb("pg").arg("stop").run(PATIENCE);
+    }
+}
+
+#[test]
+fn a_load_that_names_no_server_says_where_its_rows_go() {
+    let embedded = Embedded::new();
+    let source = embedded.0.put("trees.csv", b"id,name\n1,fir\n2,oak\n");
+    let data = embedded.0.path().join("data/pg/18/data");
+    let notice = format!("no server is named: this is the embedded server in {}", data.display());
+    let told = embedded.verb("load").arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(&notice) && told.contains("--to names another"), "{told}");
+    assert!(told.contains("\nserver postgresql://postgres@") && told.contains(":5432/howdah\n"), "{told}");
+    let load = embedded.verb("load").args(["--force", "--json", "--quiet"]).arg(&source);
+    let done = load.run(PATIENCE).expect_code(0);
+    assert!(!done.stderr.contains("no server is named"), "{}", done.stderr);
+    let summary: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert!(summary["server"].as_str().unwrap().ends_with(":5432/howdah"), "{summary}");
+}
