@@ -2,10 +2,12 @@
 //!
 //! PostgreSQL refuses to run as root. So when root calls, servers run as `postgres` where that user exists,
 //! else as `howdah`, a system user without shell and home that is added once. Everybody else runs servers
-//! as themselves. Only folders of our own are given to that user.
+//! as themselves. A folder that one of the two has been given stays with that one: a package that adds `postgres`
+//! must not close it. Only folders of our own are given to that user.
 
 use super::local;
 use howdah_model::Result;
+use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -57,6 +59,21 @@ impl Account {
         })
     }
 
+    /// The same for this folder: its owner, if it is there and belongs to such a user.
+    ///
+    /// # Errors
+    /// As [`Account::for_servers`].
+    pub(super) fn for_folder(folder: &Path) -> Result<Option<Account>> {
+        let known = || NAMES.iter().filter_map(|name| Account::named(name));
+        match fs::symlink_metadata(folder) {
+            Ok(data) if rustix::process::geteuid().is_root() => match owner(data.uid(), known()) {
+                None => Account::for_servers(),
+                account => Ok(account),
+            },
+            _ => Account::for_servers(),
+        }
+    }
+
     /// Lets the child process run as this user, without root's groups.
     pub fn apply(&self, command: &mut Command) {
         // The standard library clears the supplementary groups when root changes the user.
@@ -68,7 +85,7 @@ impl Account {
     pub fn can_reach(&self, folder: &Path) -> bool {
         let Ok(folder) = folder.canonicalize() else { return false };
         folder.ancestors().all(|folder| {
-            std::fs::metadata(folder).is_ok_and(|data| {
+            fs::metadata(folder).is_ok_and(|data| {
                 let bit = if data.uid() == self.uid {
                     0o100
                 } else if data.gid() == self.gid {
@@ -88,6 +105,10 @@ impl Account {
     }
 }
 
+fn owner(uid: u32, mut known: impl Iterator<Item = Account>) -> Option<Account> {
+    known.find(|account| account.uid == uid)
+}
+
 /// The id of the user of this name, if there is one. Runs a program.
 pub(crate) fn user_id(name: &str) -> Option<u32> {
     id("-u", name)
@@ -104,7 +125,7 @@ fn id(option: &str, name: &str) -> Option<u32> {
 pub(super) fn write_file(account: Option<&Account>, path: &Path, content: &str) -> Result<()> {
     let failed = |error: std::io::Error| local(format!("cannot write {}: {error}", path.display()));
     let Some(account) = account else {
-        return std::fs::write(path, content).map_err(failed);
+        return fs::write(path, content).map_err(failed);
     };
     let mut command = Command::new("tee");
     command.arg(path).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null());
@@ -126,9 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_stays_with_the_user_that_it_was_given_to() {
+        let account = |name: &str, uid| Account { name: name.to_owned(), uid, gid: uid };
+        let known = || [account("postgres", 101), account("howdah", 998)].into_iter();
+        assert_eq!(owner(998, known()).unwrap().name, "howdah");
+        assert_eq!(owner(101, known()).unwrap().name, "postgres");
+        assert_eq!(owner(0, known()), None);
+    }
+
+    #[test]
     fn a_private_folder_is_out_of_reach() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         let stranger = Account { name: "stranger".to_owned(), uid: 4_000_001, gid: 4_000_001 };
         assert!(!stranger.can_reach(folder.path()));
         assert!(stranger.can_reach(Path::new("/")));

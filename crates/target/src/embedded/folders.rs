@@ -28,7 +28,8 @@ pub(super) struct Folders {
 }
 
 /// Where the embedded server lives for this caller.
-pub(super) fn base(as_root: bool) -> Result<PathBuf> {
+pub(super) fn base() -> Result<PathBuf> {
+    let as_root = rustix::process::geteuid().is_root();
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let howdah = match (set("HOWDAH_DATA"), as_root) {
         (Some(folder), _) => {

@@ -92,8 +92,8 @@ impl Embedded {
     /// # Errors
     /// As [`Embedded::locate`].
     pub fn locate_with(site_packages: &[PathBuf]) -> Result<Embedded> {
-        let account = Account::for_servers()?;
-        let base = folders::base(account.is_some())?;
+        let base = folders::base()?;
+        let account = Account::for_folder(&base)?;
         Embedded::at(base, site_packages, account)
     }
 
