@@ -66,14 +66,22 @@ fn choose(candidates: &[PathBuf], major: Option<u32>, account: Option<&Account>)
             Err(reason) => refused.push(format!("{}: {reason}", dir.display())),
         }
     }
-    let wanted = match major {
-        Some(major) => format!(
-            "the embedded server's data is of PostgreSQL {major}, and no programs of that major were found"
+    let (wanted, hint) = match major {
+        Some(major) => (
+            format!(
+                "the embedded server's data is of PostgreSQL {major}, and no programs of that major were found"
+            ),
+            format!(
+                "let HOWDAH_PG_BIN name the folder of initdb and pg_ctl of PostgreSQL {major}, or HOWDAH_DATA another folder, in which \
+                 an empty server is made; or name a server with --to"
+            ),
         ),
-        None => "no PostgreSQL server programs were found for the embedded server".to_owned(),
+        None => {
+            ("no PostgreSQL server programs were found for the embedded server".to_owned(), HINT.to_owned())
+        }
     };
     let refused = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
-    Err(local(wanted + &refused).with_hint(HINT))
+    Err(local(wanted + &refused).with_hint(hint))
 }
 
 /// Why these programs cannot be used, or what they are.
@@ -167,7 +175,9 @@ mod tests {
     fn data_of_another_major_is_never_opened() {
         let error = choose(&[], Some(17), None).unwrap_err();
         assert!(error.message().contains("of PostgreSQL 17"), "{error}");
-        assert!(error.hint().is_some());
+        let hint = error.hint().unwrap();
+        assert!(hint.contains("HOWDAH_PG_BIN") && hint.contains("PostgreSQL 17"), "{hint}");
+        assert!(hint.contains("HOWDAH_DATA") && !hint.contains("pip install"), "{hint}");
     }
 
     #[test]
