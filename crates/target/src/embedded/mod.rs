@@ -98,7 +98,9 @@ impl Embedded {
     }
 
     fn at(base: PathBuf, site_packages: &[PathBuf], account: Option<Account>) -> Result<Embedded> {
-        let binaries = binaries::find(site_packages, cluster::major_in(&base), account.as_ref())?;
+        let major = cluster::major_in(&base);
+        let before = major.and_then(|major| Folders::new(base.clone(), major).made_with());
+        let binaries = binaries::find(site_packages, (major, before), account.as_ref())?;
         let folders = Folders::new(base, binaries.major);
         Ok(Embedded { binaries, folders, account })
     }
@@ -114,6 +116,10 @@ impl Embedded {
         let fresh = !self.folders.is_initialised();
         if fresh {
             cluster::init(&self.binaries, &self.folders, self.account.as_ref())?;
+        }
+        if self.folders.made_with().is_none() {
+            let dir = self.binaries.dir.to_string_lossy();
+            account::write_file(self.account.as_ref(), &self.folders.programs, &dir)?;
         }
         let started = self.running_pid().is_none();
         if started {
@@ -236,6 +242,7 @@ mod tests {
         assert_eq!(server.status(), ServerStatus::Absent);
         let first = server.ensure_started().unwrap();
         assert!(first.fresh && first.started);
+        assert_eq!(server.folders.made_with().as_ref(), Some(&server.binaries.dir));
         assert_eq!(one_row(&first.conninfo, "SELECT current_database()").await, DATABASE);
         assert_eq!(one_row(&first.conninfo, "SHOW listen_addresses").await, "");
         assert_eq!(one_row(&first.conninfo, "SHOW fsync").await, "on");
