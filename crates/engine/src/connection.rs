@@ -2,7 +2,7 @@
 
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::activity;
-use howdah_target::embedded::Embedded;
+use howdah_target::embedded::{self, Embedded};
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -248,12 +248,14 @@ impl Connection {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Nothing named a server, so it is the embedded one.
+    /// It is the embedded server, whether nothing named one or its own address did.
     pub fn is_embedded(&self) -> bool {
+        let folder = self.conninfo.only_socket_folder();
         self.unnamed.is_some()
+            || folder.is_some_and(|folder| embedded::socket_folder().is_ok_and(|own| own == folder))
     }
 
-    /// The same, for people to know where rows go that they have named no server for.
+    /// For people to know where rows go that they have named no server for.
     pub fn notice(&self) -> Option<String> {
         let folder = self.unnamed.as_ref()?.display();
         Some(format!("no server is named: this is the embedded server in {folder}; --to names another"))

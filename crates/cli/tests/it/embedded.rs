@@ -40,3 +40,14 @@ fn a_load_that_names_no_server_says_where_its_rows_go() {
     let summary: Value = serde_json::from_str(&done.stdout).unwrap();
     assert!(summary["server"].as_str().unwrap().ends_with(":5432/howdah"), "{summary}");
 }
+
+#[test]
+fn the_embedded_server_is_the_same_by_its_own_address() {
+    let embedded = Embedded::new();
+    let source = embedded.0.put("trees.csv", b"id,name\n1,fir\n2,oak\n");
+    let address = embedded.verb("pg").arg("start").run(PATIENCE).expect_code(0).stdout;
+    let load = embedded.verb("load").args(["--to", address.trim()]).arg(&source);
+    // Without --create.
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("no server is named"), "{told}");
+}

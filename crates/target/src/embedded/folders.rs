@@ -157,7 +157,7 @@ fn own_folder(folder: &Path, account: Option<&Account>) -> Result<()> {
 }
 
 /// `<base>/run`, unless a socket's path in it would be too long.
-fn socket_folder(base: &Path) -> PathBuf {
+pub(super) fn socket_folder(base: &Path) -> PathBuf {
     let near = base.join("run");
     let socket_path = near.join(format!(".s.PGSQL.{}", settings::PORT));
     if socket_path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {

@@ -76,6 +76,14 @@ impl fmt::Display for ServerStatus {
     }
 }
 
+/// The folder of the embedded server's socket, whether or not there is a server.
+///
+/// # Errors
+/// [`ErrorKind::Local`] where the environment names no folder at all.
+pub fn socket_folder() -> Result<PathBuf> {
+    Ok(folders::socket_folder(&folders::base()?))
+}
+
 impl Embedded {
     /// Finds binaries, data folder and user; changes nothing except that, called by root on a machine without
     /// a user `postgres`, it adds the system user `howdah`.

@@ -138,6 +138,14 @@ impl Conninfo {
         format!("postgresql://{}@{}/{}", self.user, hosts.join(","), self.database)
     }
 
+    /// The folder of the only host's unix socket.
+    pub fn only_socket_folder(&self) -> Option<&Path> {
+        match self.hosts.as_slice() {
+            [Host { address: hosts::Address::Unix(folder), .. }] => Some(folder),
+            _ => None,
+        }
+    }
+
     /// Another host may be the one that takes writes.
     pub fn has_several_hosts(&self) -> bool {
         self.hosts.len() > 1
