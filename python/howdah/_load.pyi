@@ -73,7 +73,8 @@ def load(
     may be stopped or killed at any moment: the same call again, or `howdah.resume`, goes on where it stopped.
 
     The interpreter is released while the load runs. Ctrl-C in the main thread stops it within two seconds and
-    then raises KeyboardInterrupt; a second one does not wait. In an asyncio program, call it by
+    then raises KeyboardInterrupt. Indexes that the load has dropped are put back before, however long that takes, and
+    a warning says so; a second Ctrl-C does not wait. In an asyncio program, call it by
     `asyncio.to_thread`; to stop it from outside, let `on_event` raise an exception.
 
     Args:

@@ -4,7 +4,9 @@
 
 use crate::json;
 use howdah_engine::model::Event;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use std::ffi::CString;
 
 /// Calls `on_event` with each event.
 ///
@@ -19,4 +21,16 @@ pub(crate) fn tell<'a>(
         on_event.call1((json::to_python(py, event)?,))?;
     }
     Ok(())
+}
+
+/// What is told in words becomes warnings of Python, when the caller's function is not called any more. That a filter makes errors of
+/// them changes nothing: an exception is on its way already.
+pub(crate) fn warn<'a>(py: Python<'_>, events: impl IntoIterator<Item = &'a Event>) {
+    for event in events {
+        if let Event::Notice { message } | Event::Warning { message } = event
+            && let Ok(message) = CString::new(message.as_str())
+        {
+            let _ = PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1);
+        }
+    }
 }

@@ -6,6 +6,7 @@
 
 use howdah_engine::model::{Event, Listener};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const REMARKS_MAX: usize = 1000;
 /// One load's events.
 pub(crate) struct Mailbox {
     /// Somebody wants to hear of events.
-    wanted: bool,
+    wanted: AtomicBool,
     state: Mutex<State>,
     arrived: Condvar,
 }
@@ -37,7 +38,12 @@ pub(crate) struct Mail {
 impl Mailbox {
     /// An empty mailbox; events are thrown away unless wanted.
     pub(crate) fn new(wanted: bool) -> Mailbox {
-        Mailbox { wanted, state: Mutex::default(), arrived: Condvar::new() }
+        Mailbox { wanted: AtomicBool::new(wanted), state: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    /// From now on events are kept.
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Relaxed);
     }
 
     /// Waits for mail, at most this long, and takes it.
@@ -62,7 +68,7 @@ impl Mailbox {
 
 impl Listener for Mailbox {
     fn on_event(&self, event: &Event) {
-        if !self.wanted {
+        if !self.wanted.load(Relaxed) {
             return;
         }
         let mut state = self.lock();

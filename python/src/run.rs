@@ -1,8 +1,8 @@
 //! Runs a verb on threads of its own while the calling Python thread waits, without the interpreter's lock.
 //!
 //! The calling thread wakes up for events and a few times a second for signals. An exception raised there,
-//! by Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. A
-//! second one does not wait any longer.
+//! by Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. What that
+//! waits for, dropped indexes say, is told by warnings. A second exception does not wait any longer.
 
 use crate::errors::Failure;
 use crate::events;
@@ -42,12 +42,16 @@ where
         let mail = py.detach(|| mailbox.take(SIGNALS_EVERY));
         let told = match on_event {
             Some(on_event) if raised.is_none() => events::tell(py, on_event, &mail.events),
-            _ => Ok(()),
+            _ => {
+                events::warn(py, &mail.events);
+                Ok(())
+            }
         };
         if let Err(error) = told.and_then(|()| py.check_signals()) {
             if raised.is_some() {
                 return Err(error);
             }
+            mailbox.want();
             stop.raise();
             raised = Some(error);
         }

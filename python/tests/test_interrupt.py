@@ -93,6 +93,26 @@ def test_ctrl_c_raises_keyboard_interrupt_after_a_clean_stop(database: Database,
     assert howdah.status(to=database.conninfo)[0]["status"] == "interrupted"
 
 
+def test_what_a_stopped_load_still_does_is_said(database: Database, pipe: Path) -> None:
+    database.sql("CREATE INDEX by_a ON t (a)")
+    program = f"""
+        import signal, howdah
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            howdah.load({str(pipe)!r}, "t", to={database.conninfo!r}, indexes="rebuild", chunk_size="8kB")
+        except KeyboardInterrupt:
+            print("stopped")
+    """
+    process = start(sys.executable, "-c", textwrap.dedent(program))
+    wait_for_sessions(database, process)
+    while database.sql("SELECT EXISTS (SELECT FROM howdah.undo WHERE undone_at IS NULL)") != "t":
+        time.sleep(0.05)
+    out, err = interrupt(process)
+    assert out == "stopped\n"
+    assert "UserWarning: putting back by_a; Ctrl-C again leaves that to howdah restore" in err
+    assert database.sql("SELECT count(*) FROM pg_indexes WHERE indexname = 'by_a'") == "1"
+
+
 def test_a_signal_handler_of_the_program_is_respected(database: Database, pipe: Path) -> None:
     program = f"""
         import signal, howdah
