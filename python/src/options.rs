@@ -16,7 +16,7 @@ use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyMapping, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyMapping, PyMemoryView, PyString};
 use std::collections::BTreeMap;
 
 /// The arguments of `load`, `plan` and `check`.
@@ -178,6 +178,7 @@ fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
     if sources.is_instance_of::<PyString>() || sources.hasattr("__fspath__")? {
         return Ok(vec![SourceSpec { location: location(sources)?, table: None }]);
     }
+    refuse_data(sources)?;
     if let Ok(tables) = sources.cast::<PyMapping>() {
         let pairs = tables.items()?;
         let pairs = pairs.iter().map(|pair| {
@@ -189,7 +190,26 @@ fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
     sources.try_iter()?.map(|source| Ok(SourceSpec { location: location(&source?)?, table: None })).collect()
 }
 
+/// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some.
+fn refuse_data(source: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_bytes = source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
+    let mut is_data = is_bytes || source.is_instance_of::<PyMemoryView>();
+    for name in ["read", "__arrow_c_stream__", "__dataframe__"] {
+        is_data = is_data || source.hasattr(name)?;
+    }
+    if !is_data {
+        return Ok(());
+    }
+    let kind = source.get_type().qualname()?;
+    Err(PyTypeError::new_err(format!(
+        "sources: expected paths or URLs, got {kind}, which is data\nhint: write it to a file, CSV say, and give the file's path"
+    )))
+}
+
 fn location(source: &Bound<'_, PyAny>) -> PyResult<String> {
+    if !source.hasattr("__fspath__")? {
+        refuse_data(source)?;
+    }
     source.py().import("os")?.call_method1("fspath", (source,))?.extract()
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import howdah
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from conftest import Database
@@ -97,6 +99,45 @@ def test_damaged_data_is_a_data_error(database: Database, tmp_path: Path) -> Non
     with pytest.raises(howdah.DataError) as failed:
         howdah.load(tmp_path / "t.gz", "t", to=database.conninfo)
     assert failed.value.kind == "decompress"
+
+
+class Frame:
+    """What a DataFrame is to others: data by columns, whose names it iterates over."""
+
+    def __dataframe__(self) -> None:
+        """Give the columns."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names of the columns."""
+        return iter(["secret"])
+
+
+class Table:
+    """Data as Apache Arrow has it."""
+
+    def __arrow_c_stream__(self) -> None:
+        """Give the columns."""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        Frame(),
+        Table(),
+        b"secret",
+        bytearray(b"secret"),
+        memoryview(b"secret"),
+        io.StringIO("secret"),
+        io.BytesIO(b"secret"),
+    ],
+)
+def test_data_is_not_taken_for_names(data: Any) -> None:
+    load: Any = howdah.load
+    for sources in (data, [data]):
+        with pytest.raises(TypeError, match=f"expected paths or URLs, got {type(data).__name__}") as failed:
+            load(sources, "t")
+        assert "hint: write it to a file" in str(failed.value)
+        assert "secret" not in str(failed.value)
 
 
 def test_wrong_types_are_type_errors_that_name_the_argument(tmp_path: Path) -> None:
