@@ -119,7 +119,7 @@ def check(
         The report: what is wrong with how many records, and where the first of them stand.
 
     Raises:
-        howdah.Error: As for `howdah.load`. Bad records are no error.
+        howdah.Error: As for `howdah.load`, with the account so far as its `report`. Bad records are no error.
 
     Example:
         >>> report = howdah.check("orders.csv", "orders")

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from howdah.check_report import CheckReport
     from howdah.summary import Summary
 
 Kind = Literal[
@@ -71,6 +72,8 @@ class Error(Exception):
     """What the user can do."""
     summary: Summary | None
     """How far the load had come, if it was under way: what is stored stays stored, and a rerun skips it."""
+    report: CheckReport | None
+    """How far the check had come, if it was under way, and what it had found."""
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class Error(Exception):
         sqlstate: str | None = None,
         hint: str | None = None,
         summary: Summary | None = None,
+        report: CheckReport | None = None,
     ) -> None:
         """Make an error of this kind; only howdah does."""
         super().__init__(message)
@@ -95,6 +99,7 @@ class Error(Exception):
         self.sqlstate = sqlstate
         self.hint = hint
         self.summary = summary
+        self.report = report
 
 
 class UsageError(Error, ValueError):

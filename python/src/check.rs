@@ -1,9 +1,8 @@
 //! `howdah.check`: all that the tables would have against the files, storing nothing.
 
-use crate::errors::Failure;
+use crate::errors::{Failure, report_object};
 use crate::options::LoadArguments;
-use crate::{connection, json, run};
-use howdah_cli::checked;
+use crate::{connection, run};
 use howdah_cli::commands::check::only_checked;
 use howdah_cli::refused::Refused;
 use howdah_engine::{Context, Sources};
@@ -42,10 +41,8 @@ pub(crate) fn check<'py>(
         let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
         match checked.error {
             None => Ok(checked.report),
-            Some(error) => Err(Failure::from(error)),
+            Some(error) => Err(Failure { report: Some(Box::new(checked.report)), ..Failure::from(error) }),
         }
     })?;
-    let document = json::to_python(py, &report)?;
-    let class = py.import("howdah.check_report")?.getattr("CheckReport")?;
-    class.call_method1("from_document", (document, checked::text(&report)))
+    report_object(py, &report)
 }

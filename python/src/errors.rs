@@ -4,20 +4,21 @@
 //! supported version; here the kind of an error picks one.
 
 use crate::json;
-use howdah_cli::account;
-use howdah_engine::model::{Error, ErrorKind, Summary};
+use howdah_cli::{account, checked};
+use howdah_engine::model::{CheckReport, Error, ErrorKind, Summary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Why a verb failed, and how far a load under way had come.
+/// Why a verb failed, and how far a load or check under way had come.
 pub(crate) struct Failure {
     pub(crate) error: Error,
     pub(crate) summary: Option<Box<Summary>>,
+    pub(crate) report: Option<Box<CheckReport>>,
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure { error, summary: None }
+        Failure { error, summary: None, report: None }
     }
 }
 
@@ -50,6 +51,9 @@ impl Failure {
         attributes.set_item("hint", hint)?;
         if let Some(summary) = &self.summary {
             attributes.set_item("summary", summary_object(py, summary)?)?;
+        }
+        if let Some(report) = &self.report {
+            attributes.set_item("report", report_object(py, report)?)?;
         }
         let class = py.import("howdah.errors")?.getattr(class(error.kind()))?;
         Ok(PyErr::from_value(class.call((message,), Some(&attributes))?))
@@ -88,6 +92,13 @@ pub(crate) fn summary_object<'py>(py: Python<'py>, summary: &Summary) -> PyResul
     let document = json::to_python(py, summary)?;
     let class = py.import("howdah.summary")?.getattr("Summary")?;
     class.call_method1("from_document", (document, account::text(summary)))
+}
+
+/// A `howdah.CheckReport`.
+pub(crate) fn report_object<'py>(py: Python<'py>, report: &CheckReport) -> PyResult<Bound<'py, PyAny>> {
+    let document = json::to_python(py, report)?;
+    let class = py.import("howdah.check_report")?.getattr("CheckReport")?;
+    class.call_method1("from_document", (document, checked::text(report)))
 }
 
 /// Options as Python spells them: `--job-id` is `job_id` here.

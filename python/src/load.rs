@@ -63,6 +63,6 @@ pub(crate) async fn load_job(
     }
     match error.or(after) {
         None => Ok(summary),
-        Some(error) => Err(Failure { error, summary: Some(Box::new(summary)) }),
+        Some(error) => Err(Failure { summary: Some(Box::new(summary)), ..Failure::from(error) }),
     }
 }

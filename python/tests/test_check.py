@@ -27,6 +27,18 @@ def test_all_that_is_wrong_is_told_and_nothing_is_stored(database: Database, tmp
     assert database.sql("SELECT count(*) FROM howdah.job") == "0"
 
 
+def test_a_check_that_fails_under_way_tells_how_far_it_came(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "t.csv"
+    path.write_text("a\n" + "1\n" * 100 + "bad\n" * 3)
+    with pytest.raises(howdah.DataError) as failed:
+        howdah.check(path, "t", to=database.conninfo, format="csv", header=True, max_errors=1)
+    report = failed.value.report
+    assert report is not None and failed.value.summary is None
+    assert (report.status, report.rows_read) == ("failed", 103)
+    assert str(report)
+
+
 def test_a_clean_file_is_good_and_can_be_loaded(database: Database, tmp_path: Path) -> None:
     database.sql("CREATE TABLE t (a int PRIMARY KEY)")
     path = tmp_path / "t.csv"
