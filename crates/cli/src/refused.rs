@@ -27,7 +27,10 @@ impl Refused {
         let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok((job, Refused::default())) };
         let job = match rejects {
             None => job,
-            Some(id) => rejected::reload(&schema, &history::job(connection, &schema, &id).await?, job)?,
+            Some(id) => {
+                let row = history::job(connection, &schema, &id).await?;
+                rejected::reload(connection, &schema, &row, job).await?
+            }
         };
         Ok((job, Refused { schema, file }))
     }

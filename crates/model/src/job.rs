@@ -321,6 +321,9 @@ pub struct Job {
 pub struct RejectsOf {
     /// The job that has rejected them.
     pub job_id: String,
-    /// Its files of the table that they are for.
+    /// Its files of the table that they are for, of those only that are written alike.
     pub file_nos: Vec<u32>,
+    /// Only those that are kept as the files have them, or only those that are not. Jobs in older ledgers lack it: all are meant.
+    #[serde(default)]
+    pub as_in_file: Option<bool>,
 }

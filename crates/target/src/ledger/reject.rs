@@ -4,7 +4,7 @@ use super::Ledger;
 use crate::session::Session;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use howdah_model::{Error, Origin, Reject, Result};
+use howdah_model::{Error, Origin, Reject, RejectsOf, Result};
 use std::pin::{Pin, pin};
 use std::time::SystemTime;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
@@ -159,31 +159,33 @@ impl Ledger {
         }
     }
 
-    /// Rejected records of these files of a job are in the table by now, or rejected by the other job, which has read so many
-    /// records. If these are fewer, nobody knows which of them it has read, and none is noted; how many there are comes back.
+    /// Rejected records of a job are in the table by now, or rejected by the other job, which has read so many of them. If
+    /// these are fewer than there are, nobody knows which of them it has read, and none is noted; how many there are comes back.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn rejects_loaded(
         &self,
         session: &Session,
-        (job_id, file_nos): (&str, &[u32]),
+        of: &RejectsOf,
         (by, read): (&str, u64),
     ) -> Result<u64> {
-        let file_nos: Vec<i32> = file_nos.iter().map(|no| no.cast_signed()).collect();
+        let file_nos: Vec<i32> = of.file_nos.iter().map(|no| no.cast_signed()).collect();
         let schema = &self.quoted;
         let sql = format!(
             "WITH waiting AS (SELECT number FROM {schema}.reject \
-                 WHERE job_id = $1 AND file_no = ANY ($2) AND loaded_by IS NULL), \
+                 WHERE job_id = $1 AND file_no = ANY ($2) AND as_in_file = coalesce($5, as_in_file) \
+                 AND loaded_by IS NULL), \
              noted AS (UPDATE {schema}.reject SET loaded_by = $3 WHERE number IN (SELECT number FROM waiting) \
                  AND (SELECT pg_catalog.count(*) FROM waiting) <= $4) \
              SELECT pg_catalog.count(*) FROM waiting"
         );
-        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
-            (&job_id, Type::TEXT),
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+            (&of.job_id, Type::TEXT),
             (&file_nos, Type::INT4_ARRAY),
             (&by, Type::TEXT),
             (&read.cast_signed(), Type::INT8),
+            (&of.as_in_file, Type::BOOL),
         ];
         let asked = session.client().query_typed_one(&sql, &parameters).await;
         let row = asked.map_err(|error| self.error(&error, "noting that rejected records are loaded"))?;

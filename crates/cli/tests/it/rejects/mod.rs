@@ -2,6 +2,7 @@
 
 mod foreign;
 mod keys;
+mod layouts;
 mod many;
 mod random;
 mod reload;
