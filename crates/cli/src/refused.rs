@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use howdah_engine::load::Outcome;
-use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result};
+use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result, SourceSpec};
 use howdah_engine::rejected;
 use howdah_engine::{Connection, Context, history};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Refused {
     /// Those of the ledger; `Usage` for rejected records of a job that it does not have.
     pub async fn prepare(settings: Settings, connection: &Connection) -> Result<(Job, Refused)> {
         let Settings { job, reject_file: file, rejects, .. } = settings;
-        file.as_deref().map_or(Ok(()), check_writable)?;
+        file.as_deref().map_or(Ok(()), |path| check_place(path, &job.sources))?;
         let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok((job, Refused::default())) };
         let job = match rejects {
             None => job,
@@ -35,17 +35,18 @@ impl Refused {
         Ok((job, Refused { schema, file }))
     }
 
-    /// Writes what the load has rejected, which comes back as files with their numbers of records.
+    /// Writes what the load has rejected, which comes back as files with their numbers of records. Where it has rejected
+    /// nothing, an older file of this name is removed.
     ///
     /// # Errors
-    /// `Local` if a file cannot be written; those of the ledger.
+    /// `Local` if a file cannot be written; `Usage` if it is a source; those of the ledger.
     pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
         let connection = &context.connection;
         let summary = &outcome.summary;
-        match self.file.as_deref().filter(|_| summary.rows_rejected > 0) {
+        match self.file.as_deref().filter(|_| summary.rows_rejected > 0 || outcome.error.is_none()) {
             Some(path) => {
                 let row = history::job(connection, &self.schema, &summary.job).await?;
-                rejected::write_files(connection, &self.schema, &row, path).await
+                rejected::replace_files(connection, &self.schema, &row, path).await
             }
             None => Ok(Vec::new()),
         }
@@ -53,7 +54,12 @@ impl Refused {
 }
 
 /// Before a load begins, not when it is over: what can be told of a file that is to be written.
-fn check_writable(path: &Path) -> Result<()> {
+fn check_place(path: &Path, sources: &[SourceSpec]) -> Result<()> {
+    if let Some(source) = sources.iter().find(|source| howdah_engine::is_among(&source.location, path)) {
+        let message =
+            format!("--reject-file {} would be one of the sources: {}", path.display(), source.location);
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("name a file that no source stands for"));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() && !path.is_dir() {
         return Ok(());

@@ -57,6 +57,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
         )
         .with_hint("leave out --ledger none"));
     };
+    reject_file.map_or(Ok(()), |path| rejected::expect_no_source(&plan, path))?;
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let begin = || Box::pin(begin(context, &ledger, &plan, &noted));
@@ -181,7 +182,7 @@ async fn account(
 async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
     let (connection, schema) = (&run.context.connection, ledger.schema());
     let row = history::job(connection, schema, &run.plan.job_id).await?;
-    rejected::write_files(connection, schema, &row, path).await
+    rejected::replace_files(connection, schema, &row, path).await
 }
 
 fn late() -> Error {

@@ -6,22 +6,23 @@
 
 mod layout;
 mod reload;
+mod writer;
 
 use crate::Connection;
 use crate::arrival::on_session;
 use crate::history::JobRow;
 use crate::pipeline::Run;
 use futures_util::StreamExt;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Plan, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
-use layout::Layouts;
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use layout::{Layout, Layouts};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use writer::Writer;
 
 pub use reload::reload;
+pub(crate) use writer::expect_no_source;
 
 /// What a file of records that were sent in place of those of the job's files ends with, if there are both or may be.
 const AS_SENT: &str = ".sent";
@@ -36,7 +37,7 @@ type Group = (usize, bool);
 /// with `path`.
 ///
 /// # Errors
-/// `Local` if a file cannot be written; those of the connection and the ledger.
+/// `Local` if a file cannot be written; `Usage` if it is one of the job's; those of the connection and the ledger.
 pub async fn write_files(
     connection: &Connection,
     schema: &str,
@@ -45,27 +46,79 @@ pub async fn write_files(
 ) -> Result<Vec<(PathBuf, u64)>> {
     let (ledger, session) = (Ledger::new(schema), connection.open().await?);
     let files = connection.attend(&session, ledger.rejected_files(&session, &row.job_id)).await?;
-    let layouts = Layouts::new(row);
+    let layouts = Layouts::new(&row.plan);
     let of_file = |(no, as_in_file): &(u32, bool)| Some((layouts.of_file(*no)?, *as_in_file));
     let mut groups: Vec<Group> = files.iter().filter_map(of_file).collect();
     groups.sort_unstable();
     groups.dedup();
-    let mut written: BTreeMap<Group, Open> = BTreeMap::new();
+    let mut written: BTreeMap<Group, Writer> = BTreeMap::new();
     for group in &groups {
         let head = layouts.all[group.0].head(group.1);
-        written.insert(*group, Open::new(head, path_of(&layouts, path, &groups, *group))?);
+        let path = path_of(&layouts, path, &groups, *group);
+        expect_no_source(&row.plan, &path)?;
+        written.insert(*group, Writer::new(head, path)?);
     }
     if !groups.is_empty() {
         write_records(&ledger, &session, (row, &layouts), &mut written).await?;
     }
-    written.into_values().map(Open::finish).collect()
+    written.into_values().map(Writer::finish).collect()
+}
+
+/// The same for a run that has ended: what an earlier one has written to these names is not this one's, and goes.
+///
+/// # Errors
+/// As for [`write_files`]; `Local` if an older file cannot be removed.
+pub async fn replace_files(
+    connection: &Connection,
+    schema: &str,
+    row: &JobRow,
+    path: &Path,
+) -> Result<Vec<(PathBuf, u64)>> {
+    let written = write_files(connection, schema, row, path).await?;
+    if row.plan.job.rejects_of.is_some() {
+        // Beside the file that it has read may stand others of the same job, not loaded yet.
+        return Ok(written);
+    }
+    let older = names(&row.plan, path);
+    let older = older.iter().filter(|name| written.iter().all(|(other, _)| other != *name));
+    for name in older {
+        writer::remove_older(&row.plan, name)?;
+    }
+    Ok(written)
+}
+
+/// All names that files of rejected records of this job can have.
+fn names(plan: &Plan, path: &Path) -> BTreeSet<PathBuf> {
+    let layouts = Layouts::new(plan);
+    let mut names = BTreeSet::new();
+    for layout in &layouts.all {
+        for of_table in [String::new(), of_table(layout)] {
+            for of_layout in [String::new(), of_layout(layout)] {
+                for as_sent in ["", AS_SENT] {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(format!("{of_table}{of_layout}{as_sent}"));
+                    names.insert(name.into());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Tables may have names that no file can have.
+fn of_table(layout: &Layout<'_>) -> String {
+    format!(".{}", layout.table.table.relation).replace(['/', '\0'], "_")
+}
+
+fn of_layout(layout: &Layout<'_>) -> String {
+    format!("{LAYOUT}{}", layout.no)
 }
 
 async fn write_records(
     ledger: &Ledger,
     session: &Session,
     (row, layouts): (&JobRow, &Layouts<'_>),
-    written: &mut BTreeMap<Group, Open>,
+    written: &mut BTreeMap<Group, Writer>,
 ) -> Result<()> {
     let mut rejects = ledger.rejects(session, &row.job_id).await?;
     while let Some(reject) = rejects.next().await {
@@ -83,61 +136,15 @@ fn path_of(layouts: &Layouts<'_>, path: &Path, groups: &[Group], (index, as_in_f
     let relation = |index: usize| &layouts.all[index].table.table.relation;
     let mut name = path.as_os_str().to_owned();
     if groups.iter().any(|(other, _)| relation(*other) != relation(index)) {
-        // Tables may have names that no file can have.
-        name.push(format!(".{}", relation(index)).replace(['/', '\0'], "_"));
+        name.push(of_table(layout));
     }
     if groups.iter().any(|(other, _)| *other != index && relation(*other) == relation(index)) {
-        name.push(format!("{LAYOUT}{}", layout.no));
+        name.push(of_layout(layout));
     }
     if !as_in_file && (layout.is_rewritten() || groups.contains(&(index, true))) {
         name.push(AS_SENT);
     }
     name.into()
-}
-
-/// A file under way.
-struct Open {
-    path: PathBuf,
-    file: BufWriter<File>,
-    eol: Vec<u8>,
-    records: u64,
-}
-
-impl Open {
-    fn new((head, eol): (Vec<u8>, Vec<u8>), path: PathBuf) -> Result<Open> {
-        let file = File::create(&path).map_err(|error| unwritable(&path, &error))?;
-        let mut open = Open { path, file: BufWriter::new(file), eol, records: 0 };
-        open.put(&head)?;
-        Ok(open)
-    }
-
-    /// The last record of a file need not have a line ending.
-    fn write(&mut self, record: &[u8]) -> Result<()> {
-        self.put(record)?;
-        if !record.ends_with(&self.eol) {
-            let eol = self.eol.clone();
-            self.put(&eol)?;
-        }
-        self.records += 1;
-        Ok(())
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| unwritable(&self.path, &error))
-    }
-
-    fn finish(mut self) -> Result<(PathBuf, u64)> {
-        self.file.flush().map_err(|error| unwritable(&self.path, &error))?;
-        Ok((self.path, self.records))
-    }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Local, format!("the file of rejected records cannot be written: {error}"))
-        .in_file(path.display().to_string())
-        .with_hint(
-            "they are in the ledger's table reject; `howdah status JOB --reject-file FILE` writes them",
-        )
 }
 
 /// Notes in the ledger that the records which another job has rejected are settled: in the table, or rejected by this one. If it

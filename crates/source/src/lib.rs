@@ -8,6 +8,7 @@
 //! It reads stored bytes as they are, refuses a source that changed, and never retries: the engine decides
 //! that from the error's kind. It knows nothing of compression, records or PostgreSQL.
 
+mod among;
 mod aws;
 mod bucket;
 mod client;
@@ -27,6 +28,7 @@ mod remote;
 mod stdin;
 mod store;
 
+pub use among::is_among;
 pub use list::Sources;
 pub use location::shown_url;
 pub use object::{BlockStream, Object};

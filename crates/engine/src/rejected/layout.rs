@@ -1,10 +1,9 @@
 //! How the rejected records of a job are written: files of one table that are written alike share a layout, whose records can
 //! stand in one file.
 
-use crate::history::JobRow;
 use crate::plan::chunk_format;
 use howdah_model::plan::Encode;
-use howdah_model::{Care, Eol, Format, TablePlan};
+use howdah_model::{Care, Eol, Format, Plan, TablePlan};
 use howdah_transcode::encode::from_utf8;
 use howdah_transcode::header;
 use std::collections::BTreeMap;
@@ -30,11 +29,11 @@ pub(super) struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
-    pub(super) fn new(row: &'a JobRow) -> Layouts<'a> {
-        let tables = &row.plan.tables;
+    pub(super) fn new(plan: &'a Plan) -> Layouts<'a> {
+        let tables = &plan.tables;
         let first_alike = |table: &TablePlan| tables.iter().position(|other| are_alike(other, table));
         let first_alike: Vec<Option<usize>> = tables.iter().map(first_alike).collect();
-        let files = &row.plan.files;
+        let files = &plan.files;
         let mut as_given: Vec<usize> = (0..files.len()).collect();
         as_given.sort_by_key(|file_no| files[*file_no].input_no);
         let mut all: Vec<Layout<'a>> = Vec::new();

@@ -49,7 +49,7 @@ fn as_found(plan: &TablePlan) -> Shaping {
 /// `Usage` without files, where the table must be named, and where nobody knows how a file is written; those of the connection
 /// and the ledger.
 pub async fn reload(connection: &Connection, schema: &str, row: &JobRow, typed: Job) -> Result<Job> {
-    let layouts = Layouts::new(row);
+    let layouts = Layouts::new(&row.plan);
     let meant = meant(row, &layouts, typed.table.as_deref())?;
     let session = connection.open().await?;
     let ledger = Ledger::new(schema);

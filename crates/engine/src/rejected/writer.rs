@@ -1,0 +1,115 @@
+//! One file of rejected records: written beside its place and moved there when it is whole, never over a source.
+
+use howdah_model::{Error, ErrorKind, Plan, Result};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// What is not whole yet has a name with this at the end.
+const UNFINISHED: &str = ".unfinished";
+
+/// A file under way.
+pub(super) struct Writer {
+    path: PathBuf,
+    /// Where the bytes go, and where they are moved when all are there.
+    moved: Option<(PathBuf, PathBuf)>,
+    file: BufWriter<File>,
+    eol: Vec<u8>,
+    records: u64,
+}
+
+impl Writer {
+    pub(super) fn new((head, eol): (Vec<u8>, Vec<u8>), path: PathBuf) -> Result<Writer> {
+        let told = |error: std::io::Error| unwritable(&path, &error);
+        let moved = is_ordinary(&path).then(|| {
+            // The file that a link leads to is written, not the link.
+            let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let mut unfinished = place.clone().into_os_string();
+            unfinished.push(UNFINISHED);
+            (PathBuf::from(unfinished), place)
+        });
+        let file = File::create(moved.as_ref().map_or(&path, |(unfinished, _)| unfinished)).map_err(told)?;
+        if let Some(Ok(old)) = moved.as_ref().map(|(_, place)| place.metadata()) {
+            file.set_permissions(old.permissions()).map_err(told)?;
+        }
+        let mut writer = Writer { path, moved, file: BufWriter::new(file), eol, records: 0 };
+        writer.put(&head)?;
+        Ok(writer)
+    }
+
+    /// The last record of a file need not have a line ending.
+    pub(super) fn write(&mut self, record: &[u8]) -> Result<()> {
+        self.put(record)?;
+        if !record.ends_with(&self.eol) {
+            let eol = self.eol.clone();
+            self.put(&eol)?;
+        }
+        self.records += 1;
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    pub(super) fn finish(mut self) -> Result<(PathBuf, u64)> {
+        let told = |error: std::io::Error| unwritable(&self.path, &error);
+        self.file.flush().map_err(told)?;
+        if let Some((unfinished, place)) = self.moved.take() {
+            std::fs::rename(unfinished, place).map_err(told)?;
+        }
+        Ok((std::mem::take(&mut self.path), self.records))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What was not finished has failed, and that error is told.
+        if let Some((unfinished, _)) = &self.moved {
+            let _ = std::fs::remove_file(unfinished);
+        }
+    }
+}
+
+/// Nothing can be moved into the place of a pipe or a device, or of what a descriptor of this process leads to.
+fn is_ordinary(path: &Path) -> bool {
+    !path.starts_with("/dev") && path.metadata().map_or(true, |found| found.is_file())
+}
+
+/// Refuses a place that one of the job's files has.
+///
+/// # Errors
+/// `Usage` with the file's name.
+pub(crate) fn expect_no_source(plan: &Plan, path: &Path) -> Result<()> {
+    match plan.files.iter().find(|file| howdah_source::is_among(&file.location, path)) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::Usage, "the file for rejected records is a source of the job")
+            .in_file(path.display().to_string())
+            .with_hint(
+                "name another file: --reject-file FILE; when the job has ended, by `howdah status JOB --reject-file FILE`",
+            )),
+    }
+}
+
+/// Takes away a file of an earlier run.
+pub(super) fn remove_older(plan: &Plan, path: &Path) -> Result<()> {
+    if !path.is_file() || !is_ordinary(path) || expect_no_source(plan, path).is_err() {
+        return Ok(());
+    }
+    std::fs::remove_file(path).map_err(|error| {
+        let message = format!(
+            "the rejected records of an earlier run cannot be removed, of which this one has none: {error}"
+        );
+        Error::new(ErrorKind::Local, message)
+            .in_file(path.display().to_string())
+            .with_hint("remove the file, so that it is not taken for one of this run")
+    })
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Local, format!("the file of rejected records cannot be written: {error}"))
+        .in_file(path.display().to_string())
+        .with_hint(
+            "they are in the ledger's table reject; `howdah status JOB --reject-file FILE` writes them",
+        )
+}
