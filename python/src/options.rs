@@ -17,13 +17,11 @@ use howdah_engine::model::{Error, ErrorKind, SourceSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyMapping, PyMemoryView, PyString};
-use std::collections::BTreeMap;
 
 /// The arguments of `load`, `plan` and `check`.
 pub(crate) struct LoadArguments {
     options: LoadOptions,
     sources: Vec<SourceSpec>,
-    map: BTreeMap<String, String>,
 }
 
 impl LoadArguments {
@@ -37,7 +35,6 @@ impl LoadArguments {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<LoadArguments> {
         let mut keywords = Keywords::new(sources.py(), keywords);
-        let map = keywords.take("map")?.unwrap_or_default();
         let options = LoadOptions {
             sources: Vec::new(),
             target: target(&mut keywords)?,
@@ -51,12 +48,12 @@ impl LoadArguments {
             output: OutputOptions { quiet: true, json: false },
         };
         keywords.end()?;
-        Ok(LoadArguments { options, sources: source_specs(sources)?, map })
+        Ok(LoadArguments { options, sources: source_specs(sources)? })
     }
 
     /// The same for a check, of which no record keeps the others from being read.
     pub(crate) fn for_check(mut self) -> LoadArguments {
-        self.options.bad_records.on_error = Some(OnErrorName::Skip);
+        self.options.bad_records.of_check = true;
         self
     }
 
@@ -68,7 +65,6 @@ impl LoadArguments {
         let mut settings =
             Settings::resolve(self.options).map_err(|error| Failure::from(error).into_exception(py))?;
         settings.job.sources = self.sources;
-        settings.job.map = self.map;
         Ok(settings)
     }
 }
@@ -99,20 +95,21 @@ fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
         copy_options: keywords.take("copy_options")?,
         columns: keywords.take("columns")?,
         map: Vec::new(),
-        ignore_extra: keywords.take("ignore_extra")?.unwrap_or(false),
+        named_map: keywords.take("map")?.unwrap_or_default(),
+        ignore_extra: keywords.take("ignore_extra")?,
     })
 }
 
 fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
-    let types = keywords.take::<BTreeMap<String, String>>("types")?.unwrap_or_default();
     Ok(ShapingOptions {
         create: keywords.take("create")?,
-        types: types.into_iter().map(|(column, name)| format!("{column}={name}")).collect(),
+        types: Vec::new(),
+        named_types: keywords.take("types")?.unwrap_or_default(),
         names: keywords.take::<Word<NamesName>>("names")?.map(|word| word.0),
         primary_key: keywords.take::<Names>("primary_key")?.map(|names| names.0).unwrap_or_default(),
         evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
-        lenient: keywords.take("lenient")?.unwrap_or(false),
-        all_tables: keywords.take("all_tables")?.unwrap_or(false),
+        lenient: keywords.take("lenient")?,
+        all_tables: keywords.take("all_tables")?,
     })
 }
 
@@ -123,6 +120,7 @@ fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
         nul: keywords.take::<Word<NulName>>("nul")?.map(|word| word.0),
         reject_file: keywords.take("reject_file")?,
         rejects: keywords.take("rejects")?,
+        of_check: false,
     })
 }
 
@@ -130,10 +128,10 @@ fn arrival(keywords: &mut Keywords<'_>) -> PyResult<ArrivalOptions> {
     Ok(ArrivalOptions {
         mode: keywords.take::<Word<ModeName>>("mode")?.map(|word| word.0),
         key: keywords.take::<Names>("key")?.map(|names| names.0).unwrap_or_default(),
-        delete_missing: keywords.take("delete_missing")?.unwrap_or(false),
+        delete_missing: keywords.take("delete_missing")?,
         keep: keywords.take::<Word<KeepName>>("keep")?.map(|word| word.0),
-        atomic: keywords.take("atomic")?.unwrap_or(false),
-        freeze: keywords.take("freeze")?.unwrap_or(false),
+        atomic: keywords.take("atomic")?,
+        freeze: keywords.take("freeze")?,
         lock_timeout: keywords.take::<Number>("lock_timeout")?.map(|number| number.0),
     })
 }

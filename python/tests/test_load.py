@@ -42,6 +42,14 @@ def test_a_file_is_loaded_as_the_servers_own_copy_would(each_server: Server, tmp
     )
 
 
+def test_names_of_columns_may_hold_any_character(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"x=y,z",b\n001,002\n')
+    options = {"create": True, "names": "keep", "types": {"x=y,z": "text", "b": "text"}}
+    howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, **options)
+    howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, map={"x=y,z": "b", "b": "x=y,z"})
+    assert database.sql("SELECT string_agg(\"x=y,z\" || b, ' ' ORDER BY b DESC) FROM t") == "001002 002001"
+
+
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
 def test_compression_is_told_by_content(database: Database, tmp_path: Path, compress: type[gzip.GzipFile]) -> None:
     database.sql("CREATE TABLE t (id int, note text)")

@@ -14,14 +14,14 @@ pub fn resolve(options: &LoadOptions) -> Result<Arrival> {
     let arrival = Arrival {
         mode: typed.mode.map_or(Mode::Append, Mode::from),
         key: typed.key.clone(),
-        delete_missing: typed.delete_missing,
+        delete_missing: typed.delete_missing == Some(true),
         keep: match typed.keep {
             None | Some(KeepName::Error) => Keep::Error,
             Some(KeepName::First) => Keep::First,
             Some(KeepName::Last) => Keep::Last,
         },
-        atomic: typed.atomic,
-        freeze: typed.freeze,
+        atomic: typed.atomic == Some(true),
+        freeze: typed.freeze == Some(true),
         lock_timeout_ms: lock_timeout_ms(typed)?,
         check: false,
     };
@@ -112,7 +112,7 @@ fn check_others(options: &LoadOptions) -> Result<()> {
         let message = "--mode and --atomic need a ledger, in which is kept what has been done to the table";
         return Err(usage(message.to_owned()).with_hint("leave out --ledger none"));
     }
-    let staged = options.arrival.atomic
+    let staged = options.arrival.atomic == Some(true)
         || matches!(options.arrival.mode, Some(ModeName::Merge | ModeName::InsertNew | ModeName::Replace));
     let only_appended = [
         ("--create-partitions", run.create_partitions.is_some()),

@@ -30,6 +30,9 @@ pub struct BadRecordOptions {
     /// were meant for, in the format they have, on top of the rows that are there
     #[arg(long, value_name = "JOB")]
     pub rejects: Option<String>,
+    /// Of a check, which wants all bad records, whatever the load is to do about them
+    #[arg(skip)]
+    pub of_check: bool,
 }
 
 /// What is done about a bad record.
@@ -68,9 +71,16 @@ impl BadRecordOptions {
     /// `Usage` for a number that is none, and for what needs a ledger without one.
     pub fn resolve(&self, ledger: &LedgerChoice) -> Result<BadRecords> {
         let on_error = match self.on_error {
+            _ if self.of_check => OnError::Skip,
             None | Some(OnErrorName::Stop) => OnError::Stop,
             Some(OnErrorName::Skip) => OnError::Skip,
         };
+        if self.of_check && *ledger == LedgerChoice::None {
+            let message = "a check needs a schema of the database, in which its staging tables are made";
+            return Err(Error::new(ErrorKind::Usage, message).with_hint(
+                "leave out --ledger none, or name a schema with --ledger where the job file says none",
+            ));
+        }
         let max = self.max_errors.as_deref().map(max_errors).transpose()?;
         if on_error == OnError::Skip && *ledger == LedgerChoice::None {
             let message = "--on-error skip needs a ledger, in which refused records are kept";
@@ -102,21 +112,21 @@ pub fn check_rejects(options: &LoadOptions) -> Result<()> {
         ("job", options.job.is_some()),
         ("copy-options", format.copy_options.is_some()),
         ("columns", format.columns.is_some()),
-        ("map", !format.map.is_empty()),
-        ("ignore-extra", format.ignore_extra),
+        ("map", !format.map.is_empty() || !format.named_map.is_empty()),
+        ("ignore-extra", format.ignore_extra == Some(true)),
         ("create", shaping.create.is_some()),
-        ("types", !shaping.types.is_empty()),
+        ("types", !shaping.types.is_empty() || !shaping.named_types.is_empty()),
         ("names", shaping.names.is_some()),
         ("primary-key", !shaping.primary_key.is_empty()),
         ("evolve", shaping.evolve.is_some()),
-        ("lenient", shaping.lenient),
-        ("all-tables", shaping.all_tables),
+        ("lenient", shaping.lenient == Some(true)),
+        ("all-tables", shaping.all_tables == Some(true)),
         ("mode", arrival.mode.is_some()),
         ("key", !arrival.key.is_empty()),
-        ("delete-missing", arrival.delete_missing),
+        ("delete-missing", arrival.delete_missing == Some(true)),
         ("keep", arrival.keep.is_some()),
-        ("atomic", arrival.atomic),
-        ("freeze", arrival.freeze),
+        ("atomic", arrival.atomic == Some(true)),
+        ("freeze", arrival.freeze == Some(true)),
         ("triggers", run.triggers.is_some()),
         ("create-partitions", run.create_partitions.is_some()),
     ];
@@ -168,6 +178,10 @@ mod tests {
         let schema = LedgerChoice::Schema("howdah".to_owned());
         let skip = BadRecordOptions { on_error: Some(OnErrorName::Skip), ..BadRecordOptions::default() };
         assert!(skip.resolve(&schema).is_ok() && skip.resolve(&LedgerChoice::None).is_err());
+        let check = BadRecordOptions { of_check: true, ..BadRecordOptions::default() };
+        assert_eq!(check.resolve(&schema).unwrap().on_error, OnError::Skip);
+        let refused = check.resolve(&LedgerChoice::None).unwrap_err();
+        assert!(refused.message().starts_with("a check needs a schema"), "{refused}");
         let some = BadRecordOptions { max_errors: Some("5".to_owned()), ..BadRecordOptions::default() };
         assert!(some.resolve(&schema).is_err());
     }

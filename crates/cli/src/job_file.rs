@@ -163,19 +163,25 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     fill(&mut options.table, file.table.take());
     let format = &mut options.format;
     merge_format(&mut file, format)?;
-    fill(&mut format.columns, file.columns);
-    format.map.extend(file.map.into_iter().map(|(field, column)| format!("{field}={column}")));
-    format.ignore_extra |= file.ignore_extra.unwrap_or(false);
+    // The two exclude each other: what is typed leaves out the other one of the file.
+    let (has_columns, has_map) = (format.columns.is_some(), !format.map.is_empty());
+    if !has_map {
+        fill(&mut format.columns, file.columns);
+    }
+    if !has_columns {
+        format.named_map = file.map;
+    }
+    fill(&mut format.ignore_extra, file.ignore_extra);
     let shaping = &mut options.shaping;
     fill(&mut shaping.create, file.create);
-    shaping.types.extend(file.types.into_iter().map(|(column, name)| format!("{column}={name}")));
+    shaping.named_types = file.types;
     fill(&mut shaping.names, file.names.map(|name| word("names", &name)).transpose()?);
     if shaping.primary_key.is_empty() {
         shaping.primary_key = file.primary_key;
     }
     fill(&mut shaping.evolve, file.evolve.map(|name| word("evolve", &name)).transpose()?);
-    shaping.lenient |= file.lenient.unwrap_or(false);
-    shaping.all_tables |= file.all_tables.unwrap_or(false);
+    fill(&mut shaping.lenient, file.lenient);
+    fill(&mut shaping.all_tables, file.all_tables);
     let bad = &mut options.bad_records;
     fill(&mut bad.on_error, file.on_error.map(|name| word("on-error", &name)).transpose()?);
     fill(&mut bad.max_errors, file.max_errors.map(Number::into_text));
@@ -185,10 +191,10 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     if arrival.key.is_empty() {
         arrival.key = file.key;
     }
-    arrival.delete_missing |= file.delete_missing.unwrap_or(false);
+    fill(&mut arrival.delete_missing, file.delete_missing);
     fill(&mut arrival.keep, file.keep.map(|name| word("keep", &name)).transpose()?);
-    arrival.atomic |= file.atomic.unwrap_or(false);
-    arrival.freeze |= file.freeze.unwrap_or(false);
+    fill(&mut arrival.atomic, file.atomic);
+    fill(&mut arrival.freeze, file.freeze);
     fill(&mut arrival.lock_timeout, file.lock_timeout.map(Number::into_text));
     Ok(file
         .source
@@ -300,7 +306,10 @@ fn fill<T>(option: &mut Option<T>, value: Option<T>) {
 mod tests {
     use super::*;
     use crate::options::{Command, Options};
+    use crate::settings::Settings;
     use clap::Parser;
+    use howdah_engine::model::Job;
+    use std::collections::BTreeMap;
 
     #[test]
     fn the_command_line_wins_over_the_file() {
@@ -333,6 +342,50 @@ mod tests {
         let won = merged(&["--copy-options", "(FORMAT text)"], "null = \"NA\"\nformat = \"csv\"").unwrap();
         assert_eq!((won.copy_options.as_deref(), won.null, won.format), (Some("(FORMAT text)"), None, None));
         assert!(merged(&["--columns", "a"], list).unwrap().copy_options.is_some());
+    }
+
+    fn resolved(typed: &[&str], text: &str) -> Job {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let job = ["howdah", "load", "--job", file.path().to_str().unwrap()];
+        let Command::Load(options) = Options::parse_from(job.iter().chain(typed)).command else {
+            unreachable!()
+        };
+        Settings::resolve(*options).unwrap().job
+    }
+
+    #[test]
+    fn types_and_maps_of_the_file_are_those_of_other_columns_than_the_typed_ones() {
+        let text = "[types]\n\"a,b=c\" = \"int\"\ncode = \"int\"\nday = \"date\"\n[map]\n\"x=y,z\" = \"a,b=c\"\nk = \"old\"";
+        let job = resolved(&["--types", "code=text", "--map", "k=new"], text);
+        let pairs = |map: &BTreeMap<String, String>| {
+            map.iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(pairs(&job.shaping.types), ["a,b=c:int", "code:text", "day:date"]);
+        assert_eq!(pairs(&job.map), ["k:new", "x=y,z:a,b=c"]);
+    }
+
+    #[test]
+    fn typed_columns_and_maps_leave_out_the_other_one_of_the_file() {
+        let columns = resolved(&["--columns", "a,b"], "[map]\nx = \"a\"");
+        assert_eq!((columns.columns.map(|names| names.len()), columns.map.len()), (Some(2), 0));
+        let map = resolved(&["--map", "x=a"], "columns = [\"a\", \"b\"]");
+        assert_eq!((map.columns, map.map.len()), (None, 1));
+    }
+
+    #[test]
+    fn what_the_file_switches_on_can_be_switched_off() {
+        let text = "lenient = true\nall-tables = true\nignore-extra = true\nfreeze = true\n\
+                    mode = \"merge\"\nkey = [\"a\"]\natomic = true\ndelete-missing = true";
+        let off = ["lenient", "all-tables", "ignore-extra", "freeze", "atomic", "delete-missing"];
+        let job = resolved(&off.map(|name| format!("--{name}=false")).each_ref().map(String::as_str), text);
+        let arrival = &job.arrival;
+        let switches = [job.shaping.lenient, job.shaping.all_tables, job.ignore_extra];
+        assert_eq!(
+            (switches, arrival.atomic, arrival.freeze, arrival.delete_missing),
+            ([false; 3], false, false, false)
+        );
+        assert!(resolved(&["--freeze=false"], text).arrival.delete_missing);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::bad_records::BadRecordOptions;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Names of columns, all in one value of an option. To clap a `Vec` is an option that may be given many times.
@@ -166,8 +167,11 @@ pub struct FormatOptions {
     #[arg(long, value_name = "FIELD=COLUMN", conflicts_with = "columns")]
     pub map: Vec<String>,
     /// Leave out fields of the header that the table has no column for
-    #[arg(long)]
-    pub ignore_extra: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub ignore_extra: Option<bool>,
+    /// What `map` says, by field, where it is not typed: a name may hold any character. What is typed wins
+    #[arg(skip)]
+    pub named_map: BTreeMap<String, String>,
 }
 
 /// How tables and records are made to fit each other.
@@ -181,6 +185,9 @@ pub struct ShapingOptions {
     /// values are spelled, also for a table that exists: `day=date:d/m/y`, `at=timestamptz:epoch`, `price=numeric:1.234,56`
     #[arg(long, value_name = "COLUMN=TYPE,...")]
     pub types: Vec<String>,
+    /// What `types` says, by column, where it is not typed: a name may hold any character. What is typed wins
+    #[arg(skip)]
+    pub named_types: BTreeMap<String, String>,
     /// Names of columns of a new table: as in the header, or such that SQL needs no quotes [default: snake]
     #[arg(long, value_enum)]
     pub names: Option<NamesName>,
@@ -191,11 +198,11 @@ pub struct ShapingOptions {
     #[arg(long, value_enum)]
     pub evolve: Option<EvolveName>,
     /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
-    #[arg(long)]
-    pub lenient: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub lenient: Option<bool>,
     /// Load every table that stands in a file, one behind the other: the second goes to `NAME_2`, and so on; not from a pipe
-    #[arg(long)]
-    pub all_tables: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub all_tables: Option<bool>,
 }
 
 /// How names of a header become names of columns.
@@ -361,18 +368,18 @@ pub struct ArrivalOptions {
     #[arg(long, value_name = "COLUMNS", value_parser = units::names, default_value = "", hide_default_value = true)]
     pub key: ColumnNames,
     /// Delete rows whose key no record has; for --mode merge
-    #[arg(long)]
-    pub delete_missing: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub delete_missing: Option<bool>,
     /// Which of several records of one key counts [default: error]
     #[arg(long, value_enum)]
     pub keep: Option<KeepName>,
     /// Other sessions see all rows at once or none: these wait in a staging table until all are there
-    #[arg(long)]
-    pub atomic: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub atomic: Option<bool>,
     /// Write the rows frozen, so that no VACUUM has to visit them, and without WAL where wal_level is minimal: all rows of
     /// a table in one transaction of one session; for tables that this load makes, or empties by --mode truncate
-    #[arg(long)]
-    pub freeze: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub freeze: Option<bool>,
     /// How long a lock on the table is waited for at a time; others wait behind us no longer [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub lock_timeout: Option<String>,

@@ -62,9 +62,9 @@ impl Settings {
             id: options.run.job_id.clone(),
             sources,
             table: options.table,
-            map: map(&options.format.map)?,
+            map: map(&options.format.map, &options.format.named_map)?,
             columns: options.format.columns.clone(),
-            ignore_extra: options.format.ignore_extra,
+            ignore_extra: options.format.ignore_extra == Some(true),
             format,
             shaping,
             encode: encode(&options.run),
@@ -344,7 +344,8 @@ fn choice(columns: Option<&[String]>) -> ColumnChoice {
     }
 }
 
-fn map(pairs: &[String]) -> Result<BTreeMap<String, String>> {
+/// Of the named ones those that no pair is written for.
+fn map(pairs: &[String], named: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let mut map = BTreeMap::new();
     for pair in pairs {
         let Some((field, column)) =
@@ -355,6 +356,13 @@ fn map(pairs: &[String]) -> Result<BTreeMap<String, String>> {
         if map.insert(field.to_owned(), column.to_owned()).is_some() {
             return Err(Error::new(ErrorKind::Usage, format!("--map names the field {field} twice")));
         }
+    }
+    for (field, column) in named {
+        if field.is_empty() || column.is_empty() {
+            let message = format!("map: expected a field and its column, got {field:?} and {column:?}");
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        map.entry(field.clone()).or_insert_with(|| column.clone());
     }
     Ok(map)
 }

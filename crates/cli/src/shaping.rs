@@ -22,7 +22,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions, nul: Nul) -> Re
     let shaping = Shaping {
         told,
         create: options.create,
-        types: types(&options.types)?,
+        types: types(&options.types, &options.named_types)?,
         names: match options.names {
             Some(NamesName::Keep) => Names::Keep,
             None | Some(NamesName::Snake) => Names::Snake,
@@ -33,8 +33,8 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions, nul: Nul) -> Re
             Some(EvolveName::Add) => Evolve::Add,
             Some(EvolveName::Widen) => Evolve::Widen,
         },
-        lenient: options.lenient,
-        all_tables: options.all_tables,
+        lenient: options.lenient == Some(true),
+        all_tables: options.all_tables == Some(true),
         nul,
     };
     let needs = [
@@ -129,8 +129,9 @@ fn header(word: &str) -> Result<bool> {
     Ok(header_word(word)? != Header::None)
 }
 
-/// `a=numeric(10,2),b=text`: a comma that no `column=` follows belongs to the type or its spelling.
-fn types(written: &[String]) -> Result<BTreeMap<String, String>> {
+/// `a=numeric(10,2),b=text`: a comma that no `column=` follows belongs to the type or its spelling. Of the named ones those that
+/// are not written.
+fn types(written: &[String], named: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let mut types = BTreeMap::new();
     for pair in written.iter().flat_map(|list| pairs(list)) {
         let Some((column, type_name)) =
@@ -142,6 +143,13 @@ fn types(written: &[String]) -> Result<BTreeMap<String, String>> {
         if types.insert(column.clone(), type_name).is_some() {
             return Err(Error::new(ErrorKind::Usage, format!("--types names the column {column} twice")));
         }
+    }
+    for (column, type_name) in named {
+        if column.is_empty() || type_name.trim().is_empty() {
+            let message = format!("types: expected a column and its type, got {column:?} and {type_name:?}");
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        types.entry(column.clone()).or_insert_with(|| type_name.trim().to_owned());
     }
     Ok(types)
 }
@@ -237,7 +245,9 @@ mod tests {
 
     #[test]
     fn a_comma_belongs_to_the_type_unless_a_column_follows() {
-        let types = types(&["a=numeric(10,2),b=text".to_owned(), "*=numeric:1.234,56".to_owned()]).unwrap();
+        let types =
+            types(&["a=numeric(10,2),b=text".to_owned(), "*=numeric:1.234,56".to_owned()], &BTreeMap::new())
+                .unwrap();
         let pairs: Vec<_> = types.iter().map(|(column, name)| (column.as_str(), name.as_str())).collect();
         assert_eq!(pairs, [("*", "numeric:1.234,56"), ("a", "numeric(10,2)"), ("b", "text")]);
     }
@@ -245,7 +255,11 @@ mod tests {
     #[test]
     fn a_type_given_twice_or_not_at_all_is_refused() {
         for wrong in ["a", "a=", "=text", "a=int,a=text", ""] {
-            assert_eq!(types(&[wrong.to_owned()]).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
+            assert_eq!(
+                types(&[wrong.to_owned()], &BTreeMap::new()).unwrap_err().kind(),
+                ErrorKind::Usage,
+                "{wrong}"
+            );
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
 
 use super::load::{ErrorReport, json};
-use crate::bad_records::OnErrorName;
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
@@ -9,8 +8,7 @@ use crate::refused::Refused;
 use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
-    CheckReport, Error, ErrorKind, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune,
-    Verify,
+    CheckReport, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
@@ -27,12 +25,7 @@ pub async fn check(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
-    // Whatever the load is to do about bad records: here all of them are wanted.
-    options.bad_records.on_error = Some(OnErrorName::Skip);
-    if options.target.ledger.as_deref() == Some("none") {
-        let message = "a check needs a schema of the database, in which its staging tables are made";
-        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"));
-    }
+    options.bad_records.of_check = true;
     let settings = super::resolve(options, printer)?;
     let reject_file = settings.reject_file.clone();
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
