@@ -101,14 +101,23 @@ pub(crate) fn report_object<'py>(py: Python<'py>, report: &CheckReport) -> PyRes
     class.call_method1("from_document", (document, checked::text(report)))
 }
 
-/// Options as Python spells them: `--job-id` is `job_id` here.
+/// Options as Python spells them: `--job-id` is `job_id` here. What stands in backquotes is for a shell and stays, unless it is
+/// an option alone.
 fn python_names(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(no, part)| match no % 2 {
+        1 if !part.starts_with("--") => part.to_owned(),
+        _ => renamed(part),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+fn renamed(text: &str) -> String {
     let mut words = text.split("--");
     let mut renamed = words.next().unwrap_or_default().to_owned();
     for rest in words {
         let name_bytes = rest.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'-').count();
         let (name, rest) = rest.split_at(name_bytes);
-        let opens = renamed.chars().next_back().is_none_or(|before| " `('\"".contains(before));
+        let opens = renamed.chars().next_back().is_none_or(|before| " (".contains(before));
         if opens && name.starts_with(|first: char| first.is_ascii_lowercase()) {
             renamed.push_str(&name.replace('-', "_"));
         } else {

@@ -50,6 +50,25 @@ def test_errors_survive_another_process() -> None:
     )
 
 
+def test_what_a_shell_is_told_keeps_its_words(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    job = howdah.load(tmp_path / "t.csv", "t", to=database.conninfo).job
+    with pytest.raises(howdah.UsageError) as failed:
+        howdah.load([], to=database.conninfo, rejects=job)
+    assert str(failed.value) == (
+        "rejects needs the file of rejected records\nhint: `howdah status JOB --reject-file FILE` writes it"
+    )
+    (tmp_path / "config").write_text("[profile s]\nsso_session = x\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "s")
+    with pytest.raises(howdah.SourceError) as denied:
+        howdah.load("s3://bucket/t.csv", "t", to=database.conninfo)
+    assert '`eval "$(aws configure export-credentials --format env --profile s)"`' in (denied.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected", "kind", "says"),
     [

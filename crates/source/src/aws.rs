@@ -94,7 +94,7 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
         let message =
             format!("the AWS profile {} gets its credentials by {way}, which is not read", profile.name);
         let hint = format!(
-            "run: eval \"$(aws configure export-credentials --format env --profile {})\", then howdah again",
+            "run `eval \"$(aws configure export-credentials --format env --profile {})\"`, then howdah again",
             profile.name
         );
         return Err(Error::new(ErrorKind::SourceDenied, message).with_hint(hint));

@@ -25,7 +25,7 @@ impl<R: BufRead> Read for Streams<R> {
             match inner {
                 Some(Error::MemLimit) => refuse(
                     "the xz data needs a dictionary of more than 96 MiB",
-                    "compress it with `xz -9` or less, or pipe it: xz -dc FILE | howdah load -",
+                    "compress it with `xz -9` or less, or pipe it: `xz -dc FILE | howdah load -`",
                 ),
                 _ => cause,
             }

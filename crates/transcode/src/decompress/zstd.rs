@@ -25,7 +25,7 @@ impl<R: BufRead> Read for Frames<'_, R> {
             if cause.to_string().contains("too much memory") {
                 refuse(
                     "the zstd data needs a window of more than 128 MiB",
-                    "compress it without --long=28 or more, or pipe it: zstd -dc --long=31 FILE | howdah load -",
+                    "compress it with a smaller window, as by `zstd --long=27`, or pipe it: `zstd -dc --long=31 FILE | howdah load -`",
                 )
             } else {
                 cause
