@@ -11,10 +11,19 @@ def resume(
     *,
     to: str | None = None,
     ledger: str = "howdah",
+    jobs: int | Literal["auto"] | None = None,
+    memory: int | str | None = None,
     indexes: Literal["auto", "keep", "rebuild"] | None = None,
+    triggers: Literal["keep", "disable"] | None = None,
+    tune: Literal["none", "session", "table", "server"] | None = None,
+    max_errors: int | str | None = None,
+    retry_for: int | str | None = None,
+    pause_for: int | str | None = None,
+    max_decompressed: int | str | None = None,
+    force: bool = False,
     on_event: Callable[[Event], Any] | None = None,
 ) -> Summary:
-    """Go on with a job where it stopped, with the options it was begun with.
+    """Go on with a job where it stopped, with the options it was begun with, but for how it is run.
 
     Calling `howdah.load` again with the same arguments does the same.
 
@@ -22,7 +31,16 @@ def resume(
         job: The job's name, or the beginning of it: `Summary.job`, or `job_id` of `howdah.status`.
         to: As for `howdah.load`.
         ledger: The schema that keeps the ledger.
-        indexes: As for `howdah.load`; None: as the job was begun.
+        jobs: As for `howdah.load`, like all that follow; None: as the job was begun.
+        memory: What the process may hold in memory.
+        indexes: What becomes of indexes, keys and foreign keys.
+        triggers: What becomes of triggers.
+        tune: How far the load may go with settings.
+        max_errors: Of a job with on_error="skip": more refused records stop the load.
+        retry_for: How long failures that may pass are tried again.
+        pause_for: How long the load pauses for a full disk or a replica before it gives up.
+        max_decompressed: What a compressed file may come to.
+        force: Load once more what has been loaded, or what has changed since.
         on_event: As for `howdah.load`.
 
     Raises:

@@ -12,6 +12,7 @@ use howdah_cli::options::{
     LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
     ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
+use howdah_cli::rerun::RerunOptions;
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
 use pyo3::exceptions::PyTypeError;
@@ -67,6 +68,32 @@ impl LoadArguments {
         settings.job.sources = self.sources;
         Ok(settings)
     }
+}
+
+/// What `resume` may say of how a job is run.
+///
+/// # Errors
+/// As [`LoadArguments::new`].
+pub(crate) fn rerun(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<RerunOptions> {
+    let mut keywords = Keywords::new(py, keywords);
+    let mut number = |name: &str| Ok::<_, PyErr>(keywords.take::<Number>(name)?.map(|number| number.0));
+    let (jobs, memory) = (number("jobs")?, number("memory")?);
+    let (max_errors, max_decompressed) = (number("max_errors")?, number("max_decompressed")?);
+    let (retry_for, pause_for) = (number("retry_for")?, number("pause_for")?);
+    let options = RerunOptions {
+        jobs,
+        memory,
+        indexes: keywords.take::<Word<IndexesName>>("indexes")?.map(|word| word.0),
+        triggers: keywords.take::<Word<TriggersName>>("triggers")?.map(|word| word.0),
+        tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
+        max_errors,
+        retry_for,
+        pause_for,
+        max_decompressed,
+        force: keywords.take("force")?.unwrap_or(false),
+    };
+    keywords.end()?;
+    Ok(options)
 }
 
 fn target(keywords: &mut Keywords<'_>) -> PyResult<TargetOptions> {

@@ -71,6 +71,10 @@ def test_resume_goes_on_after_the_data_was_mended(database: Database, tmp_path: 
     assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "50000|50000"
     with pytest.raises(howdah.JobDoneError):
         howdah.resume(job, to=database.conninfo)
+    with pytest.raises(howdah.UsageError, match="memory: expected a size"):
+        howdah.resume(job, to=database.conninfo, memory="much")
+    assert howdah.resume(job, to=database.conninfo, jobs=1, memory="64MB", force=True).rows_stored == 50_000
+    assert database.sql("SELECT count(*) FROM t") == "100000"
 
 
 def test_restore_puts_back_what_duplicates_kept_from_being_built(database: Database, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 //! Options about rows that are there already, as typed -> [`Arrival`].
 
-use crate::options::{ArrivalOptions, KeepName, LoadOptions, ModeName};
+use crate::options::{ArrivalOptions, IndexesName, KeepName, LoadOptions, ModeName, TriggersName};
 use crate::units;
 use howdah_engine::model::arrival::LOCK_TIMEOUT_MS_DEFAULT;
 use howdah_engine::model::{Arrival, Error, ErrorKind, Keep, Mode, Result};
@@ -106,7 +106,6 @@ fn check_freeze(arrival: &Arrival, options: &LoadOptions) -> Result<()> {
 
 /// What goes with rows that are appended as they are read, and not with others.
 fn check_others(options: &LoadOptions) -> Result<()> {
-    use crate::options::{IndexesName, TriggersName};
     let run = &options.run;
     if options.target.ledger.as_deref() == Some("none") {
         let message = "--mode and --atomic need a ledger, in which is kept what has been done to the table";
@@ -114,17 +113,27 @@ fn check_others(options: &LoadOptions) -> Result<()> {
     }
     let staged = options.arrival.atomic == Some(true)
         || matches!(options.arrival.mode, Some(ModeName::Merge | ModeName::InsertNew | ModeName::Replace));
-    let only_appended = [
-        ("--create-partitions", run.create_partitions.is_some()),
-        ("--indexes rebuild", run.indexes == Some(IndexesName::Rebuild)),
-        ("--triggers disable", run.triggers == Some(TriggersName::Disable)),
-    ];
-    match only_appended.iter().find(|(_, given)| staged && *given) {
-        Some((name, _)) => Err(usage(format!(
-            "{name} is for rows that come into the table as they are read, not from a staging table"
-        ))),
+    let is_partitioned = run.create_partitions.is_some().then_some("--create-partitions");
+    match is_partitioned.or_else(|| only_appended(run.indexes, run.triggers)).filter(|_| staged) {
+        Some(name) => Err(for_appended(name)),
         None => Ok(()),
     }
+}
+
+/// What staged rows cannot have.
+pub(crate) fn only_appended(
+    indexes: Option<IndexesName>,
+    triggers: Option<TriggersName>,
+) -> Option<&'static str> {
+    match (indexes, triggers) {
+        (Some(IndexesName::Rebuild), _) => Some("--indexes rebuild"),
+        (_, Some(TriggersName::Disable)) => Some("--triggers disable"),
+        _ => None,
+    }
+}
+
+pub(crate) fn for_appended(name: &str) -> Error {
+    usage(format!("{name} is for rows that come into the table as they are read, not from a staging table"))
 }
 
 fn usage(message: String) -> Error {

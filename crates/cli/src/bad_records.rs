@@ -141,7 +141,7 @@ pub fn check_rejects(options: &LoadOptions) -> Result<()> {
 }
 
 /// `100` or `0.5%`.
-fn max_errors(text: &str) -> Result<MaxErrors> {
+pub(crate) fn max_errors(text: &str) -> Result<MaxErrors> {
     let share = |number: &str| {
         let share: f64 = number.trim_end().parse().ok()?;
         let thousandths = share * 1000.0;

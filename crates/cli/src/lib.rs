@@ -19,6 +19,7 @@ pub mod printer;
 pub mod progress;
 mod prompt;
 pub mod refused;
+pub mod rerun;
 pub mod settings;
 pub mod shaping;
 pub mod units;

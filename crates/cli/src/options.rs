@@ -2,6 +2,7 @@
 //! declarations. Names are COPY's and libpq's where these have one.
 
 use crate::bad_records::BadRecordOptions;
+use crate::rerun::RerunOptions;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
@@ -488,9 +489,9 @@ pub struct ResumeOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,
-    /// Indexes, keys and foreign keys of the tables [default: as the job was begun]
-    #[arg(long, value_enum)]
-    pub indexes: Option<IndexesName>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub run: RerunOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputOptions,

@@ -79,10 +79,7 @@ impl Settings {
                 PartitionUnitName::Month => PartitionUnit::Month,
             }),
             indexes: indexes(&options.run, &options.target)?,
-            triggers: match options.run.triggers {
-                None | Some(TriggersName::Keep) => TriggersChoice::Keep,
-                Some(TriggersName::Disable) => TriggersChoice::Disable,
-            },
+            triggers: options.run.triggers.map_or(TriggersChoice::Keep, TriggersChoice::from),
             bad_records: options.bad_records.resolve(&ledger(&options.target))?,
             arrival,
             chunk_bytes: bytes("--chunk-size", options.run.chunk_size.as_deref())?,
@@ -90,7 +87,7 @@ impl Settings {
                 Some(text) => units::bytes("--memory", text)?,
                 None => MEMORY_BYTES_DEFAULT,
             },
-            jobs: jobs(&options.run)?,
+            jobs: jobs(options.run.jobs.as_deref())?,
             ledger: ledger(&options.target),
             force: options.run.force,
             retry_for_ms: match &options.run.retry_for {
@@ -189,6 +186,15 @@ impl From<IndexesName> for IndexesChoice {
     }
 }
 
+impl From<TriggersName> for TriggersChoice {
+    fn from(name: TriggersName) -> TriggersChoice {
+        match name {
+            TriggersName::Keep => TriggersChoice::Keep,
+            TriggersName::Disable => TriggersChoice::Disable,
+        }
+    }
+}
+
 /// `Usage` for `rebuild` without a ledger: what was dropped could not be put back after a crash.
 fn indexes(run: &RunOptions, target: &TargetOptions) -> Result<IndexesChoice> {
     match (run.indexes, ledger(target)) {
@@ -255,8 +261,8 @@ fn replica_lag(text: &str) -> Result<ReplicaLag> {
     }
 }
 
-fn jobs(run: &RunOptions) -> Result<Jobs> {
-    match run.jobs.as_deref() {
+pub(crate) fn jobs(text: Option<&str>) -> Result<Jobs> {
+    match text {
         None | Some("auto") => Ok(Jobs::Auto),
         Some(text) => match text.parse::<u32>() {
             Ok(jobs @ 1..=JOBS_MAX) => Ok(Jobs::Fixed(jobs)),

@@ -1,4 +1,4 @@
-//! `howdah resume`: goes on with a job where it stopped, with the options it was begun with.
+//! `howdah resume`: goes on with a job where it stopped, with the options it was begun with, but for how it is run.
 
 use crate::Exit;
 use crate::access::Access;
@@ -25,8 +25,6 @@ pub async fn resume(
     let schema = &ledger_schema(&options.target)?;
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     let mut job = history::to_resume(&row, schema)?;
-    if let Some(indexes) = options.indexes {
-        job.indexes = indexes.into();
-    }
+    options.run.apply(&mut job)?;
     super::load::run(job, connection, printer, stop, &Refused::default()).await
 }

@@ -35,6 +35,7 @@ mod planning;
 mod policies;
 mod real_files;
 mod rejects;
+mod rerun;
 mod rights;
 mod same_file;
 mod scene;

@@ -1,0 +1,67 @@
+//! `howdah resume`: what it may do in another way than the load that it goes on with.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, HowdahCommand, Server};
+
+const JOB: &str = "SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1";
+
+fn load(database: &Database, options: &[&str]) -> HowdahCommand {
+    howdah("load").args(["--to", &database.conninfo(), "--format", "csv", "--table", "t"]).args(options)
+}
+
+fn resume(database: &Database, options: &[&str]) -> HowdahCommand {
+    let job = database.value(JOB);
+    howdah("resume").args(["--to", &database.conninfo(), &job]).args(options)
+}
+
+/// What an error advises is taken by the command that has brought it.
+#[test]
+fn a_job_goes_on_with_more_bad_records_and_is_loaded_once_more() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let source = files.put("t.csv", b"1\nx\ny\n4\n5\n");
+    let first = load(&database, &["--on-error", "skip", "--max-errors", "1"]).arg(&source);
+    first.run(PATIENCE).expect_code(1);
+    let few = resume(&database, &[]).run(PATIENCE).expect_code(1).stderr;
+    assert!(few.contains("more than --max-errors 1 allows"), "{few}");
+    let options = ["--max-errors", "5", "--jobs", "1", "--retry-for", "5s", "--pause-for", "5s"];
+    resume(&database, &options).run(PATIENCE).expect_code(3);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "3");
+    let done = resume(&database, &[]).run(PATIENCE).expect_code(1).stderr;
+    assert!(done.contains("hint: --force loads the same files once more"), "{done}");
+    resume(&database, &["--force", "--max-errors", "5"]).run(PATIENCE).expect_code(3);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "6");
+    assert_eq!(database.value("SELECT count(*) FROM howdah.job"), "2");
+}
+
+#[test]
+fn a_job_with_a_long_record_goes_on_with_more_memory() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    let source = files.put("t.csv", format!("1,a\n2,{}\n3,c\n", "n".repeat(8 << 20)).as_bytes());
+    let stopped = load(&database, &["--memory", "64MB"]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(stopped.contains("raise --memory"), "{stopped}");
+    resume(&database, &["--memory", "256MB"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "3");
+}
+
+#[test]
+fn what_a_job_cannot_have_is_refused_when_it_goes_on() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    load(&database, &["--atomic"]).arg(files.put("t.csv", b"1\nx\n")).run(PATIENCE).expect_code(1);
+    for (options, wanted) in [
+        (["--max-errors", "5"], "--max-errors is for a job that was begun with --on-error skip"),
+        (["--memory", "much"], "--memory: expected a size"),
+        (
+            ["--triggers", "disable"],
+            "--triggers disable is for rows that come into the table as they are read",
+        ),
+    ] {
+        let refused = resume(&database, &options).run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains(wanted), "{refused}");
+    }
+}
