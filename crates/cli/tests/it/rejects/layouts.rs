@@ -127,3 +127,25 @@ fn records_that_are_kept_in_two_ways_are_settled_file_by_file() {
     status.run(PATIENCE).expect_code(0);
     assert!(!later.exists() && !with(&later, ".sent").exists());
 }
+
+/// What a staging table's table would refuse is read from the file again, in the file's encoding, and what the server refuses
+/// before is kept as it was sent.
+#[test]
+fn rejected_records_in_an_encoding_that_the_server_cannot_read_come_back() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int, n int CHECK (n > 0))");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let sources = [files.put("a.csv", &wide("id,n\n1,5\nx,6\n3,-5\n"))];
+    let options = ["--format", "csv", "--header", "--encoding", "UTF16LE", "--atomic"];
+    let (job, bad) = skip(&database, &files, &sources, &options);
+    let sent = with(&bad, ".sent");
+    assert_eq!(std::fs::read(&bad).unwrap(), wide("\"id\",\"n\"\n3,-5\n"));
+    assert_eq!(std::fs::read_to_string(&sent).unwrap(), "\"id\",\"n\"\nx,6\n");
+    std::fs::write(&bad, wide("\"id\",\"n\"\n3,7\n")).unwrap();
+    std::fs::write(&sent, "id,n\n2,6\n").unwrap();
+    for (path, left) in [(&bad, "1"), (&sent, "0")] {
+        load(&database).args(["--rejects", &job]).arg(path).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(OPEN), left);
+    }
+    assert_eq!(database.value(STORED), "1=5 2=6 3=7");
+}
