@@ -26,7 +26,8 @@ def restore(
         How many things were put back.
 
     Raises:
-        howdah.UsageError: There is no such job.
+        howdah.UsageError: There is no such job, or no server is named and there is no embedded one.
+        howdah.ServerError: There is no ledger, so no load has left anything there.
         howdah.Error: The job is still at work, or rows contradict a key.
 
     Example:

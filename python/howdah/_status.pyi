@@ -14,7 +14,8 @@ def status(job: str | None = None, *, to: str | None = None, ledger: str = "howd
         One dict per job, as `howdah status --json` prints it; none when there is no ledger yet.
 
     Raises:
-        howdah.UsageError: There is no such job, or several begin so.
+        howdah.UsageError: There is no such job, or several begin so; no server is named and there is no
+            embedded one.
         howdah.ConnectionFailedError: The server cannot be reached or refuses us.
 
     Example:

@@ -5,7 +5,7 @@ use crate::options::LoadArguments;
 use crate::{connection, run};
 use howdah_cli::commands::check::only_checked;
 use howdah_cli::refused::Refused;
-use howdah_engine::{Context, Sources};
+use howdah_engine::{Absent, Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -32,7 +32,7 @@ pub(crate) fn check<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.for_check().resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone())?;
+    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
     let report = run::run(py, on_event, move |listener, stop| async move {
         let reject_file = settings.reject_file.clone();
         let (job, _) = Refused::prepare(settings, &connection).await?;

@@ -6,7 +6,7 @@ use crate::{connection, run};
 use howdah_cli::refused::Refused;
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Event, Job, Listener, Summary};
-use howdah_engine::{Connection, Context, Sources, Stop};
+use howdah_engine::{Absent, Connection, Context, Sources, Stop};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) fn load<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone())?;
+    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
     let summary = run::run(py, on_event, move |listener, stop| async move {
         let (job, refused) = Refused::prepare(settings, &connection).await?;
         load_job(job, connection, &refused, listener, stop).await

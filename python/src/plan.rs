@@ -3,7 +3,7 @@
 use crate::options::LoadArguments;
 use crate::{connection, json, run};
 use howdah_cli::refused::Refused;
-use howdah_engine::{Context, Sources};
+use howdah_engine::{Absent, Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -29,7 +29,7 @@ pub(crate) fn plan<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone())?;
+    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
     let plan = run::run(py, None, move |listener, stop| async move {
         let (job, _) = Refused::prepare(settings, &connection).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };

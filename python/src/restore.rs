@@ -1,7 +1,7 @@
 //! `howdah.restore`: puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::{connection, run};
-use howdah_engine::{Context, Sources, restore as engine};
+use howdah_engine::{Absent, Context, Sources, restore as engine};
 use pyo3::prelude::*;
 
 /// Put back what loads have dropped and, being killed, could not put back themselves.
@@ -15,7 +15,7 @@ pub(crate) fn restore(
     ledger: String,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
-    let connection = connection::resolve(py, to)?;
+    let connection = connection::resolve(py, to, Absent::Refused)?;
     run::run(py, on_event, move |listener, stop| async move {
         let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
         Ok(stop.guard(engine::restore(&context, &ledger, job.as_deref())).await?)

@@ -5,7 +5,7 @@ use crate::load::load_job;
 use crate::options::rerun;
 use crate::{connection, run};
 use howdah_cli::refused::Refused;
-use howdah_engine::history;
+use howdah_engine::{Absent, history};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -23,7 +23,7 @@ pub(crate) fn resume<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rerun = rerun(py, options)?;
-    let connection = connection::resolve(py, to)?;
+    let connection = connection::resolve(py, to, Absent::Refused)?;
     let summary = run::run(py, on_event, move |listener, stop| async move {
         let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
         let mut job = history::to_resume(&row, &ledger)?;

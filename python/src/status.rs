@@ -1,7 +1,7 @@
 //! `howdah.status`: what the ledger of a database remembers.
 
 use crate::{connection, json, run};
-use howdah_engine::history;
+use howdah_engine::{Absent, history};
 use pyo3::prelude::*;
 
 /// The jobs that the ledger of a database remembers, the oldest first, or the one of this name.
@@ -14,7 +14,7 @@ pub(crate) fn status(
     to: Option<String>,
     ledger: String,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let connection = connection::resolve(py, to)?;
+    let connection = connection::resolve(py, to, Absent::Refused)?;
     let rows = run::run(py, None, move |_, stop| async move {
         let rows = stop.guard(async {
             match job {

@@ -44,6 +44,9 @@ def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_p
         18,
         programs,
     )
+    with pytest.raises(howdah.UsageError, match="no embedded server has been made yet"):
+        howdah.status()
+    assert howdah.pg.status()["state"] == "absent"
     url = howdah.pg.start()
     assert url == howdah.pg.url()
     psql = [PROGRAMS / "psql/bin/psql", "-XAtq", "-d", url, "-c", "CREATE TABLE t (a int)"]

@@ -81,10 +81,13 @@ def test_restore_puts_back_what_duplicates_kept_from_being_built(database: Datab
     database.sql("CREATE TABLE t (a int PRIMARY KEY)")
     path = tmp_path / "t.csv"
     path.write_text("1\n2\n2\n")
-    assert howdah.restore(to=database.conninfo) == 0
+    with pytest.raises(howdah.ServerError, match=r"there is no ledger howdah in .*\nhint: give to and ledger as"):
+        howdah.restore(to=database.conninfo)
     with pytest.raises(howdah.ServerError, match="several rows of the table have the same key") as failed:
         howdah.load(path, "t", to=database.conninfo, format="csv", indexes="rebuild", toast_compression="keep")
     assert failed.value.sqlstate == "23505"
+    assert failed.value.summary is not None and failed.value.hint is not None
+    assert f"then `howdah restore {failed.value.summary.job} --to 'dbname=" in failed.value.hint
     (job,) = howdah.status(to=database.conninfo)
     assert job["to_put_back"] == ["the index t_pkey of public.t", "the constraint t_pkey of public.t"]
     database.sql("DELETE FROM t WHERE a = 2")

@@ -7,18 +7,18 @@ use crate::options::{
     PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use crate::{arrival, bad_records, job_file, shaping, units};
+use howdah_engine::again::LEDGER_DEFAULT;
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
     Jobs, LedgerChoice, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result, SourceSpec,
     ToastCompression, TriggersChoice, Tune, Verify,
 };
-use howdah_engine::{Connection, copy_options};
+use howdah_engine::{Absent, Connection, copy_options};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 const RETRY_FOR_MS_DEFAULT: u64 = 600_000;
-const LEDGER_DEFAULT: &str = "howdah";
 /// More sessions than any server is likely to allow; a guard against a slip of the finger.
 const JOBS_MAX: u32 = 1024;
 
@@ -117,10 +117,10 @@ impl Settings {
 /// looked for in these `site-packages` first.
 ///
 /// # Errors
-/// Those of [`Connection::resolve_with`].
-pub async fn connection(to: Option<String>, site_packages: &[PathBuf]) -> Result<Connection> {
+/// Those of [`Connection::resolve_for`].
+pub async fn connection(to: Option<String>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
     let site_packages = site_packages.to_vec();
-    let resolving = move || Connection::resolve_with(to.as_deref(), &site_packages);
+    let resolving = move || Connection::resolve_for(to.as_deref(), &site_packages, absent);
     tokio::task::spawn_blocking(resolving).await.map_err(|error| {
         Error::new(ErrorKind::Internal, format!("resolving the connection failed: {error}"))
     })?

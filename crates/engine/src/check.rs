@@ -12,6 +12,7 @@ pub(crate) mod reread;
 
 use crate::feed::Opened;
 use crate::guards;
+use crate::indexes::restore_command;
 use crate::load::{being_restored, ended_by, guarded, published, warn_of_other_tables, warn_of_record_like};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
@@ -171,7 +172,8 @@ async fn account(
         _ => tokio::time::timeout(within, forgetting).await.unwrap_or_else(|_| Err(late())),
     };
     if let Err(left) = forgotten {
-        run.warn(format!("a staging table is left: howdah restore {} drops it", run.plan.job_id));
+        let restore = restore_command(&run.context, ledger, &run.plan.job_id);
+        run.warn(format!("a staging table is left: {restore} drops it"));
         error = error.or(Some(left));
     }
     report.warnings = run.tally.summary(&run.plan, status).warnings;

@@ -50,6 +50,15 @@ pub struct Connection {
     writes: Arc<AtomicBool>,
 }
 
+/// What becomes of an embedded server that is meant and has never been made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It is made, and is empty.
+    Made,
+    /// An error: the command is about what a load has left, and no load was there.
+    Refused,
+}
+
 impl Connection {
     /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a
     /// server at all, the embedded one is started and used. Blocks while it starts.
@@ -66,8 +75,21 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::resolve`].
     pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
+        Connection::resolve_for(to, site_packages, Absent::Made)
+    }
+
+    /// Like [`Connection::resolve_with`]; `absent` says what becomes of an embedded server that has never been made.
+    ///
+    /// # Errors
+    /// As for [`Connection::resolve`]; `Usage` where nothing names a server and there is no embedded one, nor is to be.
+    pub fn resolve_for(to: Option<&str>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
         match Conninfo::resolve(to)? {
             Some(conninfo) => Ok(Connection::new(conninfo, None)),
+            None if absent == Absent::Refused && !Embedded::is_made()? => {
+                let message = "no server is named, and no embedded server has been made yet";
+                Err(Error::new(ErrorKind::Usage, message)
+                    .with_hint("give --to, or set PGHOST and the like, as for the load"))
+            }
             None => {
                 let embedded = Embedded::locate_with(site_packages)?;
                 let conninfo = Conninfo::resolve(Some(&embedded.ensure_started()?.conninfo))?;
@@ -295,6 +317,11 @@ impl Connection {
     /// What the user should know about the connection's files, such as a password file others can read.
     pub fn warnings(&self) -> &[String] {
         self.conninfo.warnings()
+    }
+
+    /// What leads here as `--to`; `None` for the embedded server, to which nothing leads better than no `--to`.
+    pub fn to_type(&self) -> Option<&str> {
+        self.unnamed.is_none().then(|| self.conninfo.to_type())
     }
 
     /// For people: no password.

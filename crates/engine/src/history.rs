@@ -34,6 +34,15 @@ pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> 
     connection.attend(&session, jobs).await
 }
 
+/// There is a ledger, if only an empty one.
+///
+/// # Errors
+/// Those of the connection and of the ledger.
+pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
+    let session = connection.open().await?;
+    connection.attend(&session, Ledger::new(schema).exists(&session)).await
+}
+
 /// One job by its name or the unambiguous beginning of it.
 ///
 /// # Errors
@@ -46,8 +55,11 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
     let mut matching = jobs.into_iter().filter(|job| job.job_id.starts_with(id));
     match (matching.next(), matching.next()) {
         (Some(job), None) => Ok(job),
-        (None, _) => Err(Error::new(ErrorKind::Usage, format!("the ledger {schema} has no job {id}"))
-            .with_hint("`howdah status` lists the jobs")),
+        (None, _) => {
+            let message = format!("the ledger {schema} of {} has no job {id}", connection.display());
+            Err(Error::new(ErrorKind::Usage, message)
+                .with_hint("`howdah status` lists the jobs; --to and --ledger are to be as for the load"))
+        }
         (Some(_), Some(_)) => Err(Error::new(ErrorKind::Usage, format!("several jobs begin with {id}"))
             .with_hint("give more of the job's name")),
     }

@@ -8,7 +8,7 @@ use crate::plan::decide_indexes;
 use crate::retry::{self, Directive, Patience, directive, patiently};
 use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
-use crate::{Context, Stop};
+use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage, Tune};
 use howdah_target::finish::barrier;
@@ -144,6 +144,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let retry_for = if failed { AFTER_FAILURE.min(retry_for) } else { retry_for };
     let job_id = &run.plan.job_id;
+    let restore = restore_command(&context, ledger, job_id);
     let work = async {
         let entries = open_undos(&context, ledger, job_id, retry_for);
         let entries = if failed {
@@ -152,12 +153,12 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         } else {
             entries.await
         };
-        let entries = entries.map_err(|error| with_hint(error, job_id))?;
+        let entries = entries.map_err(|error| with_hint(error, &restore))?;
         if entries.is_empty() {
             return Ok(());
         }
         if run.context.stop.raised() {
-            tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(job_id)));
+            tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
         }
         let tuned = run.plan.tuning.level >= Tune::Session;
         let rebuilt = Rebuilt::of(&entries);
@@ -177,7 +178,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tokio::select! {
                 done = &mut work => done,
                 () = run.context.stop.wait() => {
-                    tell(&context, format!("indexes are still being put back; {}", again_leaves(job_id)));
+                    tell(&context, format!("indexes are still being put back; {}", again_leaves(&restore)));
                     work.await
                 }
             }
@@ -200,8 +201,8 @@ fn silent(within: Duration) -> Error {
     )
 }
 
-fn again_leaves(job_id: &str) -> String {
-    format!("Ctrl-C again leaves that to howdah restore {job_id}")
+fn again_leaves(restore: &str) -> String {
+    format!("Ctrl-C again leaves that to {restore}")
 }
 
 async fn open_undos(
@@ -311,7 +312,7 @@ async fn put_back_once(
     // Rows of others are to meet them as soon as may be.
     for entry in &triggers {
         let done = put_back_one(context, work, (entry, None)).await;
-        failed.note(context, entry, done);
+        failed.note((context, ledger), entry, done);
     }
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, entry)| {
         let workers_max = crew.workers(no);
@@ -319,7 +320,7 @@ async fn put_back_once(
     });
     let mut building = building.buffer_unordered(crew.builders());
     while let Some((entry, done)) = building.next().await {
-        failed.note(context, entry, done);
+        failed.note((context, ledger), entry, done);
     }
     drop(building);
     if work.brief {
@@ -341,7 +342,7 @@ async fn put_back_once(
         });
         let mut rows = stream::iter(rows).buffer_unordered(side_by_side);
         while let Some(row) = rows.next().await {
-            row.into_iter().for_each(|(entry, done)| failed.note(context, entry, done));
+            row.into_iter().for_each(|(entry, done)| failed.note((context, ledger), entry, done));
         }
     }
     failed
@@ -514,13 +515,13 @@ struct Failed {
 }
 
 impl Failed {
-    fn note(&mut self, context: &Context, entry: &Undo, done: Result<()>) {
+    fn note(&mut self, (context, ledger): (&Context, &Ledger), entry: &Undo, done: Result<()>) {
         let Err(error) = done else { return };
         self.numbers.insert(entry.number);
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
         self.indexes.insert(entry.change.index());
         match &self.first {
-            None => self.first = Some(with_hint(error, &entry.job_id)),
+            None => self.first = Some(with_hint(error, &restore_command(context, ledger, &entry.job_id))),
             Some(_) => tell(context, error.to_string()),
         }
     }
@@ -533,14 +534,19 @@ impl Failed {
     }
 }
 
-fn with_hint(error: Error, job_id: &str) -> Error {
+fn with_hint(error: Error, restore: &str) -> Error {
     match error.hint() {
         Some(hint) if hint.contains("howdah restore") => {
-            let hint = hint.replacen("howdah restore", &format!("howdah restore {job_id}"), 1);
+            let hint = hint.replacen("howdah restore", restore, 1);
             error.with_hint(hint)
         }
-        _ => error.with_hint(format!("howdah restore {job_id} puts back what is missing")),
+        _ => error.with_hint(format!("{restore} puts back what is missing")),
     }
+}
+
+/// What puts back all that the job has changed, for the middle of a sentence.
+pub(crate) fn restore_command(context: &Context, ledger: &Ledger, job_id: &str) -> String {
+    format!("`{}`", again::command(&context.connection, "restore", job_id, ledger.schema()))
 }
 
 pub(crate) fn tell(context: &Context, message: String) {

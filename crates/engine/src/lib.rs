@@ -10,6 +10,7 @@
 //! try again, [`stop`] carries a Ctrl-C to whoever waits.
 
 mod after;
+pub mod again;
 mod arrival;
 mod attend;
 pub mod bench;
@@ -52,7 +53,7 @@ pub mod widen;
 
 pub use bench::bench;
 pub use check::check;
-pub use connection::Connection;
+pub use connection::{Absent, Connection};
 pub use howdah_model as model;
 pub use howdah_source::{Sources, is_among};
 pub use howdah_target::embedded;

@@ -2,6 +2,7 @@
 
 use crate::feed::Opened;
 use crate::guards::Guard;
+use crate::indexes::restore_command;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
@@ -406,7 +407,8 @@ async fn forget_staging(run: &Run) {
     };
     let done = tokio::time::timeout(FAILED_WITHIN, forgetting).await;
     if !matches!(done, Ok(Ok(()))) {
-        run.warn(format!("a staging table is left: howdah restore {} drops it", run.plan.job_id));
+        let restore = restore_command(&run.context, ledger, &run.plan.job_id);
+        run.warn(format!("a staging table is left: {restore} drops it"));
     }
 }
 

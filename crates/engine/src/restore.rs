@@ -4,7 +4,7 @@ use crate::check::forget_left;
 use crate::indexes::{is_answered, put_back_entries};
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
-use crate::{Context, history};
+use crate::{Connection, Context, history};
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::ledger::{Held, Ledger, Undo};
 use howdah_target::session::Session;
@@ -22,10 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Puts back what one job has dropped and tuned, or all of them. Returns how many entries there were.
 ///
 /// # Errors
-/// Ledger, when a load of the job is at work, or with the GRANT that helps, where the role may not read the ledger; the first of what could not be put back.
+/// Ledger, when there is no ledger, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
+/// work; the first of what could not be put back.
 pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
+    expect_ledger(connection, schema).await?;
     let job_id = match job {
         Some(job) => Some(named(context, &ledger, schema, job).await?),
         None => {
@@ -61,6 +63,16 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
         }
     }
     first.map_or(Ok(count), Err)
+}
+
+/// Where there is no ledger, somebody looks in the wrong place for what a load has left.
+async fn expect_ledger(connection: &Connection, schema: &str) -> Result<()> {
+    if history::exists(connection, schema).await? {
+        return Ok(());
+    }
+    let message =
+        format!("there is no ledger {schema} in {}: no load has noted anything there", connection.display());
+    Err(Error::new(ErrorKind::Ledger, message).with_hint("give --to and --ledger as for the load"))
 }
 
 /// What a job has changed, in the order in which it is put back.

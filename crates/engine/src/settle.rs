@@ -7,7 +7,7 @@
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{is_answered, put_back_entries, tell};
+use crate::indexes::{is_answered, put_back_entries, restore_command, tell};
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
 use crate::restore::take_job;
@@ -75,7 +75,8 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         tell(&run.context, format!("job {job_id} was killed and has left something to put back"));
         let tuned = run.plan.tuning.level >= Tune::Session;
         for error in put_back_left(&run.context, ledger, left, tuned).await {
-            run.warn(format!("{error}; howdah restore puts it back"));
+            let restore = restore_command(&run.context, ledger, &job_id);
+            run.warn(format!("{error}; {restore} puts it back"));
         }
         connection.attend(&session, ledger.leave_job(&session, &job_id)).await?;
     }
@@ -151,7 +152,7 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
             continue;
         };
         if !take_job(context, session, &ledger, &job_id).await? {
-            return Err(lacks(&what, &job_id, true));
+            return Err(lacks(&what, &job_id, None));
         }
         let done = match may {
             true => {
@@ -159,7 +160,7 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
                 let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
                 put_back_left(context, &ledger, left, tuned).await.next().map_or(Ok(()), Err)
             }
-            false => Err(lacks(&what, &job_id, false)),
+            false => Err(lacks(&what, &job_id, Some(&restore_command(context, &ledger, &job_id)))),
         };
         connection.attend(session, ledger.leave_job(session, &job_id)).await?;
         done?;
@@ -195,15 +196,16 @@ async fn expect_no_rival(
     Ok(())
 }
 
-fn lacks(what: &str, job_id: &str, works: bool) -> Error {
+/// `restore` puts it back; without it the job is at work.
+fn lacks(what: &str, job_id: &str, restore: Option<&str>) -> Error {
     let error = |message| Error::new(ErrorKind::Table, message);
-    if works {
+    let Some(restore) = restore else {
         let message =
             format!("{what} is changed by job {job_id}, which is at work and puts it back when it ends");
         return error(message).with_hint("wait for its end, then run the same command again");
-    }
+    };
     error(format!("{what} is changed by job {job_id}, which was killed before it has put it back"))
-        .with_hint(format!("howdah restore {job_id} does that"))
+        .with_hint(format!("{restore} does that"))
 }
 
 /// Without it, rows would be taken for good ones that are not.

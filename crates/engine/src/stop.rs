@@ -59,5 +59,5 @@ impl Stop {
 /// The error every interrupted part returns.
 pub fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "stopped by the user")
-        .with_hint("run the same command again, or `howdah resume JOB`, to go on where it stopped")
+        .with_hint("run the same command again, or `howdah resume JOB` with the same --to and --ledger, to go on where it stopped")
 }

@@ -2,7 +2,7 @@
 //!
 //! First in, last out: indexes are dropped and built again in between.
 
-use crate::indexes::tell;
+use crate::indexes::{restore_command, tell};
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive, patiently};
 use crate::{Context, Stop};
@@ -116,7 +116,8 @@ pub async fn put_back(run: &Run, session: &Session, failed: bool) {
         give_up_all(&context, ledger, held, retry_for).await
     };
     if let Err(error) = in_time(failed, work).await {
-        run.warn(format!("{error}; howdah restore {job_id}, or the next load, puts back what was tuned"));
+        let restore = restore_command(&context, ledger, job_id);
+        run.warn(format!("{error}; {restore}, or the next load, puts back what was tuned"));
     }
 }
 
@@ -127,7 +128,8 @@ pub async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Se
     let (context, job_id) = (Context { stop: Stop::default(), ..run.context.clone() }, &run.plan.job_id);
     let last = in_time(failed, is_last(&context, ledger, job_id, session)).await;
     last.unwrap_or_else(|error| {
-        run.warn(format!("{error}; howdah restore {job_id} puts back what the job has left"));
+        let restore = restore_command(&context, ledger, job_id);
+        run.warn(format!("{error}; {restore} puts back what the job has left"));
         None
     })
 }

@@ -31,15 +31,16 @@ pub async fn restore(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let connection =
-        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
+        stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = ledger_schema(&options.target)?;
     let listener = Arc::new(Progress::new(printer.clone()));
+    let server = connection.display();
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let restored = stop.guard(restore::restore(&context, &schema, options.job.as_deref())).await?;
     if printer.json() {
         printer.out(&json(&Restored { restored }));
     } else if restored == 0 {
-        printer.say("there is nothing to put back");
+        printer.say(&format!("there is nothing to put back in {server}"));
     }
     Ok(Exit::Success)
 }

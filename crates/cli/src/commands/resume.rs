@@ -21,7 +21,7 @@ pub async fn resume(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let connection =
-        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
+        stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = &ledger_schema(&options.target)?;
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     let mut job = history::to_resume(&row, schema)?;

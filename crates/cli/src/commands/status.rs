@@ -9,7 +9,7 @@ use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, JobRow, JobStatus};
 use howdah_engine::model::Result;
-use howdah_engine::{Connection, Stop, rejected};
+use howdah_engine::{Connection, Stop, again, rejected};
 use std::path::PathBuf;
 
 /// Lists the jobs, or shows one.
@@ -23,7 +23,7 @@ pub async fn status(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let connection =
-        stop.guard(super::connect(Access::typed(&options.target), printer, site_packages)).await?;
+        stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
     stop.guard(show(options, &connection, printer)).await
 }
 
@@ -41,9 +41,12 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
     if printer.json() {
         printer.out(&json(&rows));
     } else if rows.is_empty() {
-        printer.out(&format!("the ledger {schema} has no jobs"));
+        let what = if history::exists(connection, schema).await? { "has no jobs" } else { "is not there" };
+        printer.out(&format!("the ledger {schema} of {} {what}", connection.display()));
     } else if options.job.is_some() {
-        rows.iter().for_each(|row| printer.out(&one(row)));
+        rows.iter().for_each(|row| {
+            printer.out(&one(row, |verb| again::command(connection, verb, &row.job_id, schema)));
+        });
     } else {
         printer.out(&list(&rows));
     }
@@ -73,7 +76,7 @@ fn waiting(row: &JobRow) -> &'static str {
     if waits { ", read into staging tables" } else { "" }
 }
 
-fn one(row: &JobRow) -> String {
+fn one(row: &JobRow, command: impl Fn(&str) -> String) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
@@ -88,10 +91,10 @@ fn one(row: &JobRow) -> String {
     }
     if !row.to_put_back.is_empty() {
         lines.push(format!("changed and not put back yet: {}", row.to_put_back.join(", ")));
-        lines.push(format!("put it back: howdah restore {}", row.job_id));
+        lines.push(format!("put it back: {}", command("restore")));
     }
     if row.status != JobStatus::Done {
-        lines.push(format!("go on with it: howdah resume {}", row.job_id));
+        lines.push(format!("go on with it: {}", command("resume")));
     }
     lines.join("\n")
 }

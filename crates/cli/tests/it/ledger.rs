@@ -195,7 +195,8 @@ fn plan_touches_nothing_and_tells_what_load_would_do() {
     assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
     assert_eq!(scene.database.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"), "0");
     let empty = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
-    assert!(empty.contains("has no jobs"), "{empty}");
+    assert!(empty.contains("the ledger howdah of postgresql://postgres@127.0.0.1:"), "{empty}");
+    assert!(empty.contains(" is not there"), "{empty}");
 
     scene.slow_down("BEFORE", Duration::from_millis(40));
     let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source).spawn();
@@ -209,6 +210,29 @@ fn plan_touches_nothing_and_tells_what_load_would_do() {
     scene.load().args(["--chunk-size", "64kB"]).arg(&source).run(PATIENCE).expect_code(0);
     let told = plan.run(PATIENCE).expect_code(0).stdout;
     assert!(told.contains("load would refuse it without --force"), "{told}");
+}
+
+/// Nothing to put back is an answer only of the database that the load went to.
+#[test]
+fn what_looks_for_a_load_where_none_was_is_told_so() {
+    let database = Server::shared(18).database();
+    let told = howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(1).stderr;
+    let place = format!("/{}: no load has noted anything there", database.name());
+    assert!(
+        told.contains("error: there is no ledger howdah in postgresql://") && told.contains(&place),
+        "{told}"
+    );
+    assert!(told.contains("hint: give --to and --ledger as for the load"), "{told}");
+    let told = howdah("resume").args(["x", "--to", &database.conninfo()]).run(PATIENCE).expect_code(2).stderr;
+    assert!(told.contains(&format!("/{} has no job x", database.name())), "{told}");
+
+    let folder = tempfile::tempdir().unwrap();
+    for verb in [&["restore"][..], &["status"], &["resume", "x"]] {
+        let command = howdah(verb[0]).args(&verb[1..]).envs([("HOWDAH_DATA", folder.path())]);
+        let told = command.run(PATIENCE).expect_code(2).stderr;
+        assert!(told.contains("no server is named, and no embedded server has been made yet"), "{told}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{verb:?}");
+    }
 }
 
 #[test]

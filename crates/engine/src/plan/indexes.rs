@@ -7,6 +7,7 @@
 use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
+use crate::indexes::restore_command;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
     Eol, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
@@ -98,7 +99,11 @@ pub(super) async fn choose(
                 captured.iter_mut().for_each(|captured| (captured.empty, captured.rows) = (true, 0.0));
             }
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
-            plan.notes = notes(&open, job_id, relation, oids);
+            let restore = |job: &str| match &ledger {
+                Some(ledger) => restore_command(context, ledger, job),
+                None => String::new(),
+            };
+            plan.notes = notes(&open, job_id, (relation, oids), restore);
             if let Some(captured) = captured.filter(|_| looks) {
                 let decided =
                     decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());
@@ -127,7 +132,12 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 }
 
 /// What earlier loads have dropped of this table or its partitions and not put back.
-fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<String> {
+fn notes(
+    open: &[Undo],
+    job_id: &str,
+    (relation, oids): (&Relation, &[u32]),
+    restore: impl Fn(&str) -> String,
+) -> Vec<String> {
     let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut verb = "dropped";
     let of_table = |undo: &&Undo| undo.change.relation == *relation || oids.contains(&undo.change.table_oid);
@@ -146,7 +156,8 @@ fn notes(open: &[Undo], job_id: &str, relation: &Relation, oids: &[u32]) -> Vec<
         } else {
             format!(
                 "job {job} has {verb} {names} of {relation} and not put that back yet: unless that job is still at \
-                 work, howdah restore {job} does"
+                 work, {} does",
+                restore(job)
             )
         }
     };

@@ -113,6 +113,14 @@ impl Embedded {
         Ok(Embedded { binaries, folders, account })
     }
 
+    /// Whether a cluster has been made for this caller. Changes nothing, and needs no programs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Local`] when nothing says where it would be.
+    pub fn is_made() -> Result<bool> {
+        Ok(cluster::major_in(&folders::base()?).is_some())
+    }
+
     /// Makes the cluster if there is none and starts the server if it does not run. Several processes may call
     /// this at once: one works, the others wait for it.
     ///
@@ -204,7 +212,7 @@ impl Embedded {
 }
 
 /// A value of a conninfo string: quoted where libpq demands it.
-fn quote_conninfo(value: &str) -> String {
+pub(crate) fn quote_conninfo(value: &str) -> String {
     if !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) {
         return value.to_owned();
     }

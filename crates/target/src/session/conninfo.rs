@@ -94,6 +94,7 @@ pub struct Conninfo {
     /// No pool of transactions stands before the server, as a session that was opened has found.
     pub(super) is_server: Arc<AtomicBool>,
     warnings: Vec<String>,
+    shown: String,
 }
 
 impl Conninfo {
@@ -114,7 +115,9 @@ impl Conninfo {
         service::apply(&mut words, around)?;
         add_environment(&mut words, around);
         refuse_unsupported(&words)?;
-        build(&words, around).map(Some)
+        let mut info = build(&words, around)?;
+        info.shown = words::show(&words);
+        Ok(Some(info))
     }
 
     /// The string itself holds a password. False for what cannot be understood.
@@ -144,6 +147,11 @@ impl Conninfo {
             [Host { address: hosts::Address::Unix(folder), .. }] => Some(folder),
             _ => None,
         }
+    }
+
+    /// What leads to the same server as `--to`, whatever the environment: all but the password.
+    pub fn to_type(&self) -> &str {
+        &self.shown
     }
 
     /// Another host may be the one that takes writes.
@@ -275,6 +283,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         timing: timing(words)?,
         is_server: Arc::default(),
         warnings: Vec::new(),
+        shown: String::new(),
         user,
         database,
         tls,
@@ -440,6 +449,20 @@ mod tests {
         assert_eq!(info.display(), "postgresql://from-service@explicit:5432/from-env");
         // An empty value is given, and means the default.
         assert_eq!(resolve("host=h dbname=''", &[("PGDATABASE", "x")]).database(), "me");
+    }
+
+    #[test]
+    fn what_is_to_be_typed_leads_to_the_same_server_without_environment_and_shows_no_password() {
+        let environment =
+            [("PGHOST", "db"), ("PGPORT", "6543"), ("PGPASSWORD", "secret"), ("PGSSLMODE", "verify-full")];
+        for (to, variables) in [
+            ("postgresql://u:secret@db:6543/prod?sslmode=verify-full", &[][..]),
+            ("dbname=prod user=u", &environment),
+        ] {
+            let typed = resolve(to, variables).to_type().to_owned();
+            assert_eq!(typed, "dbname=prod host=db port=6543 sslmode=verify-full user=u");
+            assert_eq!(resolve(&typed, &[]).display(), "postgresql://u@db:6543/prod");
+        }
     }
 
     #[test]

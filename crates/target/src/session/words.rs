@@ -4,12 +4,22 @@
 //! than libpq where an unencoded `@` leaves open what is password, host and database. Source: PostgreSQL's fe-connect.c,
 //! `conninfo_parse` and `conninfo_uri_parse_options`.
 
-use super::keyword;
+use super::keyword::{self, Treatment};
+use crate::embedded::quote_conninfo;
 use howdah_model::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 
 /// Values by keyword name.
 pub(super) type Words = BTreeMap<&'static str, String>;
+
+/// Pairs that lead to the same server from anywhere: services and the environment have been looked up, and nothing is secret.
+pub(super) fn show(words: &Words) -> String {
+    const LEFT_OUT: [&str; 3] = ["password", "service", "servicefile"];
+    let is_shown =
+        |name: &str| keyword::find(name).is_some_and(|keyword| keyword.treatment == Treatment::Used);
+    let shown = words.iter().filter(|(name, _)| is_shown(name) && !LEFT_OUT.contains(*name));
+    shown.map(|(name, value)| format!("{name}={}", quote_conninfo(value))).collect::<Vec<_>>().join(" ")
+}
 
 /// Reads either form.
 pub(super) fn parse(text: &str) -> Result<Words> {
@@ -332,5 +342,14 @@ mod tests {
             let is_named = error.message() == "invalid connection option \"sslmod\"";
             assert_eq!(is_named, !text.contains("u:x"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_reads_as_the_same_without_secrets() {
+        let words =
+            parse("host='a b' port=1 password=x oauth_client_secret=x service=x dbname='' user=o\\'x")
+                .unwrap();
+        assert_eq!(show(&words), "dbname='' host='a b' port=1 user='o\\'x'");
+        assert_eq!(parse(&show(&words)).unwrap().len(), 4);
     }
 }

@@ -179,7 +179,7 @@ fn ctrl_c_puts_indexes_back_and_says_so() {
     assert!(wait_for(&database, &mut running, CHUNKS, 2));
     running.interrupt();
     let told = running.wait(PATIENCE).expect_code(130).stderr;
-    assert!(told.contains("t_note, t_part, t_pkey; Ctrl-C again leaves that to howdah restore"), "{told}");
+    assert!(told.contains("t_note, t_part, t_pkey; Ctrl-C again leaves that to `howdah restore"), "{told}");
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
     assert_eq!(database.value("SELECT status FROM howdah.job"), "interrupted");

@@ -4,6 +4,7 @@ use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const ROWS: u64 = 500;
 
@@ -33,7 +34,10 @@ fn duplicates_leave_the_rows_in_and_name_the_key_and_the_way_out() {
             told.contains("error: the index t_pkey of public.t cannot be put back: several rows of the table have the same key (SQLSTATE 23505)"),
             "{told}"
         );
-        assert!(told.contains(&format!("then howdah restore {job} puts it back")), "{told}");
+        assert!(
+            told.contains(&format!("then `howdah restore {job} --to 'dbname={} ", database.name())),
+            "{told}"
+        );
         let error = told.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
         assert!(!error.contains("17"), "no values: {error}");
         assert!(told.contains("; what comes after the rows is not done"), "{told}");
@@ -64,6 +68,34 @@ fn duplicates_leave_the_rows_in_and_name_the_key_and_the_way_out() {
         assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS + 10).to_string());
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
     }
+}
+
+/// Typed in another shell, where nothing names the server.
+#[test]
+fn the_command_that_is_told_leads_to_the_server_and_ledger_of_the_load() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(18).database();
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    let load = load(&database, &source).args([
+        "--indexes",
+        "rebuild",
+        "--job-id",
+        "night load",
+        "--ledger",
+        "books",
+    ]);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    let command = told.split('`').find(|text| text.starts_with("howdah restore"));
+    let command =
+        command.unwrap_or_else(|| panic!("{told}")).replacen("howdah", env!("CARGO_BIN_EXE_howdah"), 1);
+    database.sql("DELETE FROM t WHERE note = 'again'");
+    let typed = Command::new("sh").args(["-c", &command]).env_clear().output().unwrap();
+    let said = String::from_utf8_lossy(&typed.stderr);
+    assert!(said.contains("the constraint t_pkey of public.t is back"), "{command}\n{said}");
+    let schema = schema(&database);
+    assert!(before.lines().all(|line| schema.contains(line)), "{schema}");
 }
 
 #[test]
@@ -101,7 +133,7 @@ fn what_was_put_back_by_hand_is_recognised_and_something_else_of_its_name_is_not
         told.contains("the index t_pkey of public.t cannot be put back: another one of this name is there"),
         "{told}"
     );
-    assert!(told.contains("hint: drop or rename it, then howdah restore"), "{told}");
+    assert!(told.contains("hint: drop or rename it, then `howdah restore"), "{told}");
     database.sql("DROP INDEX t_pkey; DELETE FROM t WHERE note = 'again'; ALTER TABLE t ADD PRIMARY KEY (id)");
     let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("the constraint t_pkey of public.t is there already, as it was"), "{told}");
