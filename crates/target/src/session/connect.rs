@@ -175,7 +175,7 @@ async fn open(way: &Way<'_>, stream: Option<UnixStream>) -> Result<Opened, tokio
     if let Some(options) = &info.options {
         config.options(options);
     }
-    if let Some(password) = &host.password {
+    if let Some(password) = info.password(host) {
         config.password(password);
     }
     config.keepalives(info.timing.keepalives).keepalives_idle(info.timing.keepalives_idle);

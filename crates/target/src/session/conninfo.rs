@@ -95,6 +95,8 @@ pub struct Conninfo {
     pub(super) is_server: Arc<AtomicBool>,
     warnings: Vec<String>,
     shown: String,
+    /// Where passwords are looked up whenever a session is opened, unless one was given.
+    password_file: Option<PathBuf>,
 }
 
 impl Conninfo {
@@ -133,6 +135,19 @@ impl Conninfo {
     /// Uses this password for every host.
     pub fn set_password(&mut self, password: &str) {
         self.hosts.iter_mut().for_each(|host| host.password = Some(password.to_owned()));
+        self.password_file = None;
+    }
+
+    /// What the password file says now, as tokens in it are renewed; what it said at first where it says nothing any more.
+    pub(super) fn password(&self, host: &Host) -> Option<String> {
+        let file = self.password_file.as_deref();
+        file.and_then(|file| self.look_up(file, host, |_| {})).or_else(|| host.password.clone())
+    }
+
+    fn look_up(&self, file: &Path, host: &Host, warn: impl FnMut(String)) -> Option<String> {
+        let (port, name) = (host.port.to_string(), host.password_file_name());
+        let login = Login { host: &name, port: &port, database: &self.database, user: &self.user };
+        pgpass::lookup(file, &login, warn)
     }
 
     /// `postgresql://user@host:port/database`, without password or other parameters.
@@ -284,6 +299,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         is_server: Arc::default(),
         warnings: Vec::new(),
         shown: String::new(),
+        password_file: None,
         user,
         database,
         tls,
@@ -393,17 +409,17 @@ fn find_passwords(info: &mut Conninfo, words: &Words, around: &Surroundings) {
     let default = around.home.as_ref().map(|home| home.join(".pgpass"));
     let Some(file) = value(words, "passfile").map(PathBuf::from).or(default) else { return };
     let mut warnings = Vec::new();
-    for host in &mut info.hosts {
-        let port = host.port.to_string();
-        let name = host.password_file_name();
-        let login = Login { host: &name, port: &port, database: &info.database, user: &info.user };
-        host.password = pgpass::lookup(Path::new(&file), &login, |warning| {
+    let look_up = |host: &Host| {
+        info.look_up(&file, host, |warning| {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
-        });
-    }
+        })
+    };
+    let passwords: Vec<Option<String>> = info.hosts.iter().map(look_up).collect();
+    info.hosts.iter_mut().zip(passwords).for_each(|(host, password)| host.password = password);
     info.warnings = warnings;
+    info.password_file = Some(file);
 }
 
 #[cfg(test)]

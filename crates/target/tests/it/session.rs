@@ -120,6 +120,42 @@ async fn passwords_are_taken_from_the_url_and_wrong_ones_are_refused_without_bei
     assert!(error.hint().unwrap().contains("PGPASSWORD"), "{:?}", error.hint());
 }
 
+/// As libpq does: tokens in it expire, and somebody renews them.
+#[tokio::test]
+async fn a_password_file_is_looked_into_for_every_session() {
+    let server = Server::start(18, &["fsync=off", "password_encryption='scram-sha-256'"]);
+    let admin = observer(&format!("{} dbname=postgres", server.socket())).await;
+    admin.batch_execute("CREATE ROLE u LOGIN PASSWORD 'none'").await.unwrap();
+    server.put("data/pg_hba.conf", "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n");
+    admin.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pgpass");
+    let write = |password: &str, mode: u32| {
+        std::fs::write(&file, format!("127.0.0.1:*:*:u:{password}\n")).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let (port, passfile) = (server.port, file.display());
+    write("first", 0o600);
+    let to = format!("host=127.0.0.1 port={port} dbname=postgres user=u passfile={passfile}");
+    let info = Conninfo::resolve(Some(&to)).unwrap().unwrap();
+    // The reload has taken effect when a wrong password is refused.
+    while Session::connect(&info).await.is_ok() {}
+    let role_has = async |password: &str| {
+        admin.batch_execute(&format!("ALTER ROLE u PASSWORD '{password}'")).await.unwrap();
+    };
+    role_has("first").await;
+    Session::connect(&info).await.unwrap();
+    role_has("second").await;
+    Session::connect(&info).await.unwrap_err();
+    write("second", 0o600);
+    Session::connect(&info).await.unwrap();
+    // What others may read is ignored, and what was known at first is not what is wanted.
+    write("second", 0o644);
+    Session::connect(&info).await.unwrap_err();
+    role_has("first").await;
+    Session::connect(&info).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_server_without_tls_is_told_as_such_and_in_no_word_of_the_server() {
     let server = Server::start(15, &["fsync=off"]);
