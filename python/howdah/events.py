@@ -1,7 +1,7 @@
 """What `on_event` is called with: dicts whose `type` says which event it is.
 
 Events are told on the thread that called `howdah.load`, in order. What a slow callback has not taken yet is
-added up: `read` and `stored` may stand for many, but their sums are exact. An exception that the callback
+added up: `read`, `skipped` and `stored` may stand for many, but their sums are exact. An exception that the callback
 raises stops the load cleanly and comes out of `howdah.load`.
 """
 
@@ -23,6 +23,16 @@ class Read(TypedDict):
     """Stored bytes of a file were read: compressed where the file is."""
 
     type: Literal["read"]
+    file_no: int
+    """Index into the plan's files."""
+    bytes: int
+    """How many more."""
+
+
+class Skipped(TypedDict):
+    """Stored bytes of a file are not read: an earlier run of the same job has stored what is in them."""
+
+    type: Literal["skipped"]
     file_no: int
     """Index into the plan's files."""
     bytes: int
@@ -109,5 +119,5 @@ class Done(TypedDict):
     """As `Summary.to_dict` returns it."""
 
 
-Event = Union[Planned, Read, Stored, Lost, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
+Event = Union[Planned, Read, Skipped, Stored, Lost, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
 """One thing that happened. Later releases may add types: pass over those you do not know."""

@@ -95,6 +95,12 @@ fn add(waiting: &mut Event, event: &Event) -> bool {
             *bytes += more;
             true
         }
+        (Event::Skipped { file_no, bytes }, Event::Skipped { file_no: file, bytes: more })
+            if file_no == file =>
+        {
+            *bytes += more;
+            true
+        }
         (
             Event::Stored { file_no, rows, bytes, before },
             Event::Stored { file_no: file, rows: more_rows, bytes: more_bytes, before: earlier },

@@ -68,6 +68,9 @@ def test_resume_goes_on_after_the_data_was_mended(database: Database, tmp_path: 
     summary = howdah.resume(job, to=database.conninfo, on_event=events.append)
     assert summary.rows_stored == 50_000 and 0 < summary.rows_stored_before < 30_000
     assert events[0]["type"] == "planned"
+    bytes_of = {kind: sum(event["bytes"] for event in events if event["type"] == kind) for kind in ("read", "skipped")}
+    assert bytes_of["read"] == summary.bytes_read
+    assert bytes_of["skipped"] > 0 and sum(bytes_of.values()) == path.stat().st_size
     assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "50000|50000"
     with pytest.raises(howdah.JobDoneError):
         howdah.resume(job, to=database.conninfo)

@@ -34,6 +34,8 @@ struct State {
     total: Option<ProgressBar>,
     files: Vec<File>,
     rows: u64,
+    /// Of these, stored by another run, which says nothing about how fast this one is.
+    rows_before: u64,
     bytes_stored: u64,
     bytes_known: Option<u64>,
     sessions: String,
@@ -54,9 +56,22 @@ struct File {
     location: String,
     stored_bytes: Option<u64>,
     bytes_read: u64,
+    /// Passed over, as they are in the table already.
+    bytes_skipped: u64,
     rows: u64,
     bar: Option<ProgressBar>,
     done: bool,
+}
+
+impl File {
+    fn new(location: String, stored_bytes: Option<u64>) -> File {
+        File { location, stored_bytes, bytes_read: 0, bytes_skipped: 0, rows: 0, bar: None, done: false }
+    }
+
+    /// Read, or passed over.
+    fn bytes_passed(&self) -> u64 {
+        self.bytes_read + self.bytes_skipped
+    }
 }
 
 impl Progress {
@@ -65,21 +80,7 @@ impl Progress {
         let screen = printer.draws().then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
         // A terminal that cannot move its cursor (TERM=dumb) gets lines.
         let screen = screen.filter(|screen| !screen.is_hidden());
-        let now = Instant::now();
-        let state = State {
-            started: now,
-            drawn: now,
-            screen,
-            total: None,
-            files: Vec::new(),
-            rows: 0,
-            bytes_stored: 0,
-            bytes_known: None,
-            sessions: String::new(),
-            paused: None,
-            ended: false,
-        };
-        Progress { printer, state: Mutex::new(state) }
+        Progress { printer, state: Mutex::new(State::new(screen)) }
     }
 }
 
@@ -100,7 +101,10 @@ impl Listener for Progress {
                 state.begin(plan);
             }
             Event::Read { file_no, bytes } => state.read(*file_no, *bytes),
-            Event::Stored { file_no, rows, bytes, .. } => state.stored(*file_no, *rows, *bytes),
+            Event::Skipped { file_no, bytes } => state.skipped(*file_no, *bytes),
+            Event::Stored { file_no, rows, bytes, before } => {
+                state.stored(*file_no, *rows, if *before { None } else { Some(*bytes) });
+            }
             Event::Lost { file_no, rows } => state.lost(*file_no, *rows),
             Event::FileDone { file_no } => {
                 let line = state.file_done(*file_no);
@@ -148,7 +152,7 @@ impl Progress {
         let line = state.total_line();
         match &state.total {
             Some(total) => {
-                total.set_position(state.bytes_read());
+                total.set_position(state.bytes_passed());
                 total.set_message(line);
             }
             None => self.line(state, &line),
@@ -165,19 +169,27 @@ impl Progress {
 }
 
 impl State {
+    fn new(screen: Option<MultiProgress>) -> State {
+        let now = Instant::now();
+        State {
+            started: now,
+            drawn: now,
+            screen,
+            total: None,
+            files: Vec::new(),
+            rows: 0,
+            rows_before: 0,
+            bytes_stored: 0,
+            bytes_known: None,
+            sessions: String::new(),
+            paused: None,
+            ended: false,
+        }
+    }
+
     fn begin(&mut self, plan: &Plan) {
-        self.files = plan
-            .files
-            .iter()
-            .map(|file| File {
-                location: file.location.clone(),
-                stored_bytes: file.stored_bytes,
-                bytes_read: 0,
-                rows: 0,
-                bar: None,
-                done: false,
-            })
-            .collect();
+        self.files =
+            plan.files.iter().map(|file| File::new(file.location.clone(), file.stored_bytes)).collect();
         self.bytes_known = plan.files.iter().map(|file| file.stored_bytes).sum();
         if let Some(screen) = &self.screen {
             let total = screen.add(ProgressBar::new(self.bytes_known.unwrap_or(0)));
@@ -198,13 +210,23 @@ impl State {
             file.bar = Some(bar);
         }
         if let Some(bar) = &file.bar {
-            bar.set_position(file.bytes_read);
+            bar.set_position(file.bytes_passed());
         }
     }
 
-    fn stored(&mut self, file_no: u32, rows: u64, bytes: u64) {
+    fn skipped(&mut self, file_no: u32, bytes: u64) {
+        if let Some(file) = self.files.get_mut(file_no as usize) {
+            file.bytes_skipped += bytes;
+        }
+    }
+
+    /// `bytes` of what this run has stored; none of what another one had.
+    fn stored(&mut self, file_no: u32, rows: u64, bytes: Option<u64>) {
         self.rows += rows;
-        self.bytes_stored += bytes;
+        match bytes {
+            Some(bytes) => self.bytes_stored += bytes,
+            None => self.rows_before += rows,
+        }
         if let Some(file) = self.files.get_mut(file_no as usize) {
             file.rows += rows;
             if let Some(bar) = &file.bar {
@@ -250,21 +272,26 @@ impl State {
         self.files.iter().map(|file| file.bytes_read).sum()
     }
 
+    fn bytes_passed(&self) -> u64 {
+        self.files.iter().map(File::bytes_passed).sum()
+    }
+
     fn total_line(&self) -> String {
         let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
-        let read = self.bytes_read();
+        let (read, passed) = (self.bytes_read(), self.bytes_passed());
         let mut line = format!(
             "{}, {} rows/s, {}/s",
             show_rows(self.rows),
-            show_count((self.rows as f64 / seconds) as u64),
+            show_count((self.rows.saturating_sub(self.rows_before) as f64 / seconds) as u64),
             show_bytes((self.bytes_stored as f64 / seconds) as u64),
         );
         if let Some(all) = self.bytes_known.filter(|all| *all > 0 && read > 0) {
-            let share = (read as f64 / all as f64).min(1.0);
             if self.screen.is_none() {
-                line.push_str(&format!(", {:.0} %", share * 100.0));
+                line.push_str(&format!(", {:.0} %", (passed as f64 / all as f64).min(1.0) * 100.0));
             }
-            line.push_str(&format!(", {} left", show_seconds(seconds / share - seconds)));
+            // As fast as what was read so far.
+            let left = all.saturating_sub(passed) as f64 * seconds / read as f64;
+            line.push_str(&format!(", {} left", show_seconds(left)));
         } else {
             line.push_str(&format!(", {} read", show_bytes(read)));
         }
@@ -298,4 +325,31 @@ fn style(known: bool, name: &str) -> ProgressStyle {
     let bar = if known { "{bar:24} {percent:>3} %" } else { "{binary_bytes}" };
     ProgressStyle::with_template(&format!("{name} {bar}  {{wide_msg}}"))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(bytes: u64) -> State {
+        let mut state = State::new(None);
+        state.files = vec![File::new("a.csv".to_owned(), Some(bytes))];
+        state.bytes_known = Some(bytes);
+        state.started = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        state
+    }
+
+    #[test]
+    fn what_another_run_has_stored_counts_for_the_share_and_not_for_the_speed() {
+        let mut state = state(1000);
+        state.skipped(0, 600);
+        state.stored(0, 6000, None);
+        state.read(0, 200);
+        state.stored(0, 2000, Some(200));
+        let line = state.total_line();
+        let rate = line.split(", ").nth(1).unwrap().trim_end_matches(" rows/s");
+        let rate: u32 = rate.parse().unwrap();
+        assert!(line.starts_with("8,000 rows, ") && (150..=200).contains(&rate), "{line}");
+        assert!(line.contains(", 80 %, 10.") && line.ends_with(" s left"), "{line}");
+    }
 }

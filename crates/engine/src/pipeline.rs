@@ -145,6 +145,13 @@ impl Run {
         }
     }
 
+    /// So many bytes of the file need not be read: tells the listener once.
+    pub fn skipped(&self, file_no: u32, bytes: u64) {
+        if !self.tally.reads_again() {
+            self.context.listener.on_event(&Event::Skipped { file_no, bytes });
+        }
+    }
+
     /// What is stored of the file in this run is not there any more.
     pub fn lost(&self, file_no: u32) {
         let rows = self.tally.file(file_no).rows_stored.swap(0, Relaxed);

@@ -262,10 +262,15 @@ impl Tally {
         self.paused_ms.fetch_add(u64::try_from(paused.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
+    /// The files are read once more, after a crash of the server.
+    pub fn reads_again(&self) -> bool {
+        self.again.load(Relaxed)
+    }
+
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
     /// is read once more, most is known already.
     pub fn stored(&self, file_no: u32, rows: u64, before: bool) -> bool {
-        let first = !self.again.load(Relaxed);
+        let first = !self.reads_again();
         let file = self.file(file_no);
         file.rows_stored.fetch_add(rows, Relaxed);
         if before && first {

@@ -50,6 +50,13 @@ pub enum Event {
         /// How many more.
         bytes: u64,
     },
+    /// Stored bytes of a file that are not read: an earlier run has stored what is in them.
+    Skipped {
+        /// Index into the plan's files.
+        file_no: u32,
+        /// How many more.
+        bytes: u64,
+    },
     /// A chunk is in the table.
     Stored {
         /// Index into the plan's files.

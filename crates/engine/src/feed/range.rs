@@ -139,7 +139,9 @@ impl RangedFile {
         let after = if end_byte < border_byte { Before::Ended } else { Before::Record(end_byte) };
         self.before.pass(no + 1, after);
         run.tally.known_chunk(self.file_no(), rows, omitted);
-        run.stored(self.file_no(), rows, end_byte.saturating_sub(self.borders.start_byte(no)), true);
+        let start_byte = self.borders.start_byte(no);
+        run.skipped(self.file_no(), border_byte.min(self.bytes).saturating_sub(start_byte));
+        run.stored(self.file_no(), rows, end_byte.saturating_sub(start_byte), true);
         self.count(feeder, no, rows + omitted.records()).map(|_| ())
     }
 
