@@ -88,6 +88,13 @@ class Paused(TypedDict):
     reason: Optional[str]
 
 
+class Phase(TypedDict):
+    """No rows are copied for now: the load is at this ("building 3 indexes"); with None, rows are copied again."""
+
+    type: Literal["phase"]
+    what: Optional[str]
+
+
 class Retry(TypedDict):
     """Something transient failed and will be tried again."""
 
@@ -119,5 +126,5 @@ class Done(TypedDict):
     """As `Summary.to_dict` returns it."""
 
 
-Event = Union[Planned, Read, Skipped, Stored, Lost, FileDone, Sessions, Paused, Retry, Notice, Warned, Done]
+Event = Union[Planned, Read, Skipped, Stored, Lost, FileDone, Sessions, Paused, Phase, Retry, Notice, Warned, Done]
 """One thing that happened. Later releases may add types: pass over those you do not know."""

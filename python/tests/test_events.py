@@ -36,6 +36,8 @@ def test_events_tell_the_whole_load_in_order(database: Database, source: Path) -
         events.append(event)
 
     summary = howdah.load(source, "t", to=database.conninfo, chunk_size="32kB", on_event=listen)
+    phases = [event["what"] for event in events if event["type"] == "phase"]
+    assert phases == ["making all rows durable", "ANALYZE"]
     assert threads == {threading.get_ident()}
     assert events[0]["type"] == "planned" and events[0]["plan"]["job_id"] == summary.job
     assert events[-1]["type"] == "done" and events[-1]["summary"] == summary.to_dict()

@@ -84,10 +84,21 @@ def test_restore_puts_back_what_duplicates_kept_from_being_built(database: Datab
     database.sql("CREATE TABLE t (a int PRIMARY KEY)")
     path = tmp_path / "t.csv"
     path.write_text("1\n2\n2\n")
+    events: list[howdah.Event] = []
     with pytest.raises(howdah.ServerError, match=r"there is no ledger howdah in .*\nhint: give to and ledger as"):
         howdah.restore(to=database.conninfo)
     with pytest.raises(howdah.ServerError, match="several rows of the table have the same key") as failed:
-        howdah.load(path, "t", to=database.conninfo, format="csv", indexes="rebuild", toast_compression="keep")
+        howdah.load(
+            path,
+            "t",
+            to=database.conninfo,
+            format="csv",
+            indexes="rebuild",
+            toast_compression="keep",
+            on_event=events.append,
+        )
+    phases = [event["what"] for event in events if event["type"] == "phase"]
+    assert phases == ["making all rows durable", "building an index"]
     assert failed.value.sqlstate == "23505"
     assert failed.value.summary is not None and failed.value.hint is not None
     assert f"then `howdah restore {failed.value.summary.job} --to 'dbname=" in failed.value.hint

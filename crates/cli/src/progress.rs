@@ -40,6 +40,8 @@ struct State {
     bytes_known: Option<u64>,
     sessions: String,
     paused: Option<String>,
+    /// What the load is at while no rows are copied.
+    phase: Option<String>,
     ended: bool,
 }
 
@@ -121,6 +123,10 @@ impl Listener for Progress {
                 }
                 state.paused.clone_from(reason);
             }
+            Event::Phase { what } => {
+                state.phase.clone_from(what);
+                state.sessions.clear();
+            }
             Event::Notice { message } => self.line(&state, message),
             Event::Warning { message } => self.line(&state, &format!("warning: {message}")),
             Event::Done { .. } => state.end(),
@@ -183,6 +189,7 @@ impl State {
             bytes_known: None,
             sessions: String::new(),
             paused: None,
+            phase: None,
             ended: false,
         }
     }
@@ -277,6 +284,9 @@ impl State {
     }
 
     fn total_line(&self) -> String {
+        if let Some(phase) = &self.phase {
+            return format!("{}, {phase}", show_rows(self.rows));
+        }
         let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
         let (read, passed) = (self.bytes_read(), self.bytes_passed());
         let mut line = format!(
@@ -351,5 +361,14 @@ mod tests {
         let rate: u32 = rate.parse().unwrap();
         assert!(line.starts_with("8,000 rows, ") && (150..=200).contains(&rate), "{line}");
         assert!(line.contains(", 80 %, 10.") && line.ends_with(" s left"), "{line}");
+    }
+
+    #[test]
+    fn while_no_rows_are_copied_it_is_said_what_the_load_is_at() {
+        let mut state = state(1000);
+        state.read(0, 1000);
+        state.stored(0, 5000, Some(1000));
+        state.phase = Some("building 3 indexes".to_owned());
+        assert_eq!(state.total_line(), "5,000 rows, building 3 indexes");
     }
 }

@@ -29,6 +29,9 @@ pub(crate) async fn run(run: &Run) {
     let start = Instant::now();
     let (context, asked) = (&run.context, run.plan.job.after.as_deref());
     let kept_from = tune::tables(run);
+    if asked.is_none() && !kept_from.is_empty() {
+        run.is_at("VACUUM");
+    }
     let due = stream::iter(&kept_from).filter_map(|relation| async move {
         let work = on_session(context, async |session| upkeep::vacuum_if_due(session, relation).await);
         let done = if asked.is_none() { context.stop.guard(work).await } else { Ok(false) };
@@ -40,13 +43,18 @@ pub(crate) async fn run(run: &Run) {
     let analyzed = run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let is_done = |relation: &Relation| vacuumed.contains(&relation) || analyzed.contains(relation);
     let is_left = |table: &Loaded<'_>| table.rows > 0 && !is_done(table.relation);
-    let tables = loaded(run).into_iter().filter(is_left);
+    let tables: Vec<Loaded<'_>> = loaded(run).into_iter().filter(is_left).collect();
+    let is_asked = asked.is_none_or(|steps| steps.iter().any(|step| *step != After::Checkpoint));
+    if is_asked && !tables.is_empty() {
+        run.is_at(verb(asked));
+    }
     let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
         let done = context.stop.guard(upkeep_of(context, asked, &table)).await;
         tell_failure(run, &format!("{} of {}", verb(asked), table.relation), done);
     });
     each.await;
     if asked.is_some_and(|steps| steps.contains(&After::Checkpoint)) {
+        run.is_at("CHECKPOINT");
         let done =
             context.stop.guard(on_session(context, async |session| upkeep::checkpoint(session).await)).await;
         tell_failure(run, "CHECKPOINT", done);

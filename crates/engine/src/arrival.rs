@@ -82,10 +82,20 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     let (Some(ledger), false) = (&run.ledger, tables.is_empty()) else { return Ok(()) };
     // Who has lost the job may find its staging tables empty.
     run.halt.result()?;
+    run.is_at(at_what(run.plan.job.arrival.mode));
     let start = Instant::now();
     let done = bring_in_all(run, ledger, tables).await;
     run.tally.spend(Stage::Apply, start.elapsed());
     done
+}
+
+fn at_what(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Merge => "merging rows into their tables",
+        Mode::InsertNew => "inserting new rows into their tables",
+        Mode::Replace => "putting new tables in the place of the old ones",
+        Mode::Append | Mode::Truncate => "bringing rows into their tables",
+    }
 }
 
 /// How long the account of a load that has failed may be waited for.

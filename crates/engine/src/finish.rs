@@ -36,6 +36,7 @@ pub async fn finish(run: &Arc<Run>) -> Result<()> {
 async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     for _ in 0..ROUNDS_MAX {
+        run.is_at("making all rows durable");
         let Some(receipts) = patiently(&run.context, retry_for, || settled_receipts(run)).await? else {
             return check_counts(run);
         };
@@ -160,6 +161,7 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
         true => format!("{missing} rows whose transaction was lost are loaded again"),
     };
     run.context.listener.on_event(&Event::Notice { message });
+    run.context.listener.on_event(&Event::Phase { what: None });
     run.frozen.restart(run).await;
     let mut opened = Vec::new();
     for file in &run.plan.files {

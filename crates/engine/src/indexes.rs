@@ -160,6 +160,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         if run.context.stop.raised() {
             tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
         }
+        run.is_at(at_what(&entries));
         let tuned = run.plan.tuning.level >= Tune::Session;
         let rebuilt = Rebuilt::of(&entries);
         let done = put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for);
@@ -186,6 +187,14 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     };
     run.tally.spend(Stage::Indexes, start.elapsed());
     done
+}
+
+fn at_what(entries: &[Undo]) -> String {
+    match entries.iter().filter(|entry| entry.change.kind == UndoKind::Index).count() {
+        0 => "putting back what was dropped or disabled".to_owned(),
+        1 => "building an index".to_owned(),
+        indexes => format!("building {indexes} indexes"),
+    }
 }
 
 /// The server is there, whatever it has against some entry.

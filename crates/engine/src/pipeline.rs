@@ -145,6 +145,11 @@ impl Run {
         }
     }
 
+    /// What the load is at while no rows are copied: tells the listener.
+    pub fn is_at(&self, what: impl Into<String>) {
+        self.context.listener.on_event(&Event::Phase { what: Some(what.into()) });
+    }
+
     /// So many bytes of the file need not be read: tells the listener once.
     pub fn skipped(&self, file_no: u32, bytes: u64) {
         if !self.tally.reads_again() {

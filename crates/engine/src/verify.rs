@@ -34,6 +34,7 @@ use std::time::Instant;
 pub(crate) async fn compare(run: &Arc<Run>) -> Result<Option<Verified>> {
     let by = run.plan.job.verify;
     let Some(ledger) = run.ledger.as_ref().filter(|_| by != Verify::None) else { return Ok(None) };
+    run.is_at("comparing what is stored with what was read");
     let start = Instant::now();
     let compared = Box::pin(compare_all(run, ledger, by)).await;
     run.tally.spend(Stage::Verify, start.elapsed());

@@ -100,6 +100,11 @@ pub enum Event {
         /// Why.
         reason: Option<String>,
     },
+    /// No rows are copied for now: the load is at this; without it, rows are copied again.
+    Phase {
+        /// What it is at, for the middle of a sentence.
+        what: Option<String>,
+    },
     /// A sentence for the user.
     Notice {
         /// The sentence.

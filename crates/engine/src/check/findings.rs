@@ -66,6 +66,7 @@ impl Findings {
 /// # Errors
 /// Those of the session.
 pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findings> {
+    run.is_at("asking what the tables have against the rows");
     let start = Instant::now();
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
