@@ -5,6 +5,7 @@ use howdah_engine::model::summary::Status;
 use howdah_engine::model::{LeftOut, Mend, Stage, Summary};
 use howdah_engine::spelling;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -59,7 +60,9 @@ pub fn text(summary: &Summary) -> String {
     let _ = writeln!(text, "time   {}", stages(summary));
     if !summary.waits.is_empty() {
         let _ = writeln!(text, "waits  {}", waits(summary));
-        let _ = writeln!(text, "limit  {}", limit(summary));
+    }
+    if let Some(limit) = limit(summary) {
+        let _ = writeln!(text, "limit  {limit}");
     }
     if summary.paused_seconds > 0.0 {
         let _ = writeln!(text, "paused for {}", show_seconds(summary.paused_seconds));
@@ -163,9 +166,33 @@ fn retries(count: u64) -> String {
     }
 }
 
-/// What held the load back, told from the wait events of the sessions that copied
+/// A stage without copying that took less is not worth a word.
+const STAGE_SECONDS_MIN: f64 = 1.0;
+
+/// What held the load back.
+pub(crate) fn limit(summary: &Summary) -> Option<String> {
+    longest_stage(&summary.stages, summary.wall_seconds).or_else(|| limit_of_copying(summary))
+}
+
+/// The stage that took longer than all the copying, if there is one.
+fn longest_stage(spent: &BTreeMap<Stage, f64>, wall_seconds: f64) -> Option<String> {
+    let stages = [
+        (Stage::Indexes, "dropping and building indexes and keys"),
+        (Stage::Apply, "bringing rows from staging tables into their tables"),
+        (Stage::Verify, "comparing what is stored with what was read"),
+        (Stage::Finish, "what comes behind the last row: durability, statistics, VACUUM"),
+    ];
+    let seconds = |stage| spent.get(&stage).copied().unwrap_or(0.0);
+    let copying = wall_seconds - stages.iter().map(|(stage, _)| seconds(*stage)).sum::<f64>();
+    let longest = stages.into_iter().max_by(|one, other| seconds(one.0).total_cmp(&seconds(other.0)));
+    let (stage, what) = longest.filter(|(stage, _)| seconds(*stage) >= copying.max(STAGE_SECONDS_MIN))?;
+    let share = seconds(stage) / wall_seconds.max(1e-9);
+    Some(format!("{what} ({:.0} % of the time)", share * 100.0))
+}
+
+/// Told from the wait events of the sessions that copied, if they were seen
 /// (<https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE>).
-pub(crate) fn limit(summary: &Summary) -> String {
+fn limit_of_copying(summary: &Summary) -> Option<String> {
     let mut causes: Vec<(&str, f64)> = Vec::new();
     for (wait, share) in &summary.waits {
         let cause = cause(wait);
@@ -175,10 +202,8 @@ pub(crate) fn limit(summary: &Summary) -> String {
         }
     }
     causes.sort_by(|one, other| other.1.total_cmp(&one.1));
-    match causes.first() {
-        Some((cause, share)) => format!("{cause} ({:.0} % of what the sessions were seen at)", share * 100.0),
-        None => "-".to_owned(),
-    }
+    let (cause, share) = causes.first()?;
+    Some(format!("{cause} ({:.0} % of what the sessions were seen at)", share * 100.0))
 }
 
 fn cause(wait: &str) -> &'static str {
@@ -336,7 +361,26 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::seen_from;
+    use super::{longest_stage, seen_from};
+    use howdah_engine::model::Stage;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_stage_that_took_longer_than_the_copying_is_what_held_the_load_back() {
+        let limit = |indexes: f64, finish: f64, wall_seconds: f64| {
+            // Summed over sessions, it may be more than all the time.
+            let copy = (Stage::Copy, 100.0);
+            longest_stage(
+                &BTreeMap::from([copy, (Stage::Indexes, indexes), (Stage::Finish, finish)]),
+                wall_seconds,
+            )
+        };
+        let built = limit(50.0, 5.0, 80.0).unwrap();
+        assert_eq!(built, "dropping and building indexes and keys (62 % of the time)");
+        assert!(limit(1.0, 12.0, 20.0).unwrap().starts_with("what comes behind the last row"));
+        assert_eq!(limit(20.0, 5.0, 80.0), None);
+        assert_eq!(limit(0.3, 0.1, 0.5), None, "too short to be worth a word");
+    }
 
     #[test]
     fn a_location_is_shown_as_the_user_would_type_it() {
