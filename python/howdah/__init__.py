@@ -3,7 +3,8 @@
 >>> import howdah
 >>> howdah.load("flights.csv.gz", "flights", to="service=warehouse", header=True)  # doctest: +SKIP
 
-Every verb of the `howdah` command is a function here, with the same options under the same names. All of them
+The verbs load, plan, check, status, resume and restore of the `howdah` command are functions here, with the same
+options under the same names, and those of `howdah pg` are in `howdah.pg`; `howdah bench` is of the command alone. All
 release the interpreter while they work, may be called from any thread, and stop cleanly at Ctrl-C.
 """
 

@@ -49,7 +49,7 @@ def check(
     keep: Literal["first", "last", "error"] = "error",
     atomic: bool = False,
     lock_timeout: int | str | None = None,
-    ledger: str | None = "howdah",
+    ledger: str = "howdah",
     retry_for: int | str | None = None,
     max_replica_lag: str | None = None,
     reserve_connections: int = 3,
@@ -108,7 +108,7 @@ def check(
         keep: Which of several records of one key counts, in the order of the sources.
         atomic: Other sessions see all rows at once or none.
         lock_timeout: How long a lock on the table is waited for at a time, in seconds or as `"5s"` (the default).
-        ledger: The schema that keeps the ledger, or None.
+        ledger: The schema in which staging tables are made; a check needs one.
         retry_for: How long failures that may pass are tried again.
         max_replica_lag: Pause while a replica is further behind.
         reserve_connections: Connections that are left to others.

@@ -155,8 +155,9 @@ def load(
         on_event: Called with each event (see `howdah.events`), on the calling thread only.
 
     Returns:
-        The account of the run. Every record read is stored, but for `rows_rejected` that `lenient=True` left out.
-            `print()` shows it as the command does.
+        The account of the run. Every record read is stored, but for `rows_rejected`, which `lenient=True` or
+            `on_error="skip"` left out, and for those of one key that `keep` passes over. `print()` shows it as the
+            command does.
 
     Raises:
         howdah.UsageError: Arguments contradict each other or have no such value; nothing was touched.

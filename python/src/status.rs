@@ -1,26 +1,37 @@
 //! `howdah.status`: what the ledger of a database remembers.
 
+use crate::errors::Failure;
 use crate::{connection, json, run};
-use howdah_engine::{Absent, history};
+use howdah_engine::model::{Error, ErrorKind};
+use howdah_engine::{Absent, history, rejected};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 
 /// The jobs that the ledger of a database remembers, the oldest first, or the one of this name.
 #[pyfunction]
-#[pyo3(signature = (job=None, *, to=None, ledger="howdah".to_owned()),
-       text_signature = "(job=None, *, to=None, ledger='howdah')")]
+#[pyo3(signature = (job=None, *, to=None, ledger="howdah".to_owned(), reject_file=None),
+       text_signature = "(job=None, *, to=None, ledger='howdah', reject_file=None)")]
 pub(crate) fn status(
     py: Python<'_>,
     job: Option<String>,
     to: Option<String>,
     ledger: String,
+    reject_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyAny>> {
+    if reject_file.is_some() && job.is_none() {
+        let error =
+            Error::new(ErrorKind::Usage, "--reject-file is for the rejected records of one job: name it");
+        return Err(Failure::from(error).into_exception(py));
+    }
     let connection = connection::resolve(py, to, Absent::Refused)?;
     let rows = run::run(py, None, move |_, stop| async move {
         let rows = stop.guard(async {
-            match job {
-                Some(id) => Ok(vec![history::job(&connection, &ledger, &id).await?]),
-                None => history::jobs(&connection, &ledger).await,
+            let Some(id) = job else { return history::jobs(&connection, &ledger).await };
+            let row = history::job(&connection, &ledger, &id).await?;
+            if let Some(path) = &reject_file {
+                rejected::write_files(&connection, &ledger, &row, path).await?;
             }
+            Ok(vec![row])
         });
         Ok(rows.await?)
     })?;

@@ -52,5 +52,6 @@ def test_a_clean_file_is_good_and_can_be_loaded(database: Database, tmp_path: Pa
 def test_a_check_without_a_ledger_is_refused(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a\n1\n")
-    with pytest.raises(howdah.UsageError):
+    with pytest.raises(howdah.UsageError, match="a check needs a schema of the database") as refused:
         howdah.check(path, "t", to=database.conninfo, ledger=None)
+    assert "on_error" not in str(refused.value)

@@ -24,6 +24,11 @@ def test_what_is_refused_is_written_mended_and_loaded(database: Database, tmp_pa
         (3, "b", "23502"),
     ]
     assert rejects.read_text() == '"a","b"\ntwo,zwei\n3,\n'
+    once_more = tmp_path / "once_more.csv"
+    assert len(howdah.status(summary.job, to=database.conninfo, reject_file=once_more)) == 1
+    assert once_more.read_text() == rejects.read_text()
+    with pytest.raises(howdah.UsageError, match="reject_file is for the rejected records of one job"):
+        howdah.status(to=database.conninfo, reject_file=once_more)
     rejects.write_text('"a","b"\n2,zwei\n3,drei\n')
     again = howdah.load(rejects, to=database.conninfo, rejects=summary.job)
     assert (again.rows_stored, again.rows_rejected) == (2, 0)
