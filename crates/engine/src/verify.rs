@@ -87,7 +87,7 @@ fn refuse_several_kinds(run: &Run, found: &Found) -> Result<()> {
             let message = format!(
                 "a column of {relation} became wider meanwhile, and files of several kinds came into it: their values cannot be compared"
             );
-            Err(Error::new(ErrorKind::Usage, message).with_hint(
+            Err(Error::new(ErrorKind::Ledger, message).with_hint(
                 "all rows are in; run the same command with --verify count, which compares their number",
             ))
         }

@@ -101,7 +101,11 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     ),
     (ErrorKind::Server, "The server reported an error; see the SQLSTATE", "by SQLSTATE, see below"),
     (ErrorKind::JobDone, "The job has finished before; `--force` loads it once more", "no"),
-    (ErrorKind::Ledger, "The ledger is missing, newer than this howdah, or contradicts the job", "no"),
+    (
+        ErrorKind::Ledger,
+        "The ledger is missing, newer than this howdah, contradicts the job, or does not tell what `--verify` asks",
+        "no",
+    ),
     (
         ErrorKind::Differs,
         "`--verify`: what is stored is not what was read; rows may have been changed or deleted by triggers or other sessions",

@@ -210,6 +210,31 @@ fn a_table_whose_column_became_wider_meanwhile_is_verified_whole() {
     assert!(refused.contains("may become wider"), "{refused}");
 }
 
+/// Exit code 2 says that nothing was touched.
+#[test]
+fn values_that_cannot_be_compared_when_all_rows_are_in_are_no_usage_error() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let (mut text, wide) = ("id,code,note\n".to_owned(), "w".repeat(300));
+    for no in 0..120_000 {
+        let code = if no == 100_000 { "x".to_owned() } else { (no % 100).to_string() };
+        let _ = writeln!(text, "{no},{code},{wide}");
+    }
+    let sources = [
+        files.put("late.csv", text.as_bytes()),
+        files.put("turned.csv", b"note,code,id\nw,1,120000\nw,2,120001\n"),
+    ];
+    let load = |by: &str| {
+        let load =
+            howdah("load").args(["--table", "late", "--create", "--json", "--to", &database.conninfo()]);
+        load.args(["--chunk-size", "1MB", "--verify", by]).args(&sources).run(PATIENCE)
+    };
+    let failed = load("checksum").expect_code(1);
+    assert_eq!(told(&failed)["error"]["kind"], "ledger", "{}", failed.stderr);
+    assert!(failed.stderr.contains("files of several kinds came into it"), "{}", failed.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM late"), "120002");
+    assert_verified(&load("count").expect_code(0), "count", 120_002);
+}
+
 #[test]
 fn a_pipe_is_refused_before_anything_is_loaded_and_counted_where_that_is_asked() {
     let plain = csv(6, 0, 100);
