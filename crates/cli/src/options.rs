@@ -396,7 +396,7 @@ pub struct RunOptions {
     /// What the process may hold in memory [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Bytes per transaction [default: 16MB; less for csv, with many jobs, and at the beginning and end beside a local server]
+    /// Bytes per transaction [default: 16MB, beside a local server 4MB and less at the beginning and end; less for csv and with many jobs]
     #[arg(long, value_name = "SIZE")]
     pub chunk_size: Option<String>,
     /// The format in which records are sent, as far as the data and the types allow [default: auto]
