@@ -34,7 +34,11 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
         None => history::jobs(connection, schema).await?,
     };
     if let (Some(path), Some(row)) = (&options.reject_file, rows.first()) {
-        for (path, records) in rejected::write_files(connection, schema, row, path).await? {
+        let written = rejected::write_files(connection, schema, row, path).await?;
+        if written.is_empty() {
+            printer.say("rejected records: none that nobody has loaded since; no file is written");
+        }
+        for (path, records) in written {
             printer.say(&format!("rejected records: {} in {}", show_count(records), path.display()));
         }
     }

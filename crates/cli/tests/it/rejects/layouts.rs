@@ -124,7 +124,8 @@ fn records_that_are_kept_in_two_ways_are_settled_file_by_file() {
     assert_eq!(database.value(STORED), "1=5 2=6 3=5 4=7 5=9");
     let later = files.path().join("later.csv");
     let status = howdah("status").args([&job, "--to", &database.conninfo(), "--reject-file"]).arg(&later);
-    status.run(PATIENCE).expect_code(0);
+    let said = status.run(PATIENCE).expect_code(0).stderr;
+    assert!(said.contains("no file is written"), "{said}");
     assert!(!later.exists() && !with(&later, ".sent").exists());
 }
 
