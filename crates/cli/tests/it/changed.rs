@@ -2,9 +2,10 @@
 
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{HowdahCommand, S3, Server};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -85,18 +86,97 @@ fn export(served: &Export) -> u16 {
             let mut request = [0; 4096];
             let _ = stream.read(&mut request);
             let (body, breaks_at) = served.lock().unwrap().clone();
-            let _ = stream
-                .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
-            for part in body[..breaks_at.unwrap_or(body.len())].chunks(8192) {
-                let _ = write!(stream, "{:x}\r\n", part.len());
-                let _ = stream.write_all(part).and_then(|()| stream.write_all(b"\r\n"));
-            }
-            if breaks_at.is_none() {
-                let _ = stream.write_all(b"0\r\n\r\n");
-            }
+            answer(&mut stream, &body, breaks_at);
         }
     });
     port
+}
+
+fn answer(stream: &mut TcpStream, body: &[u8], breaks_at: Option<usize>) {
+    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for part in body[..breaks_at.unwrap_or(body.len())].chunks(8192) {
+        let _ = write!(stream, "{:x}\r\n", part.len());
+        let _ = stream.write_all(part).and_then(|()| stream.write_all(b"\r\n"));
+    }
+    if breaks_at.is_none() {
+        let _ = stream.write_all(b"0\r\n\r\n");
+    }
+}
+
+/// A web server like that whose answer follows from the path and the number of times that it was asked for, from 0 on.
+fn export_anew(body: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (body, asked) = (Arc::new(body), Arc::new(Mutex::new(HashMap::<String, usize>::new())));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (body, asked) = (Arc::clone(&body), Arc::clone(&asked));
+            // An answer is read bit by bit, while others are asked for.
+            std::thread::spawn(move || {
+                let mut request = [0; 4096];
+                let read = stream.read(&mut request).unwrap_or(0);
+                let request = String::from_utf8_lossy(&request[..read]);
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                let times = {
+                    let mut asked = asked.lock().unwrap();
+                    let times = asked.entry(path.clone()).or_default();
+                    *times += 1;
+                    *times - 1
+                };
+                answer(&mut stream, &body(&path, times), None);
+            });
+        }
+    });
+    port
+}
+
+/// The same rows with their columns in another order each time.
+fn turned(plain: &[u8], times: usize) -> Vec<u8> {
+    if times.is_multiple_of(2) {
+        return plain.to_vec();
+    }
+    let text = String::from_utf8(plain.to_vec()).unwrap();
+    let turn = |line: &str| {
+        let (first, rest) = line.split_once(',').unwrap();
+        format!("{rest},{first}\n")
+    };
+    text.lines().map(turn).collect::<String>().into_bytes()
+}
+
+/// The plan's header is not that of the answer which would come next.
+#[test]
+fn what_is_made_anew_for_each_request_is_loaded_from_the_answer_that_was_planned() {
+    let rows: String = (1..=40_000).map(|id| format!("{id},{},{id}.5,n{id}\n", id % 16)).collect();
+    let plain = format!("id,part,amount,note\n{rows}").into_bytes();
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let port = export_anew({
+        let plain = plain.clone();
+        move |_, times| turned(&plain, times)
+    });
+    let load = scene.load().args(["--chunk-size", "64kB"]);
+    load.clone().arg(format!("http://127.0.0.1:{port}/a.csv")).run(PATIENCE).expect_code(0);
+    scene.assert_exact("one URL");
+    scene.assert_done("one URL");
+    let other = Scene::new(Server::shared(15), &[&plain]);
+    let urls = ["b", "c"].map(|name| format!("http://127.0.0.1:{port}/{name}.csv"));
+    let load = other.load().args(["--chunk-size", "64kB"]).args(&urls);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("expected the first bytes that the plan was made from"), "{refused}");
+    assert!(refused.contains("hint: load this URL alone"), "{refused}");
+}
+
+#[test]
+fn a_job_of_urls_that_differ_in_their_query_goes_on_with_each_of_them() {
+    let (one, two) = (csv(47, 1, 20_000), csv(48, 20_001, 20_000));
+    let scene = Scene::new(Server::shared(15), &[&one, &two]);
+    scene.slow_down("BEFORE", Duration::from_millis(30));
+    let port = export_anew(move |path, _| if path.ends_with("id=A") { one.clone() } else { two.clone() });
+    let urls = ["A", "B"].map(|id| format!("http://127.0.0.1:{port}/export?id={id}"));
+    kill_after(&scene, &scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).args(&urls), 3);
+    let job = scene.database.value("SELECT job_id FROM howdah.job");
+    scene.verb("resume").arg(&job).run(PATIENCE).expect_code(0);
+    scene.assert_exact("resumed");
+    scene.assert_done("resumed");
 }
 
 /// Half of one answer and half of another are no file.

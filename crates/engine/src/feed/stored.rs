@@ -7,7 +7,7 @@
 use crate::pipeline::Run;
 use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
-use howdah_model::{Error, Event, Result, Stage};
+use howdah_model::{Error, ErrorKind, Event, Result, Stage};
 use howdah_source::{BlockStream, Object};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
@@ -28,6 +28,8 @@ pub struct Opened {
     pub head: VecDeque<Bytes>,
     /// The stream that goes on after them; `None` opens a new one when needed.
     pub stream: Option<BlockStream>,
+    /// The first stored bytes that the plan saw, where nothing else tells whether what comes next time is the same file.
+    pub seen: Bytes,
     /// The first bytes say that parts of the file might be decoded ahead.
     pub may_have_parts: bool,
 }
@@ -49,12 +51,16 @@ impl Blocks {
         loop {
             match self.run.context.stop.guard(self.opened.next_block(self.offset)).await {
                 Ok(Some(block)) => {
+                    self.opened.expect(self.offset, &block)?;
                     self.patience.reset();
                     return Ok(Some(self.count(block)));
                 }
-                Ok(None) => return Ok(None),
+                Ok(None) => {
+                    self.opened.expect(self.offset, &[])?;
+                    return Ok(None);
+                }
                 // What would come when it is asked again may be another file, of which the first half was read.
-                Err(error) if self.offset > 0 && is_nameless(&self.opened.object) => {
+                Err(error) if self.offset > 0 && self.opened.is_nameless() => {
                     return Err(error.with_hint(
                         "nothing tells whether the source is still the same (it has no ETag, Last-Modified or length): run the same \
                          command again, which compares what is stored with what comes",
@@ -76,15 +82,34 @@ impl Blocks {
     }
 }
 
-/// It can be read again, and nothing tells whether it is the same then.
-fn is_nameless(object: &Object) -> bool {
-    object.rereadable() && object.version().is_none()
-}
-
 impl Opened {
     /// Nothing has been read.
     pub fn new(object: Object) -> Opened {
-        Opened { object, head: VecDeque::new(), stream: None, may_have_parts: false }
+        Opened { object, head: VecDeque::new(), stream: None, seen: Bytes::new(), may_have_parts: false }
+    }
+
+    /// It can be read again, and nothing tells whether it is the same then.
+    pub fn is_nameless(&self) -> bool {
+        self.object.rereadable() && self.object.version().is_none()
+    }
+
+    /// What was read is read again, from a new stream.
+    pub fn let_go(&mut self) {
+        self.head.clear();
+        self.stream = None;
+    }
+
+    /// The block at `offset`, none at the end, must hold what the plan saw there.
+    fn expect(&self, offset: u64, block: &[u8]) -> Result<()> {
+        let seen =
+            usize::try_from(offset).ok().and_then(|offset| self.seen.get(offset..)).unwrap_or_default();
+        if seen.is_empty() || (!block.is_empty() && seen.iter().zip(block).all(|(seen, now)| seen == now)) {
+            return Ok(());
+        }
+        let message = "expected the first bytes that the plan was made from, got others";
+        Err(Error::new(ErrorKind::SourceChanged, message)
+            .in_file(self.object.location())
+            .with_hint("load this URL alone, or save what it gives as a file and load that"))
     }
 
     /// The next block after the head, from `offset` when the stream has to be opened.

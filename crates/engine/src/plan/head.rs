@@ -1,7 +1,7 @@
 //! Looks at the beginning of each file: how it is compressed, how its first record ends, what its header says.
 //!
-//! A pipe's head is kept and read again from memory by the load; of everything else only these bytes are
-//! fetched.
+//! A pipe's head is kept and read again from memory by the load, and so is that of a URL which may give another file the
+//! next time; of everything else only these bytes are fetched.
 
 use super::finding::{Found, Looked};
 use super::sources::Source;
@@ -27,6 +27,8 @@ const HEAD_BYTES_MAX: usize = 64 << 20;
 pub(super) const HEADS_AT_ONCE: usize = 16;
 /// Of so many files the first records are kept: a job may have a hundred thousand.
 const SAMPLES_MAX: usize = 64;
+/// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
+const SEEN_BYTES: usize = 4 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a look at a file tells.
@@ -114,6 +116,7 @@ pub(super) struct Heads<'a> {
 impl Heads<'_> {
     /// Looks at every file.
     pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
+        let alone = sources.len() == 1;
         stream::iter(sources.into_iter().enumerate())
             .map(|(no, mut source)| async move {
                 let mut looked = source.looked.take();
@@ -122,6 +125,10 @@ impl Heads<'_> {
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
                 let looked = patiently(self.context, patience, || self.look(&source, looked.take())).await;
                 let mut heads = looked.map_err(|error| error.in_file(location))?;
+                // No server waits until other files are loaded.
+                if !alone && source.object.rereadable() {
+                    heads.iter_mut().for_each(|head| head.opened.let_go());
+                }
                 if no >= SAMPLES_MAX {
                     heads.iter_mut().for_each(Head::forget_sample);
                 }
@@ -294,16 +301,18 @@ impl HeadReader {
         self.opened.head.iter().flatten().copied().collect()
     }
 
-    /// Only a pipe keeps what was read.
+    /// Only what gives its bytes once, or others the next time, keeps what was read.
     pub(super) fn into_opened(self) -> Opened {
-        let head = self.opened.head.iter().flatten().copied().take(decompress::SNIFF_BYTES);
-        let head: Vec<u8> = head.collect();
+        let first = |bytes: usize| self.opened.head.iter().flatten().copied().take(bytes);
+        let head: Vec<u8> = first(decompress::SNIFF_BYTES).collect();
+        let seen: Bytes = first(SEEN_BYTES).collect();
         let mut opened = self.opened;
         opened.may_have_parts =
             decompress::sniff(&head).is_ok_and(|codec| decompress::begins_with_part(codec, &head));
-        if opened.object.rereadable() {
-            opened.head.clear();
-            opened.stream = None;
+        if opened.is_nameless() {
+            opened.seen = seen;
+        } else if opened.object.rereadable() {
+            opened.let_go();
         }
         opened
     }
