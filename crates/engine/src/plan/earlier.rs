@@ -22,6 +22,7 @@ use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::staging;
 use howdah_transcode::decompress::may_have_parts;
+use std::collections::HashMap;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
@@ -189,17 +190,37 @@ fn is_made(change: &TableChange, table: &Table) -> bool {
 
 /// The sources in the order of the plan's files.
 fn unread(plan: &Plan, sources: &[Source]) -> Result<Vec<Opened>> {
+    let known = Known::new(sources.iter().map(|source| &source.object));
     let opened = |file: &FilePlan| {
-        let source = sources.iter().find(|source| is_of(&source.object, file));
-        source.map(|source| HeadReader::new(source.object.clone()).into_opened()).ok_or_else(|| lost(file))
+        let no = known.of(&file.location, file.real_location.as_deref()).next().ok_or_else(|| lost(file))?;
+        Ok(HeadReader::new(sources[no].object.clone()).into_opened())
     };
     plan.files.iter().map(opened).collect()
 }
 
-/// This run may have been given another path to it.
-fn is_of(object: &Object, file: &FilePlan) -> bool {
-    object.location() == file.location
-        || object.real_location() == file.real_location.as_ref().unwrap_or(&file.location)
+/// Objects by number. A job may have a hundred thousand, so that looking through all of them for each would take hours.
+#[derive(Default)]
+struct Known {
+    by_location: HashMap<String, Vec<usize>>,
+    by_real_location: HashMap<String, Vec<usize>>,
+}
+
+impl Known {
+    fn new<'a>(objects: impl Iterator<Item = &'a Object>) -> Known {
+        let mut known = Known::default();
+        for (no, object) in objects.enumerate() {
+            known.by_location.entry(object.location().to_owned()).or_default().push(no);
+            known.by_real_location.entry(object.real_location().to_owned()).or_default().push(no);
+        }
+        known
+    }
+
+    /// Those that a file of the plan may be: this run may have been given another path to it.
+    fn of(&self, location: &str, real_location: Option<&str>) -> impl Iterator<Item = usize> {
+        let real_location = real_location.unwrap_or(location);
+        let by_location = self.by_location.get(location);
+        by_location.into_iter().chain(self.by_real_location.get(real_location)).flatten().copied()
+    }
 }
 
 fn lost(file: &FilePlan) -> Error {
@@ -213,18 +234,48 @@ async fn look_again(
     plan: &Plan,
     sources: Vec<Source>,
 ) -> Result<(Vec<Opened>, Vec<Open>)> {
-    let mut found = heads.read_all(sources).await?;
+    let found = heads.read_all(sources).await?;
+    let known = Known::new(found.iter().map(Head::object));
+    let mut found: Vec<Option<Head>> = found.into_iter().map(Some).collect();
     let mut placed = Vec::new();
     for file in &plan.files {
-        let is_it = |head: &Head| {
-            let same_part = head.data_start_byte == file.data_start_byte || head.found.is_none();
-            is_of(head.object(), file) && (same_part || !file.rereadable)
+        let is_there = |no: &usize| found[*no].is_some();
+        let is_same_part = |no: &usize| {
+            let same_part =
+                |head: &Head| head.data_start_byte == file.data_start_byte || head.found.is_none();
+            found[*no].as_ref().is_some_and(|head| same_part(head) || !file.rereadable)
         };
-        let at = found.iter().position(is_it);
-        let at = at.or_else(|| found.iter().position(|head| is_of(head.object(), file)));
-        let head = at.map(|at| found.swap_remove(at)).ok_or_else(|| lost(file))?;
+        let may_be = || known.of(&file.location, file.real_location.as_deref());
+        let no = may_be().find(is_same_part).or_else(|| may_be().find(is_there));
+        let head = no.and_then(|no| found[no].take()).ok_or_else(|| lost(file))?;
         placed.push((file.table_no, head));
     }
     let open = new_table::open(&plan.job, &plan.tables, &placed);
     Ok((placed.into_iter().map(|(_, head)| head.into_opened()).collect(), open))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_source::Sources;
+
+    #[tokio::test]
+    async fn a_file_is_known_by_its_name_and_by_where_that_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        std::fs::write(path("a"), "1").unwrap();
+        std::fs::write(path("c"), "2").unwrap();
+        std::os::unix::fs::symlink(path("a"), path("link")).unwrap();
+        let sources = Sources::new().unwrap();
+        let mut objects = sources.list(&path("link")).await.unwrap();
+        objects.extend(sources.list(&path("c")).await.unwrap());
+        let known = Known::new(objects.iter());
+        let first = |location: &str, real: Option<&str>| known.of(location, real).next();
+        assert_eq!(first(&path("link"), Some(&path("a"))), Some(0));
+        assert_eq!(first(&path("other"), Some(&path("a"))), Some(0));
+        assert_eq!(first(&path("a"), None), Some(0));
+        assert_eq!(first(&path("c"), None), Some(1));
+        assert_eq!(first(&path("other"), None), None);
+    }
 }
