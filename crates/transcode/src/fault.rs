@@ -6,9 +6,13 @@
 use crate::cells::{Flaw, Record};
 use howdah_model::{Error, ErrorKind, Place};
 
-/// What the user can do about any of them.
+/// What the user can do about most of them.
 pub(crate) const HINT: &str =
     "--lenient mends such records where it can, and leaves out and lists those that it cannot mend";
+
+/// The text is most likely in another encoding than its beginning lets believe: that loses nothing.
+const ENCODING_HINT: &str = "give --encoding LATIN1 or WIN1252 if the file is written so, after removing the rows that this load has stored; or \
+                             --lenient, which puts U+FFFD in the place of such bytes";
 
 /// Why a record is not as the dialect and the table say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,14 @@ impl Fault {
         }
     }
 
+    /// What the user can do about it.
+    pub(crate) fn hint(self) -> &'static str {
+        match self {
+            Fault::NotUtf8 { .. } => ENCODING_HINT,
+            Fault::Flaw(_) | Fault::Width { .. } | Fault::Nul { .. } => HINT,
+        }
+    }
+
     /// What COPY would answer (PostgreSQL documentation, appendix A).
     pub(crate) fn sqlstate(self) -> &'static str {
         match self {
@@ -96,6 +108,6 @@ impl Fault {
     /// As an error; `record` counts from 1, `byte` is that of the record's first byte, `column` what its field fills.
     pub(crate) fn error(self, record: u64, byte: u64, column: Option<String>) -> Error {
         let place = Place { record: Some(record), byte: Some(byte), column, ..Place::default() };
-        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(HINT)
+        Error::new(ErrorKind::Record, self.message()).at(place).with_hint(self.hint())
     }
 }

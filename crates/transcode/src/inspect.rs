@@ -313,7 +313,7 @@ impl Inspector {
                 let message = format!("{}; with {style} it has {}", fault.message(), self.width);
                 odd(OddityKind::Quote, message, None)
             }
-            None => odd(kind, fault.message(), fault.field()),
+            None => Oddity { hint: fault.hint(), ..odd(kind, fault.message(), fault.field()) },
         })
     }
 }

@@ -25,6 +25,9 @@ fn the_column_of_a_broken_byte_is_told() {
         for words in [format!("{name}, record {record}, byte "), "column full_name".to_owned()] {
             assert!(refused.stderr.contains(&words), "{words}\n{}", refused.stderr);
         }
+        // Mending would lose what another encoding reads.
+        let is_hinted = refused.stderr.contains("hint: give --encoding LATIN1 or WIN1252");
+        assert_eq!(is_hinted, options == found, "{}", refused.stderr);
         database.sql("TRUNCATE t");
     }
 }
