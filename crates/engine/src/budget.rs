@@ -18,7 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const MIB: u64 = 1 << 20;
 
 /// Code, runtime, catalogs, prefetched blocks and decompression windows. Measured: a load of one gzip file
-/// with two sessions holds 19 MiB beside its chunk buffers; zstd and xz windows add up to 8 MiB each.
+/// with two sessions holds 19 MiB beside its chunk buffers; zstd and xz windows add up to 8 MiB each, as these compress by
+/// default. Larger ones come on top, since nobody knows them before the file is read (docs/concepts/memory.md).
 const PROCESS_BYTES: u64 = 40 * MIB;
 /// Write buffer of one session: one piece of a chunk, framed, and once more under TLS.
 const SESSION_BYTES: u64 = MIB;
