@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 /// Values by keyword name.
 pub(super) type Words = BTreeMap<&'static str, String>;
 
-/// Pairs that lead to the same server from anywhere: services and the environment have been looked up, and nothing is secret.
+/// Pairs that lead to the same server from anywhere: services and the environment have been looked up, and nothing is secret, which
+/// a setting in `options` may be.
 pub(super) fn show(words: &Words) -> String {
-    const LEFT_OUT: [&str; 3] = ["password", "service", "servicefile"];
+    const LEFT_OUT: [&str; 4] = ["password", "options", "service", "servicefile"];
     let is_shown =
         |name: &str| keyword::find(name).is_some_and(|keyword| keyword.treatment == Treatment::Used);
     let shown = words.iter().filter(|(name, _)| is_shown(name) && !LEFT_OUT.contains(*name));
@@ -347,7 +348,7 @@ mod tests {
     #[test]
     fn what_is_shown_reads_as_the_same_without_secrets() {
         let words =
-            parse("host='a b' port=1 password=x oauth_client_secret=x service=x dbname='' user=o\\'x")
+            parse("host='a b' port=1 password=x oauth_client_secret=x service=x dbname='' user=o\\'x options='-c a.key=x'")
                 .unwrap();
         assert_eq!(show(&words), "dbname='' host='a b' port=1 user='o\\'x'");
         assert_eq!(parse(&show(&words)).unwrap().len(), 4);
