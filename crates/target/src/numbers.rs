@@ -17,7 +17,7 @@ use tokio_postgres::types::Type;
 const LOCK_TIMEOUT: &str = "1s";
 
 /// The only column of table `$1` that is not among `$2` and that a sequence fills with its next value, and nothing else;
-/// by a default expression or as an identity column. A trigger before the row might want it otherwise.
+/// by a default expression or as an identity column.
 const FILLED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, \
            t.typlen \
@@ -38,6 +38,36 @@ const FILLED_SQL: &str = "\
            = pg_catalog.format('nextval(%L::regclass)', s.seqrelid::pg_catalog.regclass)) \
       AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')";
 
+/// Table `$1` has something that may look at what `nextval` gave for a row (`currval`, `lastval`), or set another value:
+/// a trigger with a function that is not the server's own (those have OIDs below FirstNormalObjectId), or the default of a column,
+/// or of its domain, that is not among `$2` and is not merely the next value of a sequence. What a default calls is told by its
+/// text where it is the server's, and by its dependencies where it is not; functions in C know nothing of sequences.
+const IS_WATCHED_SQL: &str = "\
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger g \
+                   WHERE g.tgrelid = $1 AND g.tgtype & 4 = 4 AND g.tgenabled <> 'D' AND g.tgfoid >= 16384) \
+    OR EXISTS ( \
+        SELECT FROM ( \
+            SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass AS class, e.oid, \
+                   pg_catalog.pg_get_expr(e.adbin, e.adrelid) AS written \
+            FROM pg_catalog.pg_attribute a \
+            JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
+            WHERE a.attrelid = $1 AND a.attgenerated = '' AND a.attname <> ALL ($2) \
+            UNION ALL \
+            SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid, t.typdefault \
+            FROM pg_catalog.pg_attribute a \
+            JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typtype = 'd' AND t.typdefault IS NOT NULL \
+            WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef \
+              AND a.attname <> ALL ($2)) AS f \
+        WHERE f.written !~ '^nextval\\(''[^'']*''::regclass\\)$' AND ( \
+            f.written ~* '(curr|last|next|set)val|last_value|_to_xml' \
+            OR EXISTS (SELECT FROM pg_catalog.pg_depend d \
+                       LEFT JOIN pg_catalog.pg_operator o \
+                           ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid \
+                       JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode \
+                           OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.refobjid \
+                       JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname NOT IN ('internal', 'c') \
+                       WHERE d.classid = f.class AND d.objid = f.oid)))";
+
 /// A column that a sequence fills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
@@ -49,16 +79,20 @@ pub struct Filled {
     pub number_bytes: u8,
 }
 
-/// The column of a table (by its OID) that a sequence fills and that is not among these, if there is exactly one and the
-/// role may take blocks of values.
+/// The column of a table (by its OID) that a sequence fills and that is not among these, if there is exactly one, the
+/// role may take blocks of values, and nothing in the table can tell whether `nextval` was called for a row.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn filled(session: &Session, table_oid: u32, columns: &[String]) -> Result<Option<Filled>> {
     let parameters = [(&table_oid as _, Type::OID), (&columns as _, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(FILLED_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's sequences"))?;
+    let fail = |error| session_error(&error, "reading the table's sequences");
+    let rows = session.client().query_typed(FILLED_SQL, &parameters).await.map_err(fail)?;
     let [row] = rows.as_slice() else { return Ok(None) };
+    let watched = session.client().query_typed(IS_WATCHED_SQL, &parameters).await.map_err(fail)?;
+    if watched.first().is_some_and(|row| row.get(0)) {
+        return Ok(None);
+    }
     Ok(Some(Filled {
         column: row.get(0),
         sequence: Relation { schema: row.get(1), name: row.get(2) },

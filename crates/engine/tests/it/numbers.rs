@@ -92,6 +92,7 @@ fn the_server_numbers_rows_where_only_it_can() {
         "bigint DEFAULT nextval('cycled')",
         "numeric DEFAULT nextval('s')",
         "bigint DEFAULT nextval('s'), other bigserial",
+        "bigserial, root bigint CHECK (root = id) DEFAULT currval('t_id_seq')",
     ] {
         let job = in_chunks(&place, &file);
         place.database.sql(&format!("CREATE TABLE t (id {column}, a text, b int)"));

@@ -2,7 +2,7 @@
 
 use crate::server::{connect, observer, on_every_version, shared};
 use howdah_model::Relation;
-use howdah_target::numbers::take;
+use howdah_target::numbers::{filled, take};
 use howdah_target::sequences::of_columns;
 
 on_every_version!(no_table_is_read_as_a_whole_that_is_large_and_has_no_btree_to_tell_the_largest_value, server => {
@@ -77,3 +77,44 @@ async fn values_that_the_server_has_forgotten_are_not_taken_again() {
         admin.batch_execute("DROP SEQUENCE s").await.unwrap();
     }
 }
+
+on_every_version!(no_values_are_taken_where_the_table_can_tell_that_nextval_was_not_called, server => {
+    let to = server.database().await;
+    let admin = observer(&to).await;
+    admin.batch_execute(
+        "CREATE FUNCTION last() RETURNS bigint LANGUAGE sql AS 'SELECT lastval()'; \
+         CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+         CREATE DOMAIN plain AS text DEFAULT 'x'; CREATE DOMAIN looking AS bigint DEFAULT currval('shared'::text::regclass); \
+         CREATE SEQUENCE shared; CREATE TABLE kinds (kind text PRIMARY KEY)",
+    ).await.unwrap();
+    let session = connect(&to).await;
+    for (rest, then, expected) in [
+        ("at timestamptz DEFAULT now() + interval '1 day', key uuid DEFAULT gen_random_uuid()", "", true),
+        ("kind text DEFAULT 'a' REFERENCES kinds, note plain", "", true),
+        ("root bigint DEFAULT currval('t_id_seq')", "", false),
+        ("root bigint DEFAULT lastval() + 1", "", false),
+        ("root bigint DEFAULT last()", "", false),
+        ("root looking", "", false),
+        ("root looking DEFAULT 1", "", true),
+        ("code text DEFAULT 'A' || nextval('t_id_seq')", "", false),
+        ("w int", "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION seen()", false),
+        ("w int", "CREATE TRIGGER g AFTER INSERT ON t EXECUTE FUNCTION seen()", false),
+        ("w int", "CREATE TRIGGER g AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION seen()", true),
+        ("w int", "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION seen(); ALTER TABLE t DISABLE TRIGGER g", true),
+    ] {
+        let make = format!("CREATE TABLE t (id bigserial, v text, {rest})");
+        admin.batch_execute(&make).await.unwrap();
+        admin.batch_execute(then).await.unwrap();
+        let row = admin.query_one("SELECT 't'::regclass::oid", &[]).await.unwrap();
+        let found = filled(&session, row.get(0), &["v".to_owned()]).await.unwrap();
+        assert_eq!(found.is_some(), expected, "{rest} {then}");
+        admin.batch_execute("DROP TABLE t").await.unwrap();
+    }
+    // A trigger of a partitioned table is its partitions', too.
+    admin.batch_execute(
+        "CREATE TABLE p (id bigserial, v text) PARTITION BY RANGE (id); CREATE TABLE t PARTITION OF p DEFAULT; \
+         CREATE TRIGGER g AFTER INSERT ON p FOR EACH ROW EXECUTE FUNCTION seen()",
+    ).await.unwrap();
+    let row = admin.query_one("SELECT 't'::regclass::oid", &[]).await.unwrap();
+    assert_eq!(filled(&session, row.get(0), &["v".to_owned()]).await.unwrap(), None);
+});
