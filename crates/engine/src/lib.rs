@@ -28,6 +28,7 @@ pub mod indexes;
 pub mod jobs;
 pub mod load;
 mod locate;
+mod misfits;
 pub mod numbers;
 pub mod partitioner;
 pub mod pipeline;

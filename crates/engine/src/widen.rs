@@ -6,6 +6,7 @@
 //! already does not change: it passes through its text, which is the file's.
 
 use crate::Context;
+use crate::misfits::Misfits;
 use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
 use howdah_target::define::{self, Wider};
@@ -25,7 +26,7 @@ pub struct Open {
     pub name: String,
     /// Its type in the table.
     pub type_name: String,
-    /// What the sample's values are.
+    /// What the sample's values are, in a column that this job made.
     pub state: ColumnState,
     /// This job made the column, and all that is in it was written as the state knows.
     pub made: bool,
@@ -36,6 +37,9 @@ pub struct Open {
 pub struct Widener {
     tables: BTreeMap<Relation, Mutex<BTreeMap<String, Open>>>,
 }
+
+/// Tells field number and value of all that is not NULL in a chunk.
+pub type Values<'a> = &'a dyn Fn(&mut dyn FnMut(usize, &[u8]));
 
 /// The columns of one kind of file that are looked at, and the values of one chunk.
 pub struct Watches {
@@ -66,44 +70,56 @@ impl Widener {
     pub fn watches(&self, relation: &Relation, fields: &[Option<String>]) -> Option<Watches> {
         let open = self.tables.get(relation)?.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = |field: &Option<String>| {
-            let column = open.get(field.as_ref()?)?;
-            Some((column.name.clone(), Watch::new(&column.state.finish(!column.made))))
+            let column = open.get(field.as_ref()?).filter(|column| column.type_name != "text")?;
+            let chosen = if column.made { &column.state } else { &ColumnState::default() };
+            Some((column.name.clone(), Watch::new(&chosen.finish(false))))
         };
         let columns: Vec<_> = fields.iter().map(watch).collect();
         columns.iter().any(Option::is_some).then_some(Watches { columns })
     }
 
-    /// Makes the table wide enough for what the watches saw. Called before the chunk is sent, from a thread that
-    /// may block; sessions that hold the table end their chunk meanwhile, since none waits for this one. A lock is waited
-    /// for `lock_timeout_ms` at a time.
+    /// Makes the table wide enough for what the watches saw; `values` tells the chunk's values once more. Called before the
+    /// chunk is sent, from a thread that may block; sessions that hold the table end their chunk meanwhile, since none waits
+    /// for this one. A lock is waited for `lock_timeout_ms` at a time.
     ///
     /// # Errors
     /// Those of the session and of ALTER TABLE.
     pub fn settle(
         &self,
-        context: &Context,
-        handle: &Handle,
+        (context, handle): (&Context, &Handle),
         relation: &Relation,
-        watches: Watches,
+        (watches, values): (Watches, Values<'_>),
         (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changes = Vec::new();
-        for (name, watch) in watches.columns.into_iter().flatten() {
+        let (mut changes, mut others) = (Vec::new(), BTreeMap::new());
+        for (no, (name, watch)) in
+            watches.columns.into_iter().enumerate().filter_map(|(no, watched)| Some((no, watched?)))
+        {
             let Some(column) = open.get_mut(&name) else { continue };
+            if !column.made {
+                if needed(&column.type_name, watch.state()).is_some() {
+                    others.insert(no, (name, Misfits::new(&column.type_name)));
+                }
+                continue;
+            }
             let before = column.state.finish(false);
             column.state.join(watch.state());
-            let (after, text_sql) = if column.made {
-                let after = column.state.finish(false);
-                let fits = holds(&column.type_name, &after.type_name);
-                ((!fits).then_some(after), before.text_sql(&quote_ident(&name)))
-            } else {
-                (needed(&column.type_name, &column.state), None)
-            };
-            if let Some(Inferred { type_name, .. }) = after {
+            let Inferred { type_name, .. } = column.state.finish(false);
+            if !holds(&column.type_name, &type_name) {
+                let text_sql = before.text_sql(&quote_ident(&name));
                 changes.push(Wider { name, type_name, text_sql });
             }
+        }
+        if !others.is_empty() {
+            values(&mut |no, value| {
+                if let Some((_, misfits)) = others.get_mut(&no) {
+                    misfits.observe(value);
+                }
+            });
+            let asking = || wider_others(context, relation, &others);
+            changes.extend(handle.block_on(patiently(context, patience, asking))?);
         }
         if changes.is_empty() {
             return Ok(());
@@ -123,6 +139,23 @@ impl Widener {
         }
         Ok(())
     }
+}
+
+/// What columns that others made must become for the sake of these values.
+async fn wider_others(
+    context: &Context,
+    relation: &Relation,
+    others: &BTreeMap<usize, (String, Misfits)>,
+) -> Result<Vec<Wider>> {
+    let session = context.connection.open().await?;
+    let mut changes = Vec::new();
+    for (name, misfits) in others.values() {
+        let asking = misfits.needed(&session, relation, name);
+        if let Some(Inferred { type_name, .. }) = context.connection.attend(&session, asking).await? {
+            changes.push(Wider { name: name.clone(), type_name, text_sql: None });
+        }
+    }
+    Ok(changes)
 }
 
 /// The type is one that inference gives, or alike: what it means is known here.
@@ -148,7 +181,8 @@ pub fn is_inferred(type_name: &str) -> bool {
 /// Whether the type gives back every value's own text does not matter there.
 pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     // The numbers 0 and 1 are truth values to a column that has these.
-    if short(has) == "boolean" && misfit(state, has).is_none() {
+    let is_truth = short(has) == "boolean" && state.kinds() > 0 && misfit(state, has).is_none();
+    if state.is_empty() || is_truth {
         return None;
     }
     let inferred = state.finish(true);
@@ -160,7 +194,6 @@ pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
 /// them as it is. Whatever is stored must stay what it is: a double gives no long integer back.
 fn wider(has: &str, wanted: &str) -> Option<String> {
     let (has, wanted) = (short(has), short(wanted));
-    let number = |name: &str| matches!(name, "numeric" | "double precision") || digits(name).is_some();
     // A number with an exponent is a number, and who made a jsonb knows what it does with keys that come twice.
     let takes = matches!((has, wanted), ("numeric", "double precision") | ("jsonb", "json"));
     if holds(has, wanted) || takes {
@@ -169,11 +202,17 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
     let exact = wanted != "double precision" || has == "integer" || has == "smallint";
     Some(if exact && holds(wanted, has) {
         wanted.to_owned()
-    } else if number(has) && number(wanted) {
+    } else if is_number(has) && is_number(wanted) {
         "numeric".to_owned()
     } else {
         "text".to_owned()
     })
+}
+
+/// The type is one of numbers.
+pub fn is_number(type_name: &str) -> bool {
+    let name = short(type_name);
+    matches!(name, "numeric" | "double precision") || digits(name).is_some()
 }
 
 /// A column of type `has` holds whatever one of type `wanted` does. Both are names that inference gives.

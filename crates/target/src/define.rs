@@ -3,6 +3,7 @@
 //! Names are quoted here. Types come as SQL writes them: inferred ones are howdah's own words, those of an
 //! option are checked to be a type before they stand in a statement.
 
+use crate::copy::judge::judge;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::session::Session;
@@ -94,6 +95,30 @@ pub async fn widen(
     };
     let actions: Vec<String> = columns.iter().map(change).collect();
     alter(session, (relation, lock_timeout_ms), &actions.join(", ")).await
+}
+
+/// Which of these values, by their places, the server does not take for this column. Where it cannot be asked, because the role may
+/// make no temporary functions before PostgreSQL 16, none.
+///
+/// # Errors
+/// Those of the session.
+pub async fn not_taken(
+    session: &Session,
+    relation: &Relation,
+    column: &str,
+    values: &[&str],
+) -> Result<Vec<usize>> {
+    let fail = |error: &tokio_postgres::Error| session_error(error, "asking what a column takes");
+    let client = session.client();
+    client.batch_execute("BEGIN").await.map_err(|error| fail(&error))?;
+    let columns = vec![column; values.len()];
+    let verdicts = judge(client, session.server_version(), relation, &columns, values).await;
+    client.batch_execute("ROLLBACK").await.map_err(|error| fail(&error))?;
+    match verdicts {
+        Ok(verdicts) => Ok(verdicts.into_iter().map(|verdict| verdict.no).collect()),
+        Err(error) if error.as_db_error().is_some() => Ok(Vec::new()),
+        Err(error) => Err(fail(&error)),
+    }
 }
 
 async fn alter(

@@ -246,13 +246,15 @@ impl Emitter {
             }
         };
         let Some(mut watches) = run.widener.watches(table.copied_into(), fields) else { return Ok(()) };
-        run.tally.time(Stage::Encode, || match &self.cells {
-            Some(cells) => values::of_records(cells, records, |no, value| watches.observe(no, value)),
-            None => values::of_copy_text(records, |no, value| watches.observe(no, value)),
-        });
+        let tell = |each: &mut dyn FnMut(usize, &[u8])| match &self.cells {
+            Some(cells) => values::of_records(cells, records, each),
+            None => values::of_copy_text(records, each),
+        };
+        run.tally.time(Stage::Encode, || tell(&mut |no, value| watches.observe(no, value)));
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
-        run.widener.settle(&run.context, &feeder.handle, table.copied_into(), watches, waits)
+        let by = (&run.context, &feeder.handle);
+        run.widener.settle(by, table.copied_into(), (watches, &tell), waits)
     }
 
     /// Makes the partitions that these records need, where that was asked for.

@@ -3,28 +3,38 @@
 //! Columns are added for fields that the table has no column for, and columns get a wider type where the values
 //! seen in all files need one. Nothing else is ever changed, and nothing at all unless asked.
 
-use super::columns::{Columns, find_column};
+use super::columns::{Columns, find_column, is_told};
 use super::head::Head;
 use super::tables::Shape;
-use crate::widen::{is_inferred, needed};
-use howdah_model::{Column, Evolve, Job, NewColumn, Table, TableChange};
-use howdah_transcode::infer::{self, ColumnState};
+use crate::Context;
+use crate::misfits::Misfits;
+use crate::widen::{is_inferred, is_number, needed};
+use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
+use howdah_target::session::Session;
+use howdah_transcode::infer::{self, ColumnState, Days};
 use std::collections::BTreeMap;
 
 /// What the files hold of one column.
 #[derive(Default)]
 struct Seen {
     state: ColumnState,
+    days: Days,
+    witnesses: Vec<Vec<u8>>,
     /// Some file has more values than were seen.
     incomplete: bool,
 }
 
 /// The table as it will be, and what leads there.
-pub(super) fn shape(job: &Job, table: Table, heads: &[Head]) -> Shape {
+pub(super) async fn shape(
+    by: (&Context, &Session),
+    job: &Job,
+    table: Table,
+    heads: &[Head],
+) -> Result<Shape> {
     let before = table.columns.clone();
     let mut shape = Shape { staging: None, table, create: None, changes: Vec::new() };
     if job.shaping.evolve == Evolve::None {
-        return shape;
+        return Ok(shape);
     }
     let by_name = job.columns.is_none() && !job.ignore_extra;
     for name in heads.iter().filter(|_| by_name).flat_map(|head| head.names.iter().flatten()) {
@@ -33,25 +43,37 @@ pub(super) fn shape(job: &Job, table: Table, heads: &[Head]) -> Shape {
             shape.table.columns.push(new_column(infer::snake(std::slice::from_ref(wanted)).remove(0)));
         }
     }
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
-    for head in heads {
-        // What does not match is said when the columns are chosen.
-        let Ok(matched) = Columns::matched(job, &shape.table, head) else { continue };
-        let Some(found) = &head.found else { continue };
-        for (name, state) in matched.fields.iter().zip(&found.columns.states) {
-            let Some(name) = name else { continue };
-            let seen = seen.entry(name.clone()).or_default();
-            seen.state.join(state);
-            seen.incomplete |= !found.columns.complete;
-        }
-    }
+    let mut seen = seen(job, &shape.table, heads);
+    let relation = &shape.table.relation;
     for column in &mut shape.table.columns {
         let seen = seen.remove(&column.name).unwrap_or_default();
         let added = !before.iter().any(|known| known.name == column.name);
-        let change = if added { add(column, &seen) } else { widen(job, column, &seen) };
+        let change =
+            if added { add(column, &seen) } else { widen(by, job, (relation, column), seen).await? };
         shape.changes.extend(change);
     }
-    shape
+    Ok(shape)
+}
+
+/// What the files hold, by column.
+fn seen(job: &Job, table: &Table, heads: &[Head]) -> BTreeMap<String, Seen> {
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    for head in heads {
+        // What does not match is said when the columns are chosen.
+        let Ok(matched) = Columns::matched(job, table, head) else { continue };
+        let Some(found) = &head.found else { continue };
+        let columns = &found.columns;
+        let of_fields = columns.states.iter().zip(&columns.days).zip(&columns.witnesses);
+        for (name, ((state, days), witnesses)) in matched.fields.iter().zip(of_fields) {
+            let Some(name) = name else { continue };
+            let seen = seen.entry(name.clone()).or_default();
+            seen.state.join(state);
+            seen.days.join(days);
+            seen.witnesses.extend_from_slice(witnesses);
+            seen.incomplete |= !columns.complete;
+        }
+    }
+    seen
 }
 
 fn new_column(name: String) -> Column {
@@ -73,12 +95,34 @@ fn add(column: &mut Column, seen: &Seen) -> Option<TableChange> {
     Some(TableChange::Add(NewColumn { name: column.name.clone(), type_name, evidence, may_widen }))
 }
 
-/// Only types that inference gives are touched: of others nobody but their owner knows what they mean.
-fn widen(job: &Job, column: &mut Column, seen: &Seen) -> Option<TableChange> {
-    if job.shaping.evolve != Evolve::Widen || seen.state.is_empty() || !is_inferred(&column.type_name) {
-        return None;
+/// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Nor are columns whose values
+/// are read in a spelling, or may be.
+async fn widen(
+    (context, session): (&Context, &Session),
+    job: &Job,
+    (relation, column): (&Relation, &mut Column),
+    seen: Seen,
+) -> Result<Option<TableChange>> {
+    let Seen { state, days, witnesses, .. } = seen;
+    let has = column.type_name.as_str();
+    let is_read = is_told(job, &column.name)
+        || infer::reading_for(&state, &days, has).is_some()
+        || infer::is_order_open(&state, &days, has)
+        || is_number(has) && infer::is_number_open(&state);
+    if job.shaping.evolve != Evolve::Widen || !is_inferred(has) || is_read {
+        return Ok(None);
     }
-    let infer::Inferred { type_name, evidence, .. } = needed(&column.type_name, &seen.state)?;
+    let mut wanted = needed(has, &state);
+    let is_doubtful =
+        |wanted: &infer::Inferred| wanted.type_name == "text" && infer::misfit(&state, has).is_none();
+    if wanted.as_ref().is_some_and(is_doubtful) {
+        let mut misfits = Misfits::new(has);
+        witnesses.iter().for_each(|value| misfits.observe(value));
+        let asking = misfits.needed(session, relation, &column.name);
+        wanted = context.connection.attend(session, asking).await?;
+    }
+    let Some(infer::Inferred { type_name, evidence, .. }) = wanted else { return Ok(None) };
     column.type_name.clone_from(&type_name);
-    Some(TableChange::Widen(NewColumn { name: column.name.clone(), type_name, evidence, may_widen: false }))
+    let name = column.name.clone();
+    Ok(Some(TableChange::Widen(NewColumn { name, type_name, evidence, may_widen: false })))
 }

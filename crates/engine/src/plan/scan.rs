@@ -24,6 +24,8 @@ const WINDOW_READS_MAX: usize = 8;
 /// Records read in several ways, for their quotes or line endings, until planning gives up on seeing all values. One
 /// takes 10 to 100 microseconds, so that no file keeps a plan waiting for more than two seconds.
 const TANGLED_RECORDS_MAX: u64 = 20_000;
+/// Longer values are no witnesses: there is one for each kind at most, and they are kept.
+const WITNESS_BYTES_MAX: usize = 1000;
 /// Plain bytes between two looks at how many there were.
 const LOOK_EVERY_BYTES: usize = 16 << 10;
 
@@ -33,6 +35,8 @@ pub(super) struct Columns {
     pub(super) states: Vec<ColumnState>,
     /// The days among them.
     pub(super) days: Vec<Days>,
+    /// Of each field the values that ruled out kinds, some at most.
+    pub(super) witnesses: Vec<Vec<Vec<u8>>>,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -49,8 +53,15 @@ impl Columns {
 
     fn observe(&mut self, no: usize, value: &[u8]) {
         if let (Some(state), Some(days)) = (self.states.get_mut(no), self.days.get_mut(no)) {
+            let kinds = state.kinds();
             state.observe(value);
             days.observe(value);
+            if state.kinds() < kinds
+                && value.len() <= WITNESS_BYTES_MAX
+                && let Some(witnesses) = self.witnesses.get_mut(no)
+            {
+                witnesses.push(value.to_vec());
+            }
         }
     }
 
@@ -73,7 +84,7 @@ impl Columns {
     fn none(finding: &Finding) -> Columns {
         let width = finding.width;
         let (states, days) = (vec![ColumnState::default(); width], vec![Days::default(); width]);
-        Columns { states, days, ..Columns::default() }
+        Columns { states, days, witnesses: vec![Vec::new(); width], ..Columns::default() }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.

@@ -52,7 +52,7 @@ pub(super) async fn plan_all(
     let groups = groups(context, session, job, heads).await?;
     for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
         let mut shape = match table {
-            Some(table) => evolve::shape(job, table, &heads),
+            Some(table) => evolve::shape((context, session), job, table, &heads).await?,
             None => {
                 let create = new_table::shape(context, session, job, &mut heads).await?;
                 let table = as_if_made(relation, &create);

@@ -94,6 +94,11 @@ impl ColumnState {
         }
     }
 
+    /// How many kinds every value can be of. It falls with each value that rules some out.
+    pub fn kinds(&self) -> u32 {
+        self.possible.count()
+    }
+
     /// Takes in all that another state has seen.
     pub fn join(&mut self, other: &ColumnState) {
         self.seen |= other.seen;

@@ -53,6 +53,10 @@ impl Kinds {
         self.0 & other.0 != 0
     }
 
+    pub(super) const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
     pub(super) const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,0 +1,74 @@
+//! Values that a column which others made may not take, and the type that it must get for their sake.
+//!
+//! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
+//! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date).
+
+use crate::widen::needed;
+use howdah_model::{Relation, Result};
+use howdah_target::define;
+use howdah_target::session::Session;
+use howdah_transcode::infer::{ColumnState, Inferred, misfit};
+use std::collections::BTreeSet;
+
+/// Different values that the server is asked about, of one column and one chunk: with short ones a megabyte. Others are left to COPY.
+const ASKED_MAX: usize = 10_000;
+/// Longer values are left to COPY.
+const ASKED_BYTES_MAX: usize = 1000;
+
+/// Those of one column.
+pub(crate) struct Misfits {
+    has: String,
+    /// What the column surely does not hold.
+    refused: ColumnState,
+    doubtful: BTreeSet<String>,
+}
+
+impl Misfits {
+    /// For a column of this type.
+    pub(crate) fn new(has: &str) -> Misfits {
+        Misfits { has: has.to_owned(), refused: ColumnState::default(), doubtful: BTreeSet::new() }
+    }
+
+    /// Takes in a value that is not NULL.
+    pub(crate) fn observe(&mut self, value: &[u8]) {
+        let state = of(value);
+        let Some(wanted) = needed(&self.has, &state) else { return };
+        if wanted.type_name != "text" || misfit(&state, &self.has).is_some() {
+            self.refused.join(&state);
+        } else if self.doubtful.len() < ASKED_MAX
+            && value.len() <= ASKED_BYTES_MAX
+            && let Ok(value) = std::str::from_utf8(value)
+            && !self.doubtful.contains(value)
+        {
+            self.doubtful.insert(value.to_owned());
+        }
+    }
+
+    /// What this column of the table must become; `None`: it takes all values, or COPY is to say that it does not.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn needed(
+        &self,
+        session: &Session,
+        relation: &Relation,
+        column: &str,
+    ) -> Result<Option<Inferred>> {
+        let mut refused = self.refused.clone();
+        let values: Vec<&str> = self.doubtful.iter().map(String::as_str).collect();
+        if !values.is_empty() {
+            for no in define::not_taken(session, relation, column, &values).await? {
+                if let Some(value) = values.get(no) {
+                    refused.join(&of(value.as_bytes()));
+                }
+            }
+        }
+        Ok(needed(&self.has, &refused))
+    }
+}
+
+fn of(value: &[u8]) -> ColumnState {
+    let mut state = ColumnState::default();
+    state.observe(value);
+    state
+}
