@@ -90,7 +90,7 @@ pub async fn widen(
 ) -> Result<()> {
     let change = |column: &Wider| {
         let (name, type_name) = (quote_ident(&column.name), &column.type_name);
-        let text = column.text_sql.clone().unwrap_or_else(|| format!("{name}::text"));
+        let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
         format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
     };
     let actions: Vec<String> = columns.iter().map(change).collect();
@@ -121,14 +121,23 @@ pub async fn not_taken(
     }
 }
 
+/// The text of a stored value as queries show it: the cast of an address would add the length of its whole prefix.
+fn text_sql(name: &str) -> String {
+    format!(
+        "CASE WHEN {name} IS NOT NULL AND pg_catalog.pg_typeof({name}) = 'inet'::pg_catalog.regtype THEN pg_catalog.format('%s', {name}) \
+         ELSE {name}::text END"
+    )
+}
+
 async fn alter(
     session: &Session,
     (relation, lock_timeout_ms): (&Relation, u64),
     actions: &str,
 ) -> Result<()> {
-    // Dates must be written as they were read, whatever the session's style.
+    // Dates must be written as they were read and doubles with all their digits, whatever the session's style.
     let sql = format!(
-        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; ALTER TABLE {} {actions}; COMMIT",
+        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; SET LOCAL extra_float_digits = 3; \
+         ALTER TABLE {} {actions}; COMMIT",
         quote_relation(relation)
     );
     let done = session.client().batch_execute(&sql).await;

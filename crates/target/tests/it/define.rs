@@ -56,3 +56,26 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
     let error = add_column(&session, (&relation, 5000), &column("c", "text")).await.unwrap_err();
     assert!(error.sqlstate() == Some("P0001") && !error.message().contains("secret"), "{error}");
 });
+
+on_every_version!(stored_values_become_text_as_they_are_shown_and_lose_no_digit, server => {
+    let to = server.database().await;
+    let client = observer(&to).await;
+    client.batch_execute(
+        "CREATE TABLE t (host inet, net inet, x float8, at timestamptz, yes boolean); \
+         INSERT INTO t VALUES ('10.0.0.1', '10.0.0.0/8', 0.1::float8 + 0.2, '2024-01-31 10:00:00.5+00', true), \
+             ('::1', NULL, 1, NULL, false); \
+         DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET extra_float_digits = -3', current_database()); \
+             EXECUTE format('ALTER DATABASE %I SET DateStyle = %L', current_database(), 'SQL, DMY'); \
+             EXECUTE format('ALTER DATABASE %I SET TimeZone = %L', current_database(), 'Asia/Kolkata'); END $$",
+    ).await.unwrap();
+    let session = connect(&to).await;
+    let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
+    let wider = |name: &str| Wider { name: name.to_owned(), type_name: "text".to_owned(), text_sql: None };
+    let columns = ["host", "net", "x", "at", "yes"].map(wider);
+    widen(&session, (&relation, 5000), &columns).await.unwrap();
+    let rows = client.query_one("SELECT string_agg(t::text, ' ' ORDER BY x) FROM t", &[]).await.unwrap();
+    assert_eq!(
+        rows.get::<_, &str>(0),
+        "(10.0.0.1,10.0.0.0/8,0.30000000000000004,\"2024-01-31 15:30:00.5+05:30\",true) (::1,,1,,false)"
+    );
+});
