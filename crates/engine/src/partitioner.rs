@@ -1,7 +1,8 @@
 //! Makes partitions by day or month for rows that have none (`--create-partitions`).
 //!
 //! Each chunk's dates are looked at before the chunk is sent, as `widen.rs` does with its values: what has no partition
-//! yet gets one, once, and the load goes on. Dates that only the server can read are left to it.
+//! yet gets one, once, and the load goes on. In which day of UTC a time of the session's own zone lies, the server says. Dates that
+//! only it can read are left to it.
 
 use crate::Context;
 use crate::retry::patiently;
@@ -51,6 +52,19 @@ impl Covered {
         behind.checked_sub(1).and_then(|no| self.ranges.get(no)).is_some_and(|(_, to)| number < *to)
     }
 
+    /// All from one to the other have a partition.
+    fn spans(&self, from: i64, to: i64) -> bool {
+        let mut at = from;
+        loop {
+            let behind = self.ranges.partition_point(|(from, _)| *from <= at);
+            match behind.checked_sub(1).and_then(|no| self.ranges.get(no)) {
+                Some((_, end)) if *end > to => return true,
+                Some((_, end)) if *end > at => at = *end,
+                _ => return false,
+            }
+        }
+    }
+
     fn add(&mut self, range: (i64, i64)) {
         let at = self.ranges.partition_point(|other| *other < range);
         self.ranges.insert(at, range);
@@ -96,10 +110,45 @@ impl Partitioner {
                 days.insert(dated.day(number));
             }
         });
+        if dated.binary == BinaryType::TimestampTz {
+            let mut local = Local::default();
+            route::read_local_numbers(records, reader, field_no, |number| local.add(number));
+            let asked = local.far_from(&known);
+            let asking = || async {
+                let session = context.connection.open().await?;
+                let asking = date_partitions::days_in_utc(&session, &asked);
+                context.connection.attend(&session, asking).await
+            };
+            if !asked.is_empty() {
+                days.extend(
+                    handle.block_on(patiently(context, patience, asking))?.into_iter().map(i64::from),
+                );
+            }
+        }
         for day in days {
             dated.make((context, handle), relation, (unit, day), (patience, lock_timeout_ms))?;
         }
         Ok(())
+    }
+}
+
+/// Times of the session's own zone: the first and the last of each day there.
+#[derive(Debug, Default)]
+struct Local {
+    days: BTreeMap<i64, (i64, i64)>,
+}
+
+impl Local {
+    fn add(&mut self, number: i64) {
+        let (first, last) = self.days.entry(number.div_euclid(DAY_US)).or_insert((number, number));
+        (*first, *last) = ((*first).min(number), (*last).max(number));
+    }
+
+    /// Those that may have no partition: no zone is a day away from UTC. A day there lies in two days of UTC at most, so that its
+    /// first and its last tell all that rows lie in.
+    fn far_from(&self, known: &Covered) -> Vec<i64> {
+        let is_open = |(first, last): &&(i64, i64)| !known.spans(first - DAY_US, last + DAY_US);
+        self.days.values().filter(is_open).flat_map(|(first, last)| [*first, *last]).collect()
     }
 }
 

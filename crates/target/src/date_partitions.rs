@@ -80,6 +80,21 @@ pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<Da
     Ok(DateRanges { column, binary, time_zone: first.get(5), taken })
 }
 
+const IN_UTC_SQL: &str = "\
+    SELECT ((TIMESTAMP '2000-01-01' + l * INTERVAL '1 microsecond')::pg_catalog.timestamptz AT TIME ZONE 'UTC')::pg_catalog.date \
+           - DATE '2000-01-01' \
+    FROM pg_catalog.unnest($1) l";
+
+/// The days in UTC, from 2000-01-01, in which these moments of the session's time zone lie: microseconds from 2000-01-01 there.
+///
+/// # Errors
+/// Those of the session.
+pub async fn days_in_utc(session: &Session, local: &[i64]) -> Result<Vec<i32>> {
+    let rows = session.client().query_typed(IN_UTC_SQL, &[(&local, Type::INT8_ARRAY)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "asking for days in UTC"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
 /// A partition that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {

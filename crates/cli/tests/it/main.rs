@@ -14,6 +14,7 @@ mod corpus;
 mod crash;
 mod documents;
 mod embedded;
+mod encodings;
 mod evolve;
 mod failover;
 mod guards;

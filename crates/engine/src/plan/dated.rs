@@ -5,6 +5,7 @@ use howdah_model::plan::TablePlan;
 use howdah_model::{Error, ErrorKind, Job, PartitionUnit, Relation, RelationKind, Result};
 use howdah_target::date_partitions::{self, DateRanges};
 use howdah_target::session::Session;
+use howdah_transcode::route::Router;
 
 /// A table, its OID and the partitions it has.
 pub(crate) type Dated = (u32, Relation, DateRanges);
@@ -40,6 +41,9 @@ pub(super) async fn read(
             );
             return Err(Error::new(ErrorKind::Usage, message));
         }
+        if Router::reader(&table.format, None, &ranges.time_zone).is_none() {
+            return Err(unread(&ranges.column));
+        }
         table.notes.retain(|note| !note.starts_with(MADE));
         table.notes.push(format!("{MADE}, one a {unit} of {}", ranges.column));
         if !dated.iter().any(|(_, other, _)| other == relation) {
@@ -47,6 +51,18 @@ pub(super) async fn read(
         }
     }
     Ok(dated)
+}
+
+/// What the client cannot read, it can make no partitions for.
+fn unread(column: &str) -> Error {
+    let message = format!(
+        "--create-partitions: only the server can read the values of {column} in this file, because of its encoding or of what \
+         COPY is told about it"
+    );
+    Error::new(ErrorKind::Usage, message).with_hint(
+        "leave out --format and --copy-options, so that howdah finds how the file is written and reads it itself, or make the \
+         partitions by hand",
+    )
 }
 
 /// The beginning of the note; an earlier run's plan has it already.

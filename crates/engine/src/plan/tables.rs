@@ -243,7 +243,7 @@ fn table_plan(
     };
     let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
     let written = &head.written;
-    let care = care(written, &readings, job.shaping.lenient || !job.shaping.nul.is_reject());
+    let care = care(job, written, &readings);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
     let (format, recode) = match (care, &head.found) {
         // The client writes COPY text, whatever the file is like.
@@ -357,13 +357,23 @@ async fn leave_money_to_comma(
     Ok(())
 }
 
-/// The client writes records anew where COPY has no words for how they are written. Mending needs to tell
-/// characters apart, so with `--lenient` and `--nul` it does so for what is not UTF-8, too.
-fn care(written: &Written, readings: &[Option<Reading>], mends: bool) -> Care {
+/// The client writes records anew where COPY has no words for how they are written, and where it has to know the fields of what is
+/// not UTF-8.
+fn care(job: &Job, written: &Written, readings: &[Option<Reading>]) -> Care {
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if reads || dialect.to_format().is_none() || (mends && foreign) { Care::Rewritten } else { Care::Watched }
+    if reads || dialect.to_format().is_none() || foreign && knows_fields(job) {
+        Care::Rewritten
+    } else {
+        Care::Watched
+    }
+}
+
+/// Mending tells characters apart, and partitions are made for dates.
+fn knows_fields(job: &Job) -> bool {
+    let mends = job.shaping.lenient || !job.shaping.nul.is_reject();
+    mends || job.create_partitions.is_some()
 }
 
 fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {

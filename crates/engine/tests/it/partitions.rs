@@ -1,7 +1,9 @@
 //! Rows of partitioned tables: in which leaf the client puts them, against where the server's own COPY puts them.
 
 use crate::rig::{Loader, MIB, Place, job};
-use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, PartitionUnit, PartitionsChoice};
+use howdah_engine::model::{
+    ColumnChoice, EncodeChoice, ErrorKind, Format, Header, PartitionUnit, PartitionsChoice,
+};
 use howdah_testkit::{MAJORS, asked};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -535,5 +537,44 @@ fn fields_that_are_left_out_do_not_shift_the_key() {
         let direct = "SELECT count(*) FROM came WHERE name = 't_0'";
         assert_eq!(place.database.value(direct), "2000", "{encode:?}");
         place.database.sql("TRUNCATE t, came");
+    }
+}
+
+/// Times without an offset are in the session's zone, and partitions in UTC.
+#[test]
+fn times_of_the_sessions_own_zone_get_their_partitions() {
+    for major in MAJORS {
+        let place = Place::new(major);
+        place.database.sql(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET TimeZone = %L', current_database(), 'America/New_York'); END $$;
+             CREATE TABLE t (a int, c timestamptz) PARTITION BY RANGE (c)",
+        );
+        let file = place.file(
+            "a.csv",
+            "1,2024-01-01 18:00\n2,2024-01-01 22:00:00.5\n3,2024-02-01 12:00+00\n4,2024-03-10\n5,2024-03-10 19:59:59\n",
+        );
+        let mut job = job(&[&file], "t", Format::csv());
+        job.create_partitions = Some(PartitionUnit::Day);
+        assert_eq!(Loader::new(&place.database).load(job).rows(), 5);
+        let leaves = "SELECT string_agg(tableoid::regclass::text, ' ' ORDER BY a) FROM t";
+        let wanted = "t_2024_01_01 t_2024_01_02 t_2024_02_01 t_2024_03_10 t_2024_03_10";
+        assert_eq!(place.database.value(leaves), wanted, "{major}");
+        let made = "SELECT count(*) FROM pg_inherits WHERE inhparent = 't'::regclass";
+        assert_eq!(place.database.value(made), "4", "{major}");
+    }
+}
+
+#[test]
+fn what_only_the_server_reads_gets_no_partitions_and_is_refused() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a text, c date) PARTITION BY RANGE (c)");
+    let file = place.file("a.csv", "a,2024-01-01\n");
+    let latin = Format { encoding: Some("LATIN1".to_owned()), ..Format::csv() };
+    let forced = Format { force_null: ColumnChoice::Named(vec!["a".to_owned()]), ..Format::csv() };
+    for format in [latin, forced] {
+        let mut job = job(&[&file], "t", format);
+        job.create_partitions = Some(PartitionUnit::Day);
+        let error = place.loader.load(job).refusal(ErrorKind::Usage);
+        assert!(error.hint().is_some_and(|hint| hint.contains("--format")), "{error}");
     }
 }

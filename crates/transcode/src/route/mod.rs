@@ -121,6 +121,13 @@ pub fn read_numbers(
     });
 }
 
+/// Tells those that have no offset and are in the session's time zone, which is not UTC: microseconds from 2000-01-01 there.
+pub fn read_local_numbers(records: &[u8], reader: &BinaryEncoder, field_no: u32, tell: impl FnMut(i64)) {
+    if !reader.session_is_utc() {
+        read_numbers(records, reader, field_no, &BinaryType::Timestamp, tell);
+    }
+}
+
 /// The same number for the text of a bound, in ISO spelling and in UTC; infinite ones are the least and the greatest.
 pub fn read_bound(binary: &BinaryType, text: &str) -> Option<i64> {
     let reader = BinaryEncoder::new(&Format::text(), None, &[BinaryType::Text], "UTC")?;

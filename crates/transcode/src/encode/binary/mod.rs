@@ -191,6 +191,11 @@ impl BinaryEncoder {
         Some(Most { encoded, rows: row })
     }
 
+    /// Timestamps without an offset are in UTC.
+    pub(crate) fn session_is_utc(&self) -> bool {
+        self.session_is_utc
+    }
+
     /// The columns' types, in the order of the fields.
     pub(crate) fn columns(&self) -> &[BinaryType] {
         &self.columns

@@ -1,0 +1,20 @@
+//! Files in other encodings than UTF-8 where the client has to know their fields.
+
+use crate::auto::load;
+use crate::scene::{Files, PATIENCE};
+use howdah_testkit::Server;
+
+#[test]
+fn partitions_are_made_for_files_in_other_encodings() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"name,day\nM\xfcller,2024-01-31\nM\xf6ller,2024-02-01\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (name text, day date) PARTITION BY RANGE (day)");
+    let command =
+        || load(&database).args(["--table", "t", "--create-partitions", "month", "--encoding", "LATIN1"]);
+    let refused = command().args(["--format", "csv", "--header"]).arg(&source).run(PATIENCE).expect_code(2);
+    assert!(refused.stderr.contains("hint: leave out --format"), "{}", refused.stderr);
+    command().arg(&source).run(PATIENCE).expect_code(0);
+    let rows = "SELECT string_agg(tableoid::regclass || ' ' || name, ', ' ORDER BY day) FROM t";
+    assert_eq!(database.value(rows), "t_2024_01 Müller, t_2024_02 Möller");
+}
