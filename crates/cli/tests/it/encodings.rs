@@ -18,3 +18,18 @@ fn partitions_are_made_for_files_in_other_encodings() {
     let rows = "SELECT string_agg(tableoid::regclass || ' ' || name, ', ' ORDER BY day) FROM t";
     assert_eq!(database.value(rows), "t_2024_01 Müller, t_2024_02 Möller");
 }
+
+#[test]
+fn null_is_null_in_every_encoding() {
+    let files = Files::new();
+    // The word is "нет" in WIN1251.
+    let source = files.put("t.csv", b"id,note,gone\n1,\xed\xe5\xf2,x\n2,\xe4\xe0,x\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    let command =
+        || load(&database).args(["--table", "t", "--encoding", "WIN1251", "--null", "нет", "--ignore-extra"]);
+    let refused = command().args(["--format", "csv", "--header"]).arg(&source).run(PATIENCE);
+    assert!(refused.stderr.contains("hint: leave out --format"), "{}", refused.stderr);
+    command().arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"), "(1,) (2,да)");
+}

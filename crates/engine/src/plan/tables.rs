@@ -363,17 +363,17 @@ fn care(job: &Job, written: &Written, readings: &[Option<Reading>]) -> Care {
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if reads || dialect.to_format().is_none() || foreign && knows_fields(job) {
+    if reads || dialect.to_format().is_none() || foreign && knows_fields(job, &written.format) {
         Care::Rewritten
     } else {
         Care::Watched
     }
 }
 
-/// Mending tells characters apart, and partitions are made for dates.
-fn knows_fields(job: &Job) -> bool {
+/// Mending tells characters apart, partitions are made for dates, and NULL has other bytes than those that were told.
+fn knows_fields(job: &Job, format: &Format) -> bool {
     let mends = job.shaping.lenient || !job.shaping.nul.is_reject();
-    mends || job.create_partitions.is_some()
+    mends || job.create_partitions.is_some() || !format.null.is_ascii()
 }
 
 fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {

@@ -54,12 +54,19 @@ impl Rewriter {
     /// The output keeps the file's encoding.
     ///
     /// # Errors
-    /// `Unsupported` together with the DEFAULT option or an encoding whose characters contain ASCII bytes.
+    /// `Unsupported` together with the DEFAULT option, an encoding whose characters contain ASCII bytes, or a spelling of NULL that
+    /// is of other bytes in the file's encoding.
     pub fn new(format: &Format, fields: &[FieldTarget]) -> Result<Rewriter> {
         let refusal = if format.default.is_some() {
             "the DEFAULT option cannot be combined with leaving out fields or converting the encoding"
         } else if Rules::embeds_ascii(format) {
             "fields of a file in this encoding cannot be left out"
+        } else if !is_utf8(format) && !format.null.is_ascii() {
+            let message =
+                "fields of a file that is not in UTF8 cannot be left out where NULL is spelled beyond ASCII";
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+                "leave out --format and --copy-options: what they do not say is found, and the file is read as UTF8",
+            ));
         } else {
             return Ok(Rewriter { format: format.clone(), fields: fields.to_vec() });
         };
@@ -132,6 +139,11 @@ impl Rewriter {
         result?;
         line.end()
     }
+}
+
+fn is_utf8(format: &Format) -> bool {
+    let is_it = |name: &str| ["UTF8", "UTF-8"].iter().any(|utf8| name.eq_ignore_ascii_case(utf8));
+    format.encoding.as_deref().is_none_or(is_it)
 }
 
 /// A line being written.
