@@ -1,6 +1,6 @@
 //! Files in other encodings than UTF-8 where the client has to know their fields.
 
-use crate::auto::load;
+use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE};
 use howdah_testkit::Server;
 
@@ -32,4 +32,18 @@ fn null_is_null_in_every_encoding() {
     assert!(refused.stderr.contains("hint: leave out --format"), "{}", refused.stderr);
     command().arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"), "(1,) (2,да)");
+}
+
+#[test]
+fn a_new_table_is_not_widened_for_parts_of_characters() {
+    // The second byte of the character is the delimiter.
+    let record = |id: u32| [format!("{id}|").as_bytes(), b"\x83\x7c\x83\x7c", b"|5\n"].concat();
+    let bytes: Vec<u8> = b"id|word|no\n".iter().copied().chain((0..100_000).flat_map(record)).collect();
+    let database = Server::shared(15).database();
+    let command =
+        load(&database).args(["--create", "--table", "t", "--encoding", "SJIS", "--delimiter", "|"]);
+    // Of a pipe only a sample is seen beforehand.
+    command.arg("-").stdin(bytes).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "t"), "id integer, word text, no integer");
+    assert_eq!(database.value("SELECT count(*) || min(word) || sum(no) FROM t"), "100000ポポ500000");
 }

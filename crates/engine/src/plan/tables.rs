@@ -9,13 +9,14 @@ use super::new_table;
 use crate::Context;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    Error, ErrorKind, Format, Job, NewTable, Reading, Relation, RelationKind, Result, StagingPlan, Table,
-    TableChange,
+    Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result, StagingPlan,
+    Table, TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, ColumnState, Days};
+use howdah_transcode::split::Rules;
 use std::collections::BTreeMap;
 
 /// The note of records that nobody rewrites.
@@ -243,7 +244,7 @@ fn table_plan(
     };
     let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
     let written = &head.written;
-    let care = care(job, written, &readings);
+    let care = care(job, shape, written, &readings);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
     let (format, recode) = match (care, &head.found) {
         // The client writes COPY text, whatever the file is like.
@@ -359,21 +360,26 @@ async fn leave_money_to_comma(
 
 /// The client writes records anew where COPY has no words for how they are written, and where it has to know the fields of what is
 /// not UTF-8.
-fn care(job: &Job, written: &Written, readings: &[Option<Reading>]) -> Care {
+fn care(job: &Job, shape: &Shape, written: &Written, readings: &[Option<Reading>]) -> Care {
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if reads || dialect.to_format().is_none() || foreign && knows_fields(job, &written.format) {
+    if reads || dialect.to_format().is_none() || foreign && knows_fields(job, shape, &written.format) {
         Care::Rewritten
     } else {
         Care::Watched
     }
 }
 
-/// Mending tells characters apart, partitions are made for dates, and NULL has other bytes than those that were told.
-fn knows_fields(job: &Job, format: &Format) -> bool {
+/// Mending tells characters apart, partitions are made for dates, NULL has other bytes than those that were told, and a watch over
+/// columns would take parts of characters for delimiters.
+fn knows_fields(job: &Job, shape: &Shape, format: &Format) -> bool {
     let mends = job.shaping.lenient || !job.shaping.nul.is_reject();
-    mends || job.create_partitions.is_some() || !format.null.is_ascii()
+    let watches = shape.create.is_some() || job.shaping.evolve != Evolve::None;
+    mends
+        || job.create_partitions.is_some()
+        || !format.null.is_ascii()
+        || watches && Rules::embeds_ascii(format)
 }
 
 fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {

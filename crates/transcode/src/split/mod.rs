@@ -126,7 +126,7 @@ impl Rules {
     }
 
     /// Characters of this format's encoding may contain bytes that look like ASCII.
-    pub(crate) fn embeds_ascii(format: &Format) -> bool {
+    pub fn embeds_ascii(format: &Format) -> bool {
         format.encoding.as_deref().and_then(embedded_ascii::family).is_some()
     }
 
