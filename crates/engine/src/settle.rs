@@ -13,7 +13,9 @@ use crate::plan::ledger_of;
 use crate::restore::take_job;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
-use howdah_model::{Error, ErrorKind, Mode, OnError, Plan, Result, TablePlan, Tune};
+use howdah_model::{
+    Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
+};
 use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
 use howdah_target::staging;
@@ -112,11 +114,12 @@ async fn put_back_left(
 }
 
 /// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
-/// like one, all the rest: what another job has dropped and, being killed, not put back, comes back if it `may`.
+/// like one, all the rest: what another job, or an earlier run of this one, has dropped and, being killed, not put back, comes back if
+/// it `may`.
 ///
 /// # Errors
-/// Table, for what other jobs have dropped that are at work, or that may not be put back; why it cannot be put back; those of ledger
-/// and session.
+/// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; those of ledger and
+/// session.
 pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan, may: bool) -> Result<()> {
     let arrival = &plan.job.arrival;
     let judged = arrival.is_staged() || plan.job.bad_records.on_error == OnError::Skip;
@@ -128,7 +131,8 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     if is_made_like {
         expect_no_rival(context, session, &ledger, (plan, &dropped)).await?;
     }
-    dropped.retain(|undo| undo.change.kind != UndoKind::Staging && undo.job_id != plan.job_id);
+    let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
+    dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
     tuned.retain(|held| is_made_like && held.job_id != plan.job_id);
     if dropped.is_empty() && tuned.is_empty() {
         return Ok(());
@@ -206,6 +210,12 @@ fn lacks(what: &str, job_id: &str, restore: Option<&str>) -> Error {
     };
     error(format!("{what} is changed by job {job_id}, which was killed before it has put it back"))
         .with_hint(format!("{restore} does that"))
+}
+
+/// What an earlier run of this job has dropped, and this one would drop again.
+fn stays_dropped(job: &Job, kind: UndoKind) -> bool {
+    let is_foreign_key = matches!(kind, UndoKind::ForeignKey | UndoKind::Validate);
+    job.indexes == IndexesChoice::Rebuild || (is_foreign_key && job.triggers == TriggersChoice::Disable)
 }
 
 /// Without it, rows would be taken for good ones that are not.

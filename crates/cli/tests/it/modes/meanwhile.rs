@@ -195,6 +195,56 @@ fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
     }
 }
 
+/// Such a load is killed that has dropped the key of an empty table: the records with which its file goes on do not matter.
+fn killed_on_its_way(database: &Database, source: &Path) {
+    let mut running = load(database, &[source]).args(SMALL_CHUNKS).args(["--indexes", "rebuild"]).spawn();
+    let hit = kills::wait_for(database, &mut running, kills::CHUNKS, 3);
+    running.kill();
+    assert!(hit, "the load was over before it was killed");
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'howdah%'";
+    while database.value(others) != "0" {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(database.value("SELECT to_regclass('t_pkey') IS NULL"), "t");
+}
+
+const SMALL_CHUNKS: [&str; 4] = ["--chunk-size", "64kB", "--jobs", "1"];
+
+#[test]
+fn keys_that_a_jobs_earlier_run_has_dropped_are_back_before_they_judge_rows() {
+    let files = Files::new();
+    let (once, twice) = (csv(84, 1, 20_000), b"1,2,3,again\n20000,2,3,again\n");
+    let late = files.put("late.csv", &[&once[..], twice].concat());
+    let header = once.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let early = files.put("early.csv", &[&once[..header], b"1,2,3,first\n", &once[header..]].concat());
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(PLAIN_SCHEMA);
+        let before = schema(&database);
+        killed_on_its_way(&database, &late);
+        let again = load(&database, &[&late]).args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        assert!(again.stderr.contains("is put back before rows come"), "{}", again.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "20000", "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) FROM howdah.reject WHERE sqlstate = '23505'"), "2");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "gone on with");
+        // What is stored already contradicts the key.
+        database.sql("TRUNCATE t; DROP SCHEMA howdah CASCADE");
+        killed_on_its_way(&database, &early);
+        let skip = load(&database, &[&early]).args(["--on-error", "skip"]);
+        let refused = skip.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("several rows of the table have the same key"), "{refused}");
+        assert!(
+            refused.contains("hint: the rows are in the table; remove those that are too many"),
+            "{refused}"
+        );
+        database.sql("DELETE FROM t WHERE note = 'first'");
+        skip.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "20000", "PostgreSQL {major}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+    }
+}
+
 /// A load that goes on until its pipe is closed; it has begun when the query gives that value.
 fn load_slowly(
     database: &Database,
