@@ -8,6 +8,7 @@
 use crate::Context;
 use crate::check::forget_left;
 use crate::indexes::{is_answered, put_back_entries, restore_command, tell};
+use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
 use crate::restore::take_job;
@@ -20,7 +21,7 @@ use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
 use howdah_target::staging;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a lock or a lost connection is waited for: this load has something else to do.
 const RETRY_FOR: Duration = Duration::from_secs(5);
@@ -115,89 +116,151 @@ async fn put_back_left(
 
 /// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
 /// like one, all the rest: what another job, or an earlier run of this one, has dropped and, being killed, not put back, comes back if
-/// it `may`.
+/// it `may`. Whoever is at that already is waited for.
 ///
 /// # Errors
-/// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; those of ledger and
-/// session.
+/// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; Ledger, when somebody
+/// else takes too long for it; those of ledger and session.
 pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan, may: bool) -> Result<()> {
-    let arrival = &plan.job.arrival;
-    let judged = arrival.is_staged() || plan.job.bad_records.on_error == OnError::Skip;
-    let Some(ledger) = ledger_of(&plan.job).filter(|_| judged) else { return Ok(()) };
-    let is_made_like = arrival.mode == Mode::Replace;
-    let connection = &context.connection;
-    let reading = async { tokio::try_join!(ledger.open_undos(session, None), ledger.held(session, None)) };
-    let (mut dropped, mut tuned) = connection.attend(session, reading).await?;
-    if is_made_like {
-        expect_no_rival(context, session, &ledger, (plan, &dropped)).await?;
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| judges(&plan.job)) else { return Ok(()) };
+    let repair = Repair { context, session, ledger: &ledger, plan, may };
+    if repair.is_made_like() {
+        repair.expect_no_rival().await?;
     }
-    let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
-    dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
-    tuned.retain(|held| is_made_like && held.job_id != plan.job_id);
-    if dropped.is_empty() && tuned.is_empty() {
-        return Ok(());
-    }
-    let mut oids = BTreeSet::new();
-    for table in &plan.tables {
-        oids.extend(connection.attend(session, partitions::with_partitions(session, table.table.oid)).await?);
-    }
-    let is_table = |held: &Held| held.thing.table.as_ref().is_some_and(|(oid, _)| oids.contains(oid));
-    for (job_id, mut left) in by_job(dropped, tuned) {
-        left.tuned.retain(is_table);
-        let lacking =
-            |undo: &&Undo| oids.contains(&undo.change.table_oid) && (is_made_like || tells_bad_rows(undo));
-        let Some(what) = left
-            .dropped
-            .iter()
-            .find(lacking)
-            .map(ToString::to_string)
-            .or_else(|| left.tuned.first().map(|held| held.thing.to_string()))
-        else {
-            continue;
-        };
-        if !take_job(context, session, &ledger, &job_id).await? {
-            return Err(lacks(&what, &job_id, None));
-        }
-        let done = match may {
-            true => {
-                tell(context, format!("job {job_id} was killed: {what} is put back before rows come"));
-                let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
-                put_back_left(context, &ledger, left, tuned).await.next().map_or(Ok(()), Err)
-            }
-            false => Err(lacks(&what, &job_id, Some(&restore_command(context, &ledger, &job_id)))),
-        };
-        connection.attend(session, ledger.leave_job(session, &job_id)).await?;
-        done?;
+    for (job_id, lacking) in repair.lacking(None).await? {
+        repair.put_back(&job_id, lacking).await?;
     }
     Ok(())
 }
 
-/// Nobody else fills a new table for one of these: whoever comes first would take its sequences from the other.
-async fn expect_no_rival(
-    context: &Context,
-    session: &Session,
-    ledger: &Ledger,
-    (plan, undos): (&Plan, &[Undo]),
-) -> Result<()> {
-    let is_for = |undo: &&Undo| {
-        let change = &undo.change;
-        let is_of_plan = |table: &TablePlan| table.table.relation.to_string() == change.definition;
-        change.kind == UndoKind::Staging
-            && undo.job_id != plan.job_id
-            && staging::is_name_of_new_table(&change.name)
-            && plan.tables.iter().any(is_of_plan)
-    };
-    for rival in undos.iter().filter(is_for) {
-        let (table, job_id) = (&rival.change.definition, &rival.job_id);
-        if !take_job(context, session, ledger, job_id).await? {
-            let message =
-                format!("job {job_id} is at work on a new table that is to take the place of {table}");
-            return Err(Error::new(ErrorKind::Table, message)
-                .with_hint("wait for its end, then run the same command again"));
-        }
-        context.connection.attend(session, ledger.leave_job(session, job_id)).await?;
+/// It goes by what its tables refuse.
+fn judges(job: &Job) -> bool {
+    job.arrival.is_staged() || job.bad_records.on_error == OnError::Skip
+}
+
+/// What a job has left that a table lacks.
+struct Lacking {
+    /// One of it.
+    what: String,
+    left: Left,
+}
+
+/// The tables of a plan are made whole.
+struct Repair<'a> {
+    context: &'a Context,
+    session: &'a Session,
+    ledger: &'a Ledger,
+    plan: &'a Plan,
+    may: bool,
+}
+
+impl Repair<'_> {
+    /// A new table is made like the one that is there.
+    fn is_made_like(&self) -> bool {
+        self.plan.job.arrival.mode == Mode::Replace
     }
-    Ok(())
+
+    /// By the job that has left it: by all of them, or this one.
+    async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
+        let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
+        let reading = async { tokio::try_join!(ledger.open_undos(session, job), ledger.held(session, job)) };
+        let (mut dropped, mut tuned) = connection.attend(session, reading).await?;
+        let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
+        dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
+        tuned.retain(|held| self.is_made_like() && held.job_id != plan.job_id);
+        if dropped.is_empty() && tuned.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut oids = BTreeSet::new();
+        for table in &plan.tables {
+            let of_table = partitions::with_partitions(session, table.table.oid);
+            oids.extend(connection.attend(session, of_table).await?);
+        }
+        let is_table = |held: &Held| held.thing.table.as_ref().is_some_and(|(oid, _)| oids.contains(oid));
+        tuned.retain(is_table);
+        let is_lacking = |undo: &&Undo| {
+            oids.contains(&undo.change.table_oid) && (self.is_made_like() || tells_bad_rows(undo))
+        };
+        let lacking = by_job(dropped, tuned).into_iter().filter_map(|(job_id, left)| {
+            let dropped = left.dropped.iter().find(is_lacking).map(ToString::to_string);
+            let what = dropped.or_else(|| left.tuned.first().map(|held| held.thing.to_string()))?;
+            Some((job_id, Lacking { what, left }))
+        });
+        Ok(lacking.collect())
+    }
+
+    async fn put_back(&self, job_id: &str, lacking: Lacking) -> Result<()> {
+        let Some(waited) = self.take(job_id).await? else { return Err(lacks(&lacking.what, job_id, None)) };
+        let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
+        let done = match lacking {
+            Some(Lacking { what, left }) if self.may => {
+                tell(self.context, format!("job {job_id} was killed: {what} is put back before rows come"));
+                let tuned = self.plan.job.tune.unwrap_or_default() >= Tune::Session;
+                put_back_left(self.context, self.ledger, left, tuned).await.next().map_or(Ok(()), Err)
+            }
+            Some(Lacking { what, .. }) => {
+                let restore = restore_command(self.context, self.ledger, job_id);
+                Err(lacks(&what, job_id, Some(&restore)))
+            },
+            None => Ok(()),
+        };
+        self.leave(job_id).await?;
+        done
+    }
+
+    /// Takes the job for oneself; `None` if a load of it is at work. Whoever else has it puts back what it has left: his end is waited
+    /// for, and true comes back then.
+    async fn take(&self, job_id: &str) -> Result<Option<bool>> {
+        let Repair { context, session, ledger, .. } = self;
+        let (began, mut waited) = (Instant::now(), false);
+        let wait_for =
+            if self.may { Duration::from_millis(self.plan.job.retry_for_ms) } else { Duration::ZERO };
+        while !take_job(context, session, ledger, job_id).await? {
+            // Loads hold it beside one another, but not beside him.
+            if context.connection.attend(session, ledger.hold_job(session, job_id)).await? {
+                let alone = ledger.hold_job_alone(session, job_id);
+                return Ok(context.connection.attend(session, alone).await?.then_some(waited));
+            }
+            let error = being_restored(job_id);
+            if began.elapsed() >= wait_for {
+                return Err(error);
+            }
+            if !waited {
+                tell(context, format!("{error}: waiting for that"));
+            }
+            waited = true;
+        }
+        Ok(Some(waited))
+    }
+
+    async fn leave(&self, job_id: &str) -> Result<()> {
+        self.context.connection.attend(self.session, self.ledger.leave_job(self.session, job_id)).await
+    }
+
+    /// Nobody else fills a new table for one of these: whoever comes first would take its sequences from the other.
+    async fn expect_no_rival(&self) -> Result<()> {
+        let Repair { context, session, ledger, plan, .. } = self;
+        let undos = context.connection.attend(session, ledger.open_undos(session, None)).await?;
+        let is_for = |undo: &&Undo| {
+            let change = &undo.change;
+            let is_of_plan = |table: &TablePlan| table.table.relation.to_string() == change.definition;
+            change.kind == UndoKind::Staging
+                && undo.job_id != plan.job_id
+                && staging::is_name_of_new_table(&change.name)
+                && plan.tables.iter().any(is_of_plan)
+        };
+        for rival in undos.iter().filter(is_for) {
+            let (table, job_id) = (&rival.change.definition, &rival.job_id);
+            if self.take(job_id).await?.is_none() {
+                let message =
+                    format!("job {job_id} is at work on a new table that is to take the place of {table}");
+                return Err(Error::new(ErrorKind::Table, message)
+                    .with_hint("wait for its end, then run the same command again"));
+            }
+            self.leave(job_id).await?;
+        }
+        Ok(())
+    }
 }
 
 /// `restore` puts it back; without it the job is at work.

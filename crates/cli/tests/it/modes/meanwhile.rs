@@ -245,6 +245,31 @@ fn keys_that_a_jobs_earlier_run_has_dropped_are_back_before_they_judge_rows() {
     }
 }
 
+/// Whoever puts back what a killed load has dropped is not that load.
+#[test]
+fn a_load_waits_for_whoever_puts_back_what_a_killed_one_has_dropped() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(85, 1, 100));
+    let database = Server::shared(18).database();
+    made(&database);
+    killed(&database, &files);
+    let job = database.value("SELECT job_id FROM howdah.job");
+    let key = format!("pg_catalog.hashtextextended('howdah/{job}', {})", 0x686f_7764_6168_i64);
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.sql(&format!("SELECT pg_advisory_lock({key}), pg_sleep(4)")));
+        let locked = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted";
+        while database.value(locked) != "1" {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id"]);
+        let given_up = merge.clone().args(["--retry-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
+        assert!(given_up.contains("is being put back by another process"), "{given_up}");
+        let told = merge.run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("is being put back by another process: waiting for that"), "{told}");
+    });
+    assert_nothing_left(&database, "put back");
+}
+
 /// A load that goes on until its pipe is closed; it has begun when the query gives that value.
 fn load_slowly(
     database: &Database,
