@@ -6,7 +6,7 @@ use crate::indexes::restore_command;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
-use crate::settle::{When, settle};
+use crate::settle::{When, is_due_when_empty, make_whole, settle};
 use crate::{
     Context, after, arrival, finish, frozen, guards, indexes, rejected, rejects, retry, sequences, triggers,
     tune, verify,
@@ -68,7 +68,8 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
-    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&noted, ahead)));
+    let lacks = is_due_when_empty(&plan.job, history.has_rows());
+    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&noted, ahead, lacks)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -130,12 +131,13 @@ fn fills_two_chunks(plan: &Plan) -> bool {
     plain_bytes(&plan.files).is_none_or(|bytes| bytes > least_bytes)
 }
 
-/// `noted` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile.
+/// `noted` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
+/// empty now may lack what killed loads have dropped.
 async fn begin(
     context: &Context,
     ledger: Option<&Ledger>,
     plan: &Plan,
-    (noted, ahead): (&AtomicBool, usize),
+    (noted, ahead, lacks): (&AtomicBool, usize, bool),
 ) -> Result<Begun> {
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
@@ -146,6 +148,9 @@ async fn begin(
 
 fn rows_before(history: &History) -> u64 {
     match history {
+    if lacks {
+        Box::pin(make_whole(context, &session, plan, true)).await?;
+    }
         History::Begun(receipts) => receipts.iter().map(|receipt| receipt.rows).sum(),
         History::Fresh | History::Done { .. } => 0,
     }

@@ -96,7 +96,7 @@ pub enum History {
 
 impl History {
     /// An earlier run has stored rows.
-    fn has_rows(&self) -> bool {
+    pub(crate) fn has_rows(&self) -> bool {
         matches!(self, History::Begun(receipts) if !receipts.is_empty())
     }
 }
@@ -295,7 +295,9 @@ async fn around_rows(
     plan: &mut Plan,
     (rows_to_come, begun, to_load): (&indexes::RowsToCome, bool, bool),
 ) -> Result<Vec<dated::Dated>> {
-    settle::make_whole(context, session, plan, to_load).await?;
+    if !settle::is_due_when_empty(&plan.job, begun) {
+        settle::make_whole(context, session, plan, to_load).await?;
+    }
     let job = &plan.job;
     plan.indexes =
         indexes::choose(context, session, (job, begun), &plan.job_id, &plan.tables, rows_to_come).await?;

@@ -133,6 +133,11 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     Ok(())
 }
 
+/// The tables are made whole when they are empty, since what contradicts their keys goes with the rows.
+pub(crate) fn is_due_when_empty(job: &Job, begun: bool) -> bool {
+    job.arrival.mode == Mode::Truncate && !begun && judges(job)
+}
+
 /// It goes by what its tables refuse.
 fn judges(job: &Job) -> bool {
     job.arrival.is_staged() || job.bad_records.on_error == OnError::Skip
@@ -196,7 +201,8 @@ impl Repair<'_> {
             Some(Lacking { what, left }) if self.may => {
                 tell(self.context, format!("job {job_id} was killed: {what} is put back before rows come"));
                 let tuned = self.plan.job.tune.unwrap_or_default() >= Tune::Session;
-                put_back_left(self.context, self.ledger, left, tuned).await.next().map_or(Ok(()), Err)
+                let failed = put_back_left(self.context, self.ledger, left, tuned).await.next();
+                failed.map_or(Ok(()), |error| Err(self.hinted(error, job_id)))
             }
             Some(Lacking { what, .. }) => {
                 let restore = restore_command(self.context, self.ledger, job_id);
@@ -231,6 +237,17 @@ impl Repair<'_> {
             waited = true;
         }
         Ok(Some(waited))
+    }
+
+    /// What of the rows contradicts a key need not be found where none of them stays.
+    fn hinted(&self, error: Error, job_id: &str) -> Error {
+        let of_rows = error.sqlstate().is_some_and(|state| state.starts_with("23"));
+        match error.hint().map(str::to_owned) {
+            Some(hint) if of_rows && self.is_made_like() => error.with_hint(format!(
+                "{hint}; or empty the table, whose rows --mode replace does without, then howdah restore {job_id}"
+            )),
+            _ => error,
+        }
     }
 
     async fn leave(&self, job_id: &str) -> Result<()> {

@@ -8,6 +8,7 @@ use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use crate::indexes::restore_command;
+use crate::settle::is_due_when_empty;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
     Eol, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
@@ -99,11 +100,13 @@ pub(super) async fn choose(
                 captured.iter_mut().for_each(|captured| (captured.empty, captured.rows) = (true, 0.0));
             }
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
-            let restore = |job: &str| match &ledger {
-                Some(ledger) => restore_command(context, ledger, job),
-                None => String::new(),
-            };
-            plan.notes = notes(&open, job_id, (relation, oids), restore);
+            if !is_due_when_empty(job, begun) {
+                let restore = |job: &str| match &ledger {
+                    Some(ledger) => restore_command(context, ledger, job),
+                    None => String::new(),
+                };
+                plan.notes = notes(&open, job_id, (relation, oids), restore);
+            }
             if let Some(captured) = captured.filter(|_| looks) {
                 let decided =
                     decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());

@@ -270,6 +270,30 @@ fn a_load_waits_for_whoever_puts_back_what_a_killed_one_has_dropped() {
     assert_nothing_left(&database, "put back");
 }
 
+/// Rows that go anyway contradict no key.
+#[test]
+fn what_contradicts_a_key_is_in_nobodys_way_who_empties_the_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(86, 1, ROWS));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        made(&database);
+        let before = schema(&database);
+        killed(&database, &files);
+        let twice = "INSERT INTO t (id, part, amount, note) SELECT id, part, amount, note FROM t LIMIT 1";
+        database.sql(twice);
+        let replace = load(&database, &[&source]).args(["--mode", "replace"]);
+        let refused = replace.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("or empty the table, whose rows --mode replace does without"), "{refused}");
+        let skip = load(&database, &[&source]).args(["--mode", "truncate", "--on-error", "skip"]);
+        let told = skip.run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("is put back before rows come"), "{told}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "emptied");
+    }
+}
+
 /// A load that goes on until its pipe is closed; it has begun when the query gives that value.
 fn load_slowly(
     database: &Database,
