@@ -52,9 +52,9 @@ pub(crate) async fn load_job(
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
     let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let outcome = howdah_engine::load(&context, planned).await?;
+    let outcome = howdah_engine::load(&context, refused.planned(planned)).await?;
     let after = refused.after(&context, &outcome).await.err();
-    let Outcome { mut summary, error } = outcome;
+    let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.
     if let (Some(_), Some(after)) = (&error, &after) {
         let message = after.to_string();

@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result, SourceSpec};
 use howdah_engine::rejected;
-use howdah_engine::{Connection, Context, history};
+use howdah_engine::{Connection, Context, Planned, history};
 use std::path::{Path, PathBuf};
 
 /// What is to be done about rejected records when a load has ended.
@@ -35,14 +35,23 @@ impl Refused {
         Ok((job, Refused { schema, file }))
     }
 
-    /// Writes what the load has rejected, which comes back as files with their numbers of records. Where it has rejected
-    /// nothing, an older file of this name is removed.
+    /// The plan of a load with this, which a failed load may have to write at once.
+    pub fn planned(&self, mut planned: Planned) -> Planned {
+        planned.reject_file.clone_from(&self.file);
+        planned
+    }
+
+    /// Writes what the load has rejected, unless it did so itself, which comes back as files with their numbers of records.
+    /// Where it has rejected nothing, an older file of this name is removed.
     ///
     /// # Errors
     /// `Local` if a file cannot be written; `Usage` if it is a source; those of the ledger.
     pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
         let connection = &context.connection;
         let summary = &outcome.summary;
+        if !outcome.written.is_empty() {
+            return Ok(outcome.written.clone());
+        }
         match self.file.as_deref().filter(|_| summary.rows_rejected > 0 || outcome.error.is_none()) {
             Some(path) => {
                 let row = history::job(connection, &self.schema, &summary.job).await?;

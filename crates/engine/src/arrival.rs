@@ -235,7 +235,7 @@ fn expect_none_left_out(run: &Run) -> Result<()> {
     let message =
         format!("{left_out} {records} left out, whose rows --delete-missing would delete: none is changed");
     Err(Error::new(ErrorKind::Record, message)
-        .with_hint("mend them in the sources (`howdah status JOB --reject-file FILE` writes them), or leave out --delete-missing"))
+        .with_hint("mend them in the sources (howdah check lists them), or leave out --delete-missing"))
 }
 
 /// Rows that were acknowledged are there, unless another record of their key counts.

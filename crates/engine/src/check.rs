@@ -181,7 +181,7 @@ async fn account(
     Checked { report, written, error }
 }
 
-async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
+pub(crate) async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
     let (connection, schema) = (&run.context.connection, ledger.schema());
     let row = history::job(connection, schema, &run.plan.job_id).await?;
     rejected::replace_files(connection, schema, &row, path).await

@@ -1,5 +1,6 @@
 //! Executes a plan: opens the ledger, runs the pipeline, finishes, and accounts for every row.
 
+use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
@@ -22,6 +23,7 @@ use howdah_target::ledger::{Ending, JobStatus, Ledger, LoadedBefore};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -43,6 +45,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// Why it did not finish.
     pub error: Option<Error>,
+    /// Files of rejected records, with how many are in each, that were written because the failed load has forgotten them since.
+    pub written: Vec<(PathBuf, u64)>,
 }
 
 /// Loads what the plan says, to the end or to the first error.
@@ -57,7 +61,8 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 }
 
 async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
-    let Planned { plan, layout, history, open: open_columns, dated, opened, .. } = planned;
+    let Planned { plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
+    let reject_file = reject_file.as_deref();
     if let History::Done { at } = &history {
         return Err(already_done(&plan.job_id, at));
     }
@@ -97,9 +102,9 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
             // Each step is large, and whoever calls may have a stack of 2 MiB only.
             let steps = Box::pin(load_and_finish(&run, opened));
             let ended = guarded(&run, &mut session, &mut guard, steps).await;
-            Box::pin(account(&run, session, guard, ended)).await
+            Box::pin(account(&run, (session, guard), ended, reject_file)).await
         }
-        Err(refused) => Box::pin(account(&run, session, Guard::default(), Err(refused))).await,
+        Err(refused) => Box::pin(account(&run, (session, Guard::default()), Err(refused), reject_file)).await,
     };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
@@ -143,14 +148,14 @@ async fn begin(
     context.connection.open_ahead(ahead);
     let opening = open_ledger(&session, ledger, plan, noted);
     let noted = context.connection.attend(&session, opening).await?;
+    if lacks {
+        Box::pin(make_whole(context, &session, plan, true)).await?;
+    }
     Ok(Begun { session, noted })
 }
 
 fn rows_before(history: &History) -> u64 {
     match history {
-    if lacks {
-        Box::pin(make_whole(context, &session, plan, true)).await?;
-    }
         History::Begun(receipts) => receipts.iter().map(|receipt| receipt.rows).sum(),
         History::Fresh | History::Done { .. } => 0,
     }
@@ -357,7 +362,12 @@ pub(crate) async fn guarded<T>(
 
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
 /// that is; one that did not end well is closed first, since putting back may take its time.
-async fn account(run: &Arc<Run>, mut session: Session, mut guard: Guard, ended: Result<()>) -> Outcome {
+async fn account(
+    run: &Arc<Run>,
+    (mut session, mut guard): (Session, Guard),
+    ended: Result<()>,
+    reject_file: Option<&Path>,
+) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
         Ok(()) => Box::pin(end_well(run, &mut session, &mut guard)).await,
@@ -381,12 +391,13 @@ async fn account(run: &Arc<Run>, mut session: Session, mut guard: Guard, ended: 
         let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         run.warn(format!("{left}{hint}"));
     }
+    let mut written = Vec::new();
     let forgets = run.plan.job.arrival.is_staged() && error.as_ref().is_some_and(arrival::is_for_good);
     if forgets || run.tuned.load(Relaxed) {
         // Until here it held the job.
         if let Some(session) = tune::last_of_job(run, session, error.is_some()).await {
             if forgets {
-                forget_staging(run).await;
+                written = forget_staging(run, reject_file).await;
             }
             tune::put_back(run, &session, error.is_some()).await;
         }
@@ -398,12 +409,20 @@ async fn account(run: &Arc<Run>, mut session: Session, mut guard: Guard, ended: 
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
     }
-    Outcome { summary: run.tally.summary(&run.plan, status), error }
+    Outcome { summary: run.tally.summary(&run.plan, status), error, written }
 }
 
-/// After a failure that the same files and tables would meet again, nothing waits in staging tables any more.
-async fn forget_staging(run: &Run) {
-    let Some(ledger) = &run.ledger else { return };
+/// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of
+/// the files goes with it, so that it is written before, if it is wanted.
+async fn forget_staging(run: &Run, reject_file: Option<&Path>) -> Vec<(PathBuf, u64)> {
+    let Some(ledger) = &run.ledger else { return Vec::new() };
+    let mut written = Vec::new();
+    if let Some(path) = reject_file {
+        match write_rejects(run, ledger, path).await {
+            Ok(files) => written = files,
+            Err(error) => run.warn(error.to_string()),
+        }
+    }
     let forgetting = async {
         if arrival::has_begun(&run.context, ledger, &run.plan).await? {
             return Ok(());
@@ -415,6 +434,7 @@ async fn forget_staging(run: &Run) {
         let restore = restore_command(&run.context, ledger, &run.plan.job_id);
         run.warn(format!("a staging table is left: {restore} drops it"));
     }
+    written
 }
 
 /// When another run of the job has brought all rows in while this one was at work, whose staging tables it has dropped.

@@ -54,6 +54,7 @@ use identity::{Identity, Settled, Version};
 use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -78,6 +79,8 @@ pub struct Planned {
     pub previews: Vec<Vec<Vec<Option<String>>>>,
     /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
     pub opened: Vec<Opened>,
+    /// Where records that the load rejects are written before a failure makes it forget them.
+    pub reject_file: Option<PathBuf>,
 }
 
 /// What the ledger says about a job.
@@ -209,6 +212,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         layout,
         history: settled.history,
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
+        reject_file: None,
     })
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn run(
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let mut outcome = howdah_engine::load(&context, planned).await?;
+    let mut outcome = howdah_engine::load(&context, refused.planned(planned)).await?;
     drop(telling);
     let after = refused.after(&context, &outcome).await;
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {

@@ -178,7 +178,7 @@ pub(super) async fn planned(
         _ => (unread(&plan, &sources)?, Vec::new()),
     };
     let previews = plan.files.iter().map(|_| Vec::new()).collect();
-    Ok(Planned { plan, layout, history: settled.history, open, dated, previews, opened })
+    Ok(Planned { plan, layout, history: settled.history, open, dated, previews, opened, reject_file: None })
 }
 
 /// A column that was widened is not widened again, as it may have become wider still.

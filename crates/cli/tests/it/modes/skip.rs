@@ -377,8 +377,16 @@ fn where_rows_without_a_record_are_deleted_none_is_left_out_while_it_is_read() {
                 .args(options.iter().copied())
                 .arg(&source)
         };
-        let failed = load().run(PATIENCE).expect_code(1);
+        let rejects = files.path().join("bad.csv");
+        let skips = options.contains(&"skip");
+        let first = if skips { load().arg("--reject-file").arg(&rejects) } else { load() };
+        let failed = first.run(PATIENCE).expect_code(1);
         assert!(failed.stderr.contains("--delete-missing would delete"), "{options:?} {}", failed.stderr);
+        assert!(failed.stderr.contains("howdah check lists them"), "{options:?} {}", failed.stderr);
+        if skips {
+            assert_eq!(std::fs::read_to_string(&rejects).unwrap(), format!("\"id\",\"n\"\n{bad}"));
+            assert!(failed.stderr.contains("rejected records: 1 in "), "{}", failed.stderr);
+        }
         assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=1 2=2");
         assert_nothing_left(&database, bad);
         load().run(PATIENCE).expect_code(1);
