@@ -10,9 +10,9 @@ use crate::Context;
 use crate::indexes::{Crew, tell};
 use crate::load::by_file;
 use crate::pipeline::Run;
-use crate::rejects;
 use crate::retry::patiently;
 use crate::spot::Spots;
+use crate::{rejected, rejects};
 use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
@@ -286,6 +286,8 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
             for way in &ways {
                 verify::check(session, surroundings(run, ledger), *way, run.plan.job.verify).await?;
             }
+            // Once this is done, no run of the job comes to it any more.
+            rejected::settle_within(run, ledger, session).await?;
             ledger.end_within(session, &run.plan.job_id, ending).await
         };
         part::commit_all(session, surroundings(run, ledger), &ways, end).await

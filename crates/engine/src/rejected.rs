@@ -154,10 +154,8 @@ fn path_of(layouts: &Layouts<'_>, path: &Path, groups: &[Group], (index, as_in_f
 /// Those of the connection and the ledger.
 pub(crate) async fn settle(run: &Run) -> Result<()> {
     let (Some(ledger), Some(of)) = (&run.ledger, &run.plan.job.rejects_of) else { return Ok(()) };
+    let waiting = on_session(run, async |session| settle_within(run, ledger, session).await).await?;
     let read = run.tally.rows_read();
-    let by = (run.plan.job_id.as_str(), read);
-    let note = async |session: &Session| ledger.rejects_loaded(session, of, by).await;
-    let waiting = on_session(run, note).await?;
     if waiting > read {
         run.warn(format!(
             "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
@@ -166,4 +164,11 @@ pub(crate) async fn settle(run: &Run) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The same in the open transaction, where it ends the job; how many of them were not settled before comes back.
+pub(crate) async fn settle_within(run: &Run, ledger: &Ledger, session: &Session) -> Result<u64> {
+    let Some(of) = &run.plan.job.rejects_of else { return Ok(0) };
+    let by = (run.plan.job_id.as_str(), run.tally.rows_read());
+    ledger.rejects_loaded(session, of, by).await
 }

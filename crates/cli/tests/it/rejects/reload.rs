@@ -97,3 +97,23 @@ fn a_killed_load_of_mended_records_settles_them_when_it_is_resumed() {
     assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=5 2=7 3=5");
     assert_eq!(database.value(OPEN), "0");
 }
+
+/// Nothing comes between the end of such a job and the note that they are loaded.
+#[test]
+fn mended_records_that_come_all_at_once_are_settled_with_them() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, n int)");
+    let (job, rejects) = mended(&database, &files, &["--atomic"]);
+    database.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''not now''; END'; \
+         CREATE TRIGGER refuse BEFORE UPDATE ON howdah.reject FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    reload(&database, &job, &rejects).run(PATIENCE).expect_code(1);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+    assert_eq!(database.value(OPEN), "1");
+    database.sql("DROP TRIGGER refuse ON howdah.reject");
+    reload(&database, &job, &rejects).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=5 2=7 3=5");
+    assert_eq!(database.value(OPEN), "0");
+}
