@@ -31,8 +31,8 @@ impl Rebuilt {
         }
     }
 
-    /// Renews the statistics of the tables that have indexes on expressions among these. Returns the tables; what cannot be done is
-    /// told.
+    /// Renews the statistics of the tables that have indexes on expressions among these. Returns the tables of which it was done; what
+    /// cannot be done is told.
     pub(crate) async fn analyze(&self, context: &Context) -> BTreeSet<Relation> {
         if self.indexes.is_empty() {
             return BTreeSet::new();
@@ -44,12 +44,14 @@ impl Rebuilt {
                 return BTreeSet::new();
             }
         };
-        for relation in &relations {
-            if let Err(error) = analyze(context, relation).await {
-                tell(context, format!("ANALYZE of {relation} was not done: {error}"));
+        let mut analyzed = BTreeSet::new();
+        for relation in relations {
+            match analyze(context, &relation).await {
+                Ok(()) => drop(analyzed.insert(relation)),
+                Err(error) => tell(context, format!("ANALYZE of {relation} was not done: {error}")),
             }
         }
-        relations
+        analyzed
     }
 
     async fn on_expressions(&self, context: &Context) -> Result<BTreeSet<Relation>> {

@@ -116,3 +116,23 @@ fn an_index_on_expressions_that_is_built_again_has_statistics() {
         assert_eq!(known(), "1", "{version}");
     }
 }
+
+/// It is asked for again with those of the tables that have grown.
+#[test]
+fn statistics_that_were_not_renewed_with_an_index_are_renewed_at_the_end() {
+    let files = Files::new();
+    let source = files.put("few.csv", rows(100_000, 101_000).as_bytes());
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE SEQUENCE tries; CREATE TABLE t (id int, name text) WITH (autovacuum_enabled = false); \
+         INSERT INTO t SELECT no, 'name ' || no FROM generate_series(1, 2000) no; \
+         CREATE FUNCTION lowered(name text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+             IF current_query() LIKE '%ANALYZE%' AND nextval('public.tries') = 1 THEN RAISE 'not now'; END IF; \
+             RETURN lower(name); END $$",
+    );
+    database.sql("CREATE INDEX i ON t (lowered(name))");
+    let load = load(&database).args(["--table", "t", "--indexes", "rebuild"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("ANALYZE of public.t was not done"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM pg_stats WHERE tablename = 'i'"), "1", "{told}");
+}
