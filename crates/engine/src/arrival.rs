@@ -51,8 +51,9 @@ pub(crate) async fn make_staging(session: &Session, ledger: &Ledger, plan: &Plan
             let message = format!("files for {} fill different columns", other.table.relation);
             return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
         }
-        let key = (plan.job.arrival.key.as_slice(), fresh);
-        staging::make(session, ledger, &plan.job_id, (table, staging), key).await?;
+        let arrival = &plan.job.arrival;
+        let how = (arrival.key.as_slice(), fresh, arrival.lock_timeout_ms);
+        staging::make(session, ledger, &plan.job_id, (table, staging), how).await?;
     }
     Ok(())
 }
@@ -332,7 +333,8 @@ async fn prepare(
 ) -> Result<()> {
     if !staging::is_new_table(staging) {
         let job = (ledger, run.plan.job_id.as_str());
-        let fill = async |session: &Session| replace::fill(session, job, (table, staging), replacement).await;
+        let how = (replacement, run.plan.job.arrival.lock_timeout_ms);
+        let fill = async |session: &Session| replace::fill(session, job, (table, staging), how).await;
         on_session(run, fill).await?;
     }
     build_what_is_missing(run, replacement).await

@@ -207,7 +207,7 @@ impl Repair<'_> {
             Some(Lacking { what, .. }) => {
                 let restore = restore_command(self.context, self.ledger, job_id);
                 Err(lacks(&what, job_id, Some(&restore)))
-            },
+            }
             None => Ok(()),
         };
         self.leave(job_id).await?;

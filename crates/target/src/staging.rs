@@ -92,7 +92,7 @@ impl Column {
 }
 
 /// Makes the staging table of a plan, unless an earlier run of the job has. `fresh`: no chunk of the job is in, so that one
-/// that has other columns may be made anew.
+/// that has other columns may be made anew; what that locks besides is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
 /// Ledger, with the GRANT that helps, where the role may not; Table, when columns are gone; those of the session.
@@ -101,9 +101,9 @@ pub async fn make(
     ledger: &Ledger,
     job_id: &str,
     plan: (&TablePlan, &StagingPlan),
-    (key, fresh): (&[String], bool),
+    how: (&[String], bool, u64),
 ) -> Result<()> {
-    made_once(session, async || make_once(session, ledger, job_id, plan, (key, fresh)).await).await
+    made_once(session, async || make_once(session, ledger, job_id, plan, how).await).await
 }
 
 /// Makes a table in one transaction. If another run of the job makes it meanwhile, the next try finds it.
@@ -126,7 +126,7 @@ async fn make_once(
     ledger: &Ledger,
     job_id: &str,
     (plan, staging): (&TablePlan, &StagingPlan),
-    (key, fresh): (&[String], bool),
+    (key, fresh, lock_timeout_ms): (&[String], bool, u64),
 ) -> Result<()> {
     let fail = |error: tokio_postgres::Error| refused(&error, ledger);
     let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
@@ -151,7 +151,9 @@ async fn make_once(
         match (ledger.has_chunks(session, job_id).await?, same) {
             (true, _) => return run("ROLLBACK").await,
             (false, true) => return run(&format!("TRUNCATE TABLE {name}; COMMIT")).await,
-            (false, false) => run(&drop_sql(ledger, job_id, &staging.relation)).await?,
+            (false, false) => {
+                run(&drop_new_sql(ledger, job_id, &staging.relation, lock_timeout_ms)).await?;
+            }
         }
     }
     if is_new_table(staging) {
@@ -272,6 +274,12 @@ pub fn drop_sql(ledger: &Ledger, job_id: &str, staging: &Relation) -> String {
         quote_relation(staging),
         ledger.staging_done_sql(job_id, staging)
     )
+}
+
+/// The same of a table that may have foreign keys, whose drop locks the tables that they refer to: others would wait behind it.
+pub(crate) fn drop_new_sql(ledger: &Ledger, job_id: &str, new: &Relation, lock_timeout_ms: u64) -> String {
+    let drop = drop_sql(ledger, job_id, new);
+    format!("SET LOCAL lock_timeout = {lock_timeout_ms}; {drop}; SET LOCAL lock_timeout = 0")
 }
 
 /// The staging table is there.

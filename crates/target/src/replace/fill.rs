@@ -19,25 +19,27 @@ const SETTINGS_SQL: &str = "\
     FROM pg_catalog.unnest(ARRAY['standard_conforming_strings', 'datestyle', 'intervalstyle', 'extra_float_digits', \
                                  'quote_all_identifiers', 'search_path', 'default_tablespace']) AS s (name)";
 
-/// Makes the new table with all rows that wait, unless it is there with them. A table from which rows were left out since is made anew.
+/// Makes the new table with all rows that wait, unless it is there with them. A table from which rows were left out since is made anew,
+/// which locks those that its foreign keys refer to: that is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, for what the table has against rows; those of ledger and session.
+/// Table, for what the table has against rows; Server with 55P03 when a table was not free within the time, which may pass; those of
+/// ledger and session.
 pub async fn fill(
     session: &Session,
     (ledger, job_id): (&Ledger, &str),
     (plan, waiting): (&TablePlan, &StagingPlan),
-    replacement: Replacement<'_>,
+    (replacement, lock_timeout_ms): (Replacement<'_>, u64),
 ) -> Result<()> {
-    let job = (ledger, job_id);
-    staging::made_once(session, async || fill_once(session, job, (plan, waiting), replacement).await).await
+    let (job, how) = ((ledger, job_id), (replacement, lock_timeout_ms));
+    staging::made_once(session, async || fill_once(session, job, (plan, waiting), how).await).await
 }
 
 async fn fill_once(
     session: &Session,
     (ledger, job_id): (&Ledger, &str),
     (plan, waiting): (&TablePlan, &StagingPlan),
-    replacement: Replacement<'_>,
+    (replacement, lock_timeout_ms): (Replacement<'_>, u64),
 ) -> Result<()> {
     let run = async |sql: &str| {
         let done = session.client().batch_execute(sql).await;
@@ -48,7 +50,7 @@ async fn fill_once(
         if holds_all(session, waiting, replacement).await? {
             return run("ROLLBACK").await;
         }
-        run(&staging::drop_sql(ledger, job_id, replacement.new)).await?;
+        run(&staging::drop_new_sql(ledger, job_id, replacement.new, lock_timeout_ms)).await?;
     }
     let settings = session.client().query_typed(SETTINGS_SQL, NOTHING).await;
     let settings = settings.map_err(|error| refused(&error, replacement.old))?;

@@ -17,7 +17,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
@@ -29,6 +29,9 @@ use tokio_postgres::types::{ToSql, Type};
 /// Where rows break a key of the new table.
 const BROKEN_HINT: &str =
     "howdah check with the same files and table lists the records that it would not take";
+
+/// Rows refer to what is not there.
+const FOREIGN_KEY_VIOLATION: &str = "23503";
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;
@@ -111,6 +114,8 @@ fn expect_none(old: &Relation, differences: Vec<String>) -> Result<()> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     sql: String,
+    /// Of the index or the foreign key that the old table has.
+    name: String,
     compared_by_libc: bool,
     /// It is an index, so that others can be built beside it.
     pub is_index: bool,
@@ -134,6 +139,7 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
     let missing = |row: &Row| Missing {
         sql: row.get(0),
         is_index: row.get::<_, i32>(1) == 1,
+        name: row.get(2),
         compared_by_libc: row.get(3),
     };
     Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
@@ -153,11 +159,21 @@ pub async fn build(
     (workers_max, lock_timeout_ms): (Option<u32>, u64),
 ) -> Result<()> {
     let built = build_alone(session, replacement, what, (workers_max, lock_timeout_ms)).await;
-    if built.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+    let Err(error) = built else { return Ok(()) };
+    // Best effort: a session that is gone has rolled back.
+    let _ = session.client().batch_execute("ROLLBACK").await;
+    if error.sqlstate() == Some(FOREIGN_KEY_VIOLATION) && !what.is_index {
+        // As long as it stays, it keeps rows of the other table from being deleted. If it cannot go, it goes with the new table.
+        let drop = format!(
+            "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {} DROP CONSTRAINT IF EXISTS {}; COMMIT",
+            quote_relation(replacement.new),
+            quote_ident(&what.name)
+        );
+        if session.client().batch_execute(&drop).await.is_err() {
+            let _ = session.client().batch_execute("ROLLBACK").await;
+        }
     }
-    built
+    Err(error)
 }
 
 async fn build_alone(

@@ -200,3 +200,56 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
         assert_nothing_left(&database, "gone on with");
     }
 }
+
+/// A new table with a foreign key is made anew by the next run. That takes a lock on the table that it refers to.
+#[test]
+fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(50, 1, 1000));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
+             CREATE TABLE t (id bigint, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text); \
+             CREATE FUNCTION nap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 PERFORM pg_sleep(60) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
+                     AND k.conrelid::regclass::text LIKE '%howdah_new%'; END $$; \
+             CREATE EVENT TRIGGER nap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION nap()",
+        );
+        let naps = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())";
+        let command = load(&database, &[&source]);
+        let command = command.args(["--mode", "replace", "--on-error", "skip", "--lock-timeout", "300ms"]);
+        let mut running = command.spawn();
+        let deadline = Instant::now() + PATIENCE;
+        while database.value(naps) == "f" {
+            assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.kill();
+        database.sql(END_SESSIONS);
+        database.sql("DROP EVENT TRIGGER nap");
+        // Rows of the left table are none of the next one.
+        database.sql("SET session_replication_role = replica; DELETE FROM parent WHERE part = 7");
+        let longest = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                database.sql("BEGIN; UPDATE parent SET part = 0 WHERE part = 0; SELECT pg_sleep(5); COMMIT");
+            });
+            while database.value(naps) == "f" {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let again = scope.spawn(|| command.run(PATIENCE).expect_code(3));
+            let mut longest = Duration::ZERO;
+            while !again.is_finished() {
+                let start = Instant::now();
+                database.sql("UPDATE parent SET part = 255 WHERE part = 255");
+                longest = longest.max(start.elapsed());
+            }
+            let told = again.join().unwrap().stderr;
+            assert!(told.contains("cannot be replaced yet"), "PostgreSQL {major}\n{told}");
+            longest
+        });
+        assert!(longest < Duration::from_millis(2500), "PostgreSQL {major}: a writer waited for {longest:?}");
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE part = 7"), "0", "PostgreSQL {major}");
+        assert_nothing_left(&database, "made anew");
+    }
+}

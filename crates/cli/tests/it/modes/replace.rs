@@ -204,6 +204,31 @@ fn writers_of_a_table_that_is_referred_to_get_through() {
     }
 }
 
+/// It would refuse deletes from the table that it refers to, by a name that nobody knows.
+#[test]
+fn a_foreign_key_that_the_rows_contradict_does_not_stay_on_the_new_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(67, 1, ROWS));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 100); \
+             CREATE TABLE t (id bigint, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text); \
+             CREATE TABLE step (no serial, has_key boolean); \
+             CREATE FUNCTION note_step() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 INSERT INTO public.step (has_key) SELECT EXISTS (SELECT FROM pg_constraint k WHERE k.conname = 'ref' \
+                     AND k.conrelid::regclass::text LIKE '%howdah_new%'); END $$; \
+             CREATE EVENT TRIGGER note_step ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION note_step()",
+        );
+        let refused = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("SQLSTATE 23503"), "{}", refused.stderr);
+        let steps = "SELECT string_agg(has_key::text, ' ' ORDER BY no) FROM step";
+        let steps = database.value(steps);
+        assert!(steps.ends_with("true false"), "PostgreSQL {major}: {steps}\n{}", refused.stderr);
+        assert_nothing_left(&database, "refused");
+    }
+}
+
 #[test]
 fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
     let files = Files::new();
