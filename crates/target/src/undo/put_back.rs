@@ -211,7 +211,9 @@ async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<Table>
         return Ok(Some(Table { options: row.get(2), bytes: row.get(3) }));
     }
     let message = format!("{} cannot be put back: the table {} is now {now}", change, change.relation);
-    Err(Error::new(ErrorKind::Table, message).with_hint("give the table its name back, then howdah restore"))
+    Err(Error::new(ErrorKind::Table, message).with_hint(
+        "give the table its name back, then howdah restore; or keep the new one and set undone_at in the ledger's table undo",
+    ))
 }
 
 /// It is there, as it was.
@@ -295,6 +297,11 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
         "23503" => (
             format!("{title} holds for new rows, but rows are in the table that it would have refused"),
             "add the rows that are referred to or remove those that refer to them, then howdah restore validates it",
+        ),
+        "42703" => (
+            format!("{title} cannot be put back: the server says: {told}"),
+            "if the column was renamed, give it its name back, then howdah restore; if the column was dropped, the index went with it: \
+             set undone_at in the ledger's table undo",
         ),
         _ if ["0A", "22", "23", "2B", "42", "54", "P0"].iter().any(|class| sqlstate.starts_with(class)) => (
             format!("{title} cannot be put back: the server says: {told}"),

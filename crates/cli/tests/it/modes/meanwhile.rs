@@ -270,6 +270,33 @@ fn a_load_waits_for_whoever_puts_back_what_a_killed_one_has_dropped() {
     assert_nothing_left(&database, "put back");
 }
 
+/// Nothing tells whether somebody wants it back under another name.
+#[test]
+fn it_is_told_how_to_close_what_cannot_come_back_to_a_changed_table() {
+    let files = Files::new();
+    for (change, told, back) in [
+        ("ALTER TABLE t RENAME note TO remark", "if the column was dropped, the index went with it", "3"),
+        ("ALTER TABLE t DROP note", "if the column was dropped, the index went with it", "2"),
+        ("ALTER TABLE t RENAME TO u", "or keep the new one and set undone_at", "0"),
+    ] {
+        let database = Server::shared(15).database();
+        made(&database);
+        killed(&database, &files);
+        database.sql(change);
+        let restore = || howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE);
+        let refused = restore().expect_code(1).stderr;
+        assert!(refused.contains(told) && refused.contains("undone_at"), "{change}\n{refused}");
+        if change.contains("RENAME note") {
+            database.sql("ALTER TABLE t RENAME remark TO note");
+        } else {
+            database.sql("UPDATE howdah.undo SET undone_at = now() WHERE undone_at IS NULL");
+        }
+        restore().expect_code(0);
+        let indexes = "SELECT count(*) FROM pg_index WHERE indrelid IN (to_regclass('t'), to_regclass('u'))";
+        assert_eq!(database.value(indexes), back, "{change}");
+    }
+}
+
 /// Rows that go anyway contradict no key.
 #[test]
 fn what_contradicts_a_key_is_in_nobodys_way_who_empties_the_table() {
