@@ -160,8 +160,8 @@ pub struct FormatOptions {
         conflicts_with_all = ["format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null", "default"]
     )]
     pub copy_options: Option<String>,
-    /// Table columns in the order of the files' fields; a header is then skipped; a name that holds a comma in double
-    /// quotes, as in csv
+    /// Table columns in the order of the files' fields; a header is then skipped, a first record that may be data only if
+    /// it names one of them; a name that holds a comma in double quotes, as in csv
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub columns: Option<ColumnNames>,
     /// The column that a field of the header fills, where the names differ; may be given many times

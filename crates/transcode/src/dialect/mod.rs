@@ -228,7 +228,10 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let is_data = |columns: &Vec<String>| may_be_data && !finding.names_one_of(columns);
     match given.header {
         None if given.columns.as_ref().is_some_and(is_data) => {
-            find(sample, &Given { header: Some(false), ..given.clone() })
+            let mut finding = find(sample, &Given { header: Some(false), ..given.clone() })?;
+            let what = "the first record is taken for data, since columns are given, and may be a header";
+            finding.unsure.push(Unsure { what: what.to_owned(), option: HEADER_OPTION });
+            Ok(finding)
         }
         _ => Ok(finding),
     }

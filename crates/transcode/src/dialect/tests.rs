@@ -463,6 +463,25 @@ fn given_options_fix_their_part() {
 }
 
 #[test]
+fn a_first_record_that_is_taken_for_data_for_the_columns_given_is_told() {
+    let columns = Some(vec!["v".to_owned(), "w".to_owned()]);
+    let given = Given { columns, ..Given::default() };
+    for (bytes, rows, told) in [
+        ("x,y\nz,k\n", 0, true),
+        ("root,admin\nbob,member\ncarol,member\ndave,member\nerin,member\n", 0, true),
+        ("v,other\nbob,admin\ncarol,member\n", 1, false),
+        ("id,name\n1,ann\n2,bob\n", 1, false),
+        ("1,ann\n2,bob\n", 0, false),
+    ] {
+        let finding = find(&Sample::of_whole(bytes.as_bytes()), &given).unwrap();
+        let is_told = finding.unsure.iter().any(|unsure| {
+            unsure.what.starts_with("the first record is taken for data") && unsure.option == "--header"
+        });
+        assert_eq!((finding.header_rows, is_told), (rows, told), "{bytes}");
+    }
+}
+
+#[test]
 fn a_file_seen_in_windows_has_the_same_finding_as_all_of_it() {
     let table: Vec<Vec<String>> = (0..400).flat_map(|_| table()[1..].to_vec()).collect();
     let bytes = format!(
