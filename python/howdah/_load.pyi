@@ -97,7 +97,8 @@ def load(
         force_not_null: Columns in which the NULL spelling is never NULL, or `"*"`; csv only.
         default: The spelling that stands for a column's default; PostgreSQL 16 and newer.
         copy_options: All of these in COPY's own words: `"(FORMAT csv, HEADER true)"`.
-        columns: Table columns in the order of the files' fields; a header is then skipped, a first record that may be data only if it names one of them.
+        columns: Table columns in the order of the files' fields; a header is then skipped, a first record that may be
+            data only if it names one of them.
         map: Field of the header -> column it fills, where the names differ.
         ignore_extra: Leave out fields of the header that the table has no column for.
         create: Make the table when there is none. Default: in the embedded server.

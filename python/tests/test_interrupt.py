@@ -109,7 +109,7 @@ def test_what_a_stopped_load_still_does_is_said(database: Database, pipe: Path) 
         time.sleep(0.05)
     out, err = interrupt(process)
     assert out == "stopped\n"
-    assert "UserWarning: putting back by_a; Ctrl-C again leaves that to howdah restore" in err
+    assert "UserWarning: putting back by_a; Ctrl-C again leaves that to `howdah restore " in err
     assert database.sql("SELECT count(*) FROM pg_indexes WHERE indexname = 'by_a'") == "1"
 
 
