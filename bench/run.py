@@ -69,7 +69,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
     work = chosen.work_dir.absolute()
     data = Data(ROOT, work, chosen.quick)
     workloads = [importlib.import_module(f"workloads.{name}") for name in chosen.only or WORKLOADS]
-    with Server(chosen.postgres_bin or find_binaries(ROOT), work) as server:
+    with Server((chosen.postgres_bin or find_binaries(ROOT)).absolute(), work) as server:
         for name, (value, reason) in SETTINGS.items():
             print(f"{name} = {value}: {reason}", file=sys.stderr)
         for name in SQL_FILES:
