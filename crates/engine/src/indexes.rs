@@ -385,18 +385,14 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// As many builders as there are indexes, sessions and, where that is known, CPUs; one more where there are many builds.
+    /// As many builders as there are indexes, sessions and, where that is known, one more than CPUs.
     ///
     /// Each build ends with waiting until its file is on the disk (`smgrimmedsync` in src/backend/access/nbtree/nbtsort.c), when
-    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians by two and by three
-    /// builders: whole loads into 31 partitions with three indexes each 3.93 and 3.75 s (3 runs; four 3.78 s); the builds of three
-    /// indexes of one table 2.98 and 3.03 s with PostgreSQL 15, 3.18 and 3.48 s with 18 (7 runs).
+    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians of whole loads by two and by three
+    /// builders: three indexes of one table 3.73 and 3.67 s (7 runs), of 31 partitions each 3.93 and 3.75 s (3 runs; four 3.78 s).
     fn new(builds: usize, sessions: u32, server_cpus: Option<u32>, tuned: bool) -> Crew {
         let wanted = u32::try_from(builds).unwrap_or(BUILDERS_MAX);
-        let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| {
-            let one_more = cpus.saturating_add(1);
-            if wanted > one_more { one_more } else { cpus }
-        });
+        let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| cpus.saturating_add(1));
         let builders = wanted.min(sessions).min(useful).clamp(1, BUILDERS_MAX);
         let cpus_each = server_cpus.filter(|_| tuned).map(|cpus| (cpus / builders).max(1));
         Crew { builds, builders, cpus_each }
