@@ -239,7 +239,7 @@ pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let session = connection.open().await?;
     let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
     for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
-        let how = How { workers_max: None, builders: 1, durable: true };
+        let how = How { workers_max: None, durable: true };
         connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
     }
     Ok(())
@@ -314,8 +314,7 @@ async fn put_back_once(
     let crew = Crew::new(indexes.len(), sessions, cpus, tuned);
     let side_by_side = Crew::new(rest.len(), sessions, cpus, tuned).builders();
     let brief = indexes.len() > TOLD_MAX;
-    let work =
-        &Work { ledger, retry_for, brief, builders: crew.builders, durable: !tuned, spare: Mutex::default() };
+    let work = &Work { ledger, retry_for, brief, durable: !tuned, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
@@ -435,8 +434,6 @@ struct Work<'a> {
     retry_for: Duration,
     /// There are too many to tell of each that it is back.
     brief: bool,
-    /// So many are put back side by side.
-    builders: u32,
     /// Commits wait for the disk.
     durable: bool,
     /// Sessions that wait for the next entry.
@@ -458,7 +455,7 @@ impl Work<'_> {
             Some(session) => session,
             None => context.connection.open().await?,
         };
-        let how = How { workers_max, builders: self.builders, durable: self.durable };
+        let how = How { workers_max, durable: self.durable };
         let working = put_back(&session, self.ledger, entry, how);
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.

@@ -262,7 +262,6 @@ pub(crate) async fn note(
             false => vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
         },
         compared_by_libc: false,
-        first_column: None,
     };
     ledger.note_change(session, job_id, &change).await
 }

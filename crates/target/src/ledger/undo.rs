@@ -95,8 +95,6 @@ pub struct NewUndo {
     pub statements: Vec<String>,
     /// Of an index: its first column are strings that the server compares by functions of the C library.
     pub compared_by_libc: bool,
-    /// Of a btree index: its first column, unquoted, if that is ascending and of a type that is passed by value (numbers, dates).
-    pub first_column: Option<String>,
 }
 
 /// A change that is not undone yet.
@@ -152,8 +150,7 @@ impl Ledger {
     pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
         let sql = format!(
             "SELECT number, job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
-                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false), \
-                    pg_catalog.to_jsonb(undo) ->> 'first_column' \
+                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false) \
              FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
             self.quoted
         );
@@ -184,7 +181,6 @@ impl Ledger {
             definition: row.get(7),
             statements: row.get(8),
             compared_by_libc: row.get(9),
-            first_column: row.get(10),
         };
         Ok(Undo { number: row.get(0), job_id: row.get(1), change })
     }
@@ -193,12 +189,12 @@ impl Ledger {
     pub(crate) async fn note_change(&self, session: &Session, job_id: &str, change: &NewUndo) -> Result<()> {
         let sql = format!(
             "INSERT INTO {}.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
-                                  compared_by_libc, first_column) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                                  compared_by_libc) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             self.quoted
         );
         let kind = change.kind.as_str();
-        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&job_id, Type::TEXT),
             (&kind, Type::TEXT),
             (&change.relation.schema, Type::TEXT),
@@ -208,7 +204,6 @@ impl Ledger {
             (&change.definition, Type::TEXT),
             (&change.statements, Type::TEXT_ARRAY),
             (&change.compared_by_libc, Type::BOOL),
-            (&change.first_column, Type::TEXT),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))

@@ -206,7 +206,6 @@ async fn build_alone(
             compared_by_libc: what.compared_by_libc,
             table_bytes: row.get::<_, i64>(0).unsigned_abs(),
             table_workers: row.get::<_, Option<i32>>(1).map(i32::unsigned_abs),
-            in_order_kilobytes: None,
         };
         settings.extend(table.iter().flat_map(|row| build(row).settings(workers)).map(|sql| sql + "; "));
     }

@@ -247,7 +247,6 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         partitioned: row.get(28),
         options: text(30),
         compared_by_libc: row.get(31),
-        first_column: row.get(32),
     };
     let oid = row.get(0);
     let relation = Relation { schema: row.get(26), name: row.get(27) };

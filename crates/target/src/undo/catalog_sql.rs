@@ -88,10 +88,7 @@ pub(super) const INDEXES_SQL: &str = concat!(
             FROM pg_catalog.pg_options_to_table(ic.reloptions) o), \
            am.amname = 'btree' AND ",
     compared_by_libc!(),
-    ", \
-           (SELECT a.attname FROM pg_catalog.pg_attribute a \
-            WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attbyval \
-              AND am.amname = 'btree' AND i.indoption[0] & 1 = 0) \
+    " \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

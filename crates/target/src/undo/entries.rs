@@ -35,7 +35,6 @@ impl Place {
             definition: definition.to_owned(),
             statements,
             compared_by_libc: false,
-            first_column: None,
         }
     }
 
@@ -82,8 +81,6 @@ pub(super) struct FoundIndex {
     pub(super) options: Option<String>,
     /// A btree whose first column are strings that the server compares by functions of the C library.
     pub(super) compared_by_libc: bool,
-    /// The first column of a btree, if it is ascending and of a type that is passed by value.
-    pub(super) first_column: Option<String>,
 }
 
 impl FoundIndex {
@@ -154,8 +151,7 @@ impl FoundIndex {
             statements.push(self.definition.clone());
             statements.extend(self.said_of_index(place));
             let index = place.entry(UndoKind::Index, &self.name, &self.definition, statements);
-            let (compared_by_libc, first_column) = (self.compared_by_libc, self.first_column.clone());
-            entries.push(NewUndo { compared_by_libc, first_column, ..index });
+            entries.push(NewUndo { compared_by_libc: self.compared_by_libc, ..index });
         }
         if matches!(self.what, What::PrimaryKey | What::Unique) {
             let mut statements = vec![self.add_constraint(place, &self.using_index())];
@@ -285,7 +281,6 @@ mod tests {
             partitioned: false,
             options: Some("fillfactor='70'".to_owned()),
             compared_by_libc: true,
-            first_column: None,
         };
         let entries = found.entries(&place());
         let kinds: Vec<UndoKind> = entries.iter().map(|entry| entry.kind).collect();
@@ -321,7 +316,6 @@ mod tests {
             partitioned: true,
             options: options.map(str::to_owned),
             compared_by_libc: false,
-            first_column: None,
         };
         let add = |options| found(options).entries(&place())[0].statements[4].clone();
         let start = "ALTER TABLE ONLY \"S\".\"a\"\"b\" ADD CONSTRAINT \"k\" UNIQUE (a) INCLUDE (b)";

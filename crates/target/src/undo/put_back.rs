@@ -5,7 +5,7 @@
 
 use super::SPELLING_SQL;
 use super::entries::WORKERS;
-use crate::build::{Build, Order};
+use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -41,8 +41,6 @@ pub struct How {
     /// A build takes no more parallel workers than this, where it is given, and no more than the server's own setting. Its
     /// memory is then what suits its sort.
     pub workers_max: Option<u32>,
-    /// So many are put back side by side.
-    pub builders: u32,
     /// The commit waits for the disk. One that does not must be followed by [`crate::finish::barrier`] and a look into the
     /// journal, whether a crash has opened the entry again.
     pub durable: bool,
@@ -106,7 +104,6 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
             compared_by_libc: change.compared_by_libc,
             table_bytes: table.bytes.unsigned_abs(),
             table_workers: table.workers(),
-            in_order_kilobytes: in_order_kilobytes(session, change, (&table, how.builders)).await?,
         };
         statements.extend(build.settings(workers));
     }
@@ -170,17 +167,6 @@ async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBa
         (false, true) => None,
         (false, false) => Some(PutBack::NoPartition),
     }))
-}
-
-/// Memory in which all rows are sorted at once, where they stand in the table in the order of the index.
-async fn in_order_kilobytes(
-    session: &Session,
-    change: &NewUndo,
-    (table, builders): (&Table, u32),
-) -> Result<Option<u64>> {
-    let Some(column) = &change.first_column else { return Ok(None) };
-    let order = Order::look(session, (&change.relation, column), table.bytes.unsigned_abs()).await?;
-    Ok(order.and_then(|order| order.sort_kilobytes(builders)))
 }
 
 /// The table as it is now.

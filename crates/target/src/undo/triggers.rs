@@ -90,7 +90,6 @@ impl Trigger {
                 quote_ident(&self.name)
             )],
             compared_by_libc: false,
-            first_column: None,
         }
     }
 }

@@ -88,35 +88,6 @@ fn strings_that_the_c_library_compares_are_sorted_in_little_memory() {
     }
 }
 
-/// They need no files then, and the server finds runs that are sorted already.
-#[test]
-fn numbers_that_stand_in_order_are_sorted_in_one_piece() {
-    let files = Files::new();
-    let source = files.put("a.csv", &csv(8, 1, 40_000));
-    for major in MAJORS {
-        let database = Server::shared(major).database();
-        let name = database.name();
-        database.sql(&format!("ALTER DATABASE {name} SET maintenance_work_mem = '1MB'"));
-        database.sql(
-            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
-             CREATE INDEX t_falling ON t (id DESC); CREATE INDEX t_part ON t (part)",
-        );
-        database.sql(BUILDS);
-        load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
-        let built = |name: &str| {
-            let sql = format!(
-                "SELECT (pg_size_bytes(memory) / 1024 BETWEEN 2000 AND 3000) || ' ' || (workers = '0') FROM build \
-                 WHERE name = '{name}'"
-            );
-            database.value(&sql)
-        };
-        assert_eq!(built("t_pkey"), "true true", "PostgreSQL {major}");
-        for name in ["t_falling", "t_part"] {
-            assert!(built(name).starts_with("false"), "PostgreSQL {major}, {name}");
-        }
-    }
-}
-
 #[test]
 fn kept_indexes_are_not_touched() {
     let files = Files::new();
