@@ -36,6 +36,7 @@ WORKLOADS = (
     "documents",
     "found",
     "split_only",
+    "encode_only",
     "memory",
     "startup",
     "rivals",
