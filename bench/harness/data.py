@@ -86,9 +86,10 @@ class Data:
         path = self._made("sensor_log.csv", "sensor", "--rows", str(int(4_000_000 * self.share)))
         return Dataset(path, "sensor_log", _count_rows(path), ",")
 
-    def documents(self) -> Dataset:
-        """40,000 JSON documents of 20 kB."""
-        path = self._made("documents.csv", "documents", "--rows", str(int(40_000 * self.share)))
+    def documents(self, rows: int = 40_000) -> Dataset:
+        """So many JSON documents of 20 kB; each number in a file of its own."""
+        name = "documents.csv" if rows == 40_000 else f"documents-{rows}.csv"
+        path = self._made(name, "documents", "--rows", str(int(rows * self.share)), written="documents.csv")
         return Dataset(path, "documents", _count_rows(path), ",")
 
     def quoted(self) -> Path:
@@ -133,13 +134,14 @@ class Data:
         script = str(self.root / "bench/datasets/fetch.py")
         subprocess.run([sys.executable, script, what, "--out", str(self.folder), *options], check=True)
 
-    def _made(self, name: str, *arguments: str) -> Path:
+    def _made(self, name: str, *arguments: str, written: str | None = None) -> Path:
+        """The file, made unless it is there; `written` is what the generator calls it, where that differs."""
         path = self.folder / name
         if not path.exists() or path.stat().st_mtime < self.generator.stat().st_mtime:
             part = self.folder / "part"
             shutil.rmtree(part, ignore_errors=True)
             subprocess.run([str(self.generator), *arguments, "--out", str(part)], check=True)
-            (part / name).rename(path)
+            (part / (written or name)).rename(path)
             part.rmdir()
         return path
 
