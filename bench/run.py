@@ -50,7 +50,9 @@ SQL_FILES = ("imdb.sql", "lineitem.sql", "flights.sql", "sensor_log.sql", "senso
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=WORKLOADS + BY_NAME_ALONE, help="this workload; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=WORKLOADS + BY_NAME_ALONE, help="this workload; may be repeated"
+    )
     parser.add_argument("--rounds", type=int, help="paired rounds (default 5; 3 with --quick)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data")
     parser.add_argument("--a-against-a", action="store_true", help="measure opponents against themselves")

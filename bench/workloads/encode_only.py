@@ -1,4 +1,7 @@
-"""lineitem read, split and written in COPY's binary format, nothing loaded: an example program of the transcode crate, one thread."""
+"""lineitem to COPY's binary format, nothing loaded: read, split and encoded by one thread.
+
+An example program of the transcode crate does it, with the code that a load runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`--jobs auto` against every fixed number of sessions up to twice the cores, on the files of the other workloads.
 
-The best fixed number differs from file to file, and nobody knows it beforehand: auto must come within a twentieth of it.
+The best fixed number differs from file to file, and nobody knows it beforehand: auto must come within a twentieth of
+it.
 """
 
 from __future__ import annotations

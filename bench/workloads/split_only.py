@@ -1,7 +1,8 @@
 """Splitting alone, nothing loaded: the example program of the transcode crate on heavily quoted CSV, one thread.
 
-Bytes are split as they are read, by pieces that fit the cache. A range of a file that turns out to begin inside quotes is
-split once more from memory. Both ways are held against the target, for the server version that is slower to split for.
+Bytes are split as they are read, by pieces that fit the cache. A range of a file that turns out to begin inside quotes
+is split once more from memory. Both ways are held against the target, for the server version that is
+slower to split for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Typed columns, against `psql \\copy`: TPC-H lineitem, and the real flights of 2013, of which never slower is the target."""
+"""Typed columns, against `psql \\copy`: TPC-H lineitem, and the real flights of 2013, where the aim is never slower."""
 
 from __future__ import annotations
 
