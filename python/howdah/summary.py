@@ -86,6 +86,9 @@ class Summary:
     `verify`) -> busy or waiting seconds, added up over threads and sessions."""
     sessions: int
     """The largest number of sessions that copied at once."""
+    sessions_trace: list[dict[str, Any]]
+    """How the number of sessions was found, with `jobs="auto"`: `seconds` from the first bytes, sessions `before` and
+    `after`, `mb_per_second`, the `wait` seen most and its `wait_share`, the `reason`, and whether it `settled` then."""
     waits: dict[str, float]
     """Wait event of the server (`Type:Event`, or `CPU`) -> share of the samples, from 0 to 1."""
     retries: int

@@ -136,6 +136,7 @@ def test_the_summary_is_the_document_of_the_command(database: Database, tmp_path
             "retries", "files", "tables"}  # fmt: skip
     assert keys <= document.keys()
     assert document["files"][0]["rows_stored"] == 1
+    assert document["sessions_trace"] == []
     assert howdah.Summary.from_document(document) == summary
     assert pickle.loads(pickle.dumps(summary)) == summary
     assert "1 row" in str(summary) or "1 rows" in str(summary)

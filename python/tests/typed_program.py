@@ -35,5 +35,6 @@ def load(folder: Path) -> int:
             howdah.resume(job["job_id"], on_event=show)
     server = howdah.pg.status()
     print(howdah.pg.start() + howdah.pg.url(), howdah.pg.stop() is True, server["pid"], howdah.__version__)
+    print([step["reason"] for step in summary.sessions_trace if step["settled"]])
     document: dict[str, object] = summary.to_dict()
     return summary.files[0].rows_read + int(summary.stages["copy"]) + len(document)

@@ -2,7 +2,7 @@
 
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{LeftOut, Mend, Stage, Summary};
+use howdah_engine::model::{LeftOut, Mend, SessionsStep, Stage, Summary};
 use howdah_engine::spelling;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -60,6 +60,9 @@ pub fn text(summary: &Summary) -> String {
     let _ = writeln!(text, "time   {}", stages(summary));
     if !summary.waits.is_empty() {
         let _ = writeln!(text, "waits  {}", waits(summary));
+    }
+    if let Some(search) = search(&summary.sessions_trace) {
+        let _ = writeln!(text, "search {search}");
     }
     if let Some(limit) = limit(summary) {
         let _ = writeln!(text, "limit  {limit}");
@@ -145,6 +148,16 @@ fn stages(summary: &Summary) -> String {
     } else {
         format!("{} (summed over threads and sessions)", shown.join(", "))
     }
+}
+
+/// How the number of sessions was found, where it is not the one that the load began with.
+fn search(trace: &[SessionsStep]) -> Option<String> {
+    let end = trace.iter().position(|step| step.settled)?;
+    let (found, begun_with) = (&trace[end], trace[0].before);
+    let tried: Vec<String> = trace[..=end].iter().map(|step| step.before.to_string()).collect();
+    let found_after = show_seconds(found.seconds);
+    let text = || format!("{} after {found_after}; tried {}", sessions(found.after), tried.join(", "));
+    (found.after != begun_with).then(text)
 }
 
 fn waits(summary: &Summary) -> String {
@@ -361,9 +374,29 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::{longest_stage, seen_from};
-    use howdah_engine::model::Stage;
+    use super::{longest_stage, search, seen_from};
+    use howdah_engine::model::{SessionsStep, Stage, StepReason};
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_number_of_sessions_is_told_where_it_is_not_the_first() {
+        let step = |seconds: f64, before, after, settled| SessionsStep {
+            seconds,
+            before,
+            after,
+            mb_per_second: 100.0,
+            wait: None,
+            wait_share: 0.0,
+            reason: StepReason::Measured,
+            settled,
+        };
+        let found =
+            [step(2.0, 2, 3, false), step(4.0, 3, 5, false), step(6.0, 5, 3, true), step(9.0, 3, 4, false)];
+        assert_eq!(search(&found).unwrap(), "3 sessions after 6.00 s; tried 2, 3, 5");
+        assert_eq!(search(&found[..2]), None);
+        assert_eq!(search(&[step(2.0, 2, 3, false), step(4.0, 3, 2, true)]), None);
+        assert_eq!(search(&[]), None);
+    }
 
     #[test]
     fn a_stage_that_took_longer_than_the_copying_is_what_held_the_load_back() {

@@ -39,8 +39,30 @@ struct Shared {
 impl Shared {
     /// As many as help, and as leave others their connections.
     fn wanted(&self) -> u32 {
-        let run = &self.run;
-        self.wanted.load(Relaxed).min(run.gate.sessions_max()).min(run.frozen.sessions_max(&run.plan))
+        self.wanted.load(Relaxed).min(self.room())
+    }
+
+    fn room(&self) -> u32 {
+        self.run.gate.sessions_max().min(self.run.frozen.sessions_max(&self.run.plan))
+    }
+
+    /// Thinks over how many sessions there should be.
+    fn think(&self, climber: &mut Climber) {
+        let tally = &self.run.tally;
+        let (refused, seen) = (self.refused.swap(0, Relaxed), tally.take_seen());
+        let bytes_taken = tally.bytes_stored.load(Relaxed) + self.run.slots.bytes_under_way();
+        let at = if bytes_taken == 0 { Duration::ZERO } else { tally.since_first_bytes() };
+        if refused > 0 {
+            let open = tally.sessions.load(Relaxed).saturating_sub(refused);
+            climber.refused(at, open).into_iter().for_each(|step| tally.decided(step));
+        }
+        climber.leave_room(at, self.room()).into_iter().for_each(|step| tally.decided(step));
+        if self.run.gate.is_closed() {
+            climber.disturbed();
+        } else if let Some(step) = climber.observe(at, bytes_taken, seen) {
+            tally.decided(step);
+        }
+        self.wanted.store(climber.wanted(), Relaxed);
     }
 }
 
@@ -48,6 +70,8 @@ impl Shared {
 pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
     let server_cpus = run.context.connection.server_cpus();
     let mut climber = Climber::new(run.plan.job.jobs, server_cpus, run.layout.sessions_max);
+    // What a crash of the server took comes again on as many sessions as were found before.
+    run.tally.sessions_found().into_iter().for_each(|found| climber.begin_with(found));
     let shared = Arc::new(Shared {
         run: Arc::clone(run),
         chunks: Mutex::new(chunks),
@@ -76,12 +100,10 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
             },
             _ = tick.tick() => {
                 run.context.connection.close_unwanted();
-                let refused = shared.refused.swap(0, Relaxed);
-                if refused > 0 {
-                    climber.refused(run.tally.sessions.load(Relaxed).saturating_sub(refused));
+                // The last chunks leave sessions without work, whatever their number.
+                if !draining {
+                    shared.think(&mut climber);
                 }
-                climber.observe(run.tally.bytes_stored.load(Relaxed) + run.slots.bytes_under_way());
-                shared.wanted.store(climber.wanted(), Relaxed);
                 commit_frozen(run).await;
             }
         }
@@ -297,7 +319,13 @@ impl<'a> Worker<'a> {
                 self.run.tally.bytes_stored.fetch_add(bytes, Relaxed);
                 false
             }
-            Outcome::AlreadyStored => true,
+            Outcome::AlreadyStored => {
+                // Of a comparison they tell how fast it goes.
+                if self.run.comparison.is_some() {
+                    self.run.tally.bytes_stored.fetch_add(bytes, Relaxed);
+                }
+                true
+            }
         };
         self.run.stored(origin.file_no, rows, bytes, before);
         self.run.tally.file(origin.file_no).open_chunks.fetch_sub(1, Relaxed);

@@ -1,15 +1,16 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
+use crate::jobs::{Seen, Trace};
 use howdah_model::summary::Status;
 use howdah_model::{
-    Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, Stage,
-    Summary, TableSummary, Verified,
+    Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, SessionsStep,
+    Stage, Summary, TableSummary, Verified,
 };
 use howdah_target::ledger::FileAccount;
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 const STAGES: [Stage; 10] = [
@@ -130,6 +131,11 @@ pub struct Tally {
     pub sessions: AtomicU32,
     sessions_max: AtomicU32,
     waits: Mutex<HashMap<String, u64>>,
+    /// What was seen since it was last asked for.
+    seen: Mutex<Seen>,
+    /// When the server took the first bytes.
+    first_bytes: OnceLock<Instant>,
+    trace: Mutex<Trace>,
     warnings: Mutex<Vec<String>>,
     /// What became of the rows in each table, by `schema.name`.
     changes: Mutex<BTreeMap<String, Changes>>,
@@ -155,6 +161,9 @@ impl Tally {
             sessions: AtomicU32::new(0),
             sessions_max: AtomicU32::new(0),
             waits: Mutex::new(HashMap::new()),
+            seen: Mutex::default(),
+            first_bytes: OnceLock::new(),
+            trace: Mutex::default(),
             warnings: Mutex::default(),
             changes: Mutex::default(),
             come: Mutex::default(),
@@ -200,12 +209,33 @@ impl Tally {
         self.sessions.fetch_sub(1, Relaxed);
     }
 
-    /// Sessions were seen in these wait events.
-    pub fn saw_waits(&self, seen: &[(String, u32)]) {
+    /// Sessions were seen in these wait events, some of them without a chunk.
+    pub fn saw_waits(&self, seen: &[(String, u32)], without_chunk: u32) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).look(seen, without_chunk);
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         for (wait, sessions) in seen {
             *waits.entry(wait.clone()).or_default() += u64::from(*sessions);
         }
+    }
+
+    /// What was seen of the sessions since this was asked last.
+    pub fn take_seen(&self) -> Seen {
+        std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The time since the server took the first bytes, which it has.
+    pub fn since_first_bytes(&self) -> Duration {
+        self.first_bytes.get_or_init(Instant::now).elapsed()
+    }
+
+    /// The number of sessions was thought over.
+    pub fn decided(&self, step: SessionsStep) {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+    }
+
+    /// The number of sessions that was found, if one was looked for.
+    pub fn sessions_found(&self) -> Option<u32> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).sessions()
     }
 
     /// The user is to know this; false if it is known already.
@@ -402,6 +432,7 @@ impl Tally {
             wall_seconds: self.started.elapsed().as_secs_f64(),
             stages: self.stages(),
             sessions: self.sessions_max.load(Relaxed),
+            sessions_trace: self.trace.lock().unwrap_or_else(PoisonError::into_inner).steps(),
             waits: self.wait_shares(),
             retries: self.retries.load(Relaxed),
             tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),

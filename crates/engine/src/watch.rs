@@ -176,11 +176,12 @@ fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
     for activity in seen.iter().filter(|activity| !matches!(activity.state.as_str(), "idle" | "")) {
         *waits.entry(activity.wait.clone()).or_default() += 1;
     }
+    let without_chunk = u32::try_from(waiting).unwrap_or(u32::MAX);
     if waiting > 0 {
-        *waits.entry(CLIENT_READ.to_owned()).or_default() += u32::try_from(waiting).unwrap_or(u32::MAX);
+        *waits.entry(CLIENT_READ.to_owned()).or_default() += without_chunk;
     }
     let waits: Vec<(String, u32)> = waits.into_iter().collect();
-    run.tally.saw_waits(&waits);
+    run.tally.saw_waits(&waits, without_chunk);
     run.context.listener.on_event(&Event::Sessions { open: u32::try_from(open).unwrap_or(u32::MAX), waits });
 }
 

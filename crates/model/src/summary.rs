@@ -82,6 +82,53 @@ pub struct TableSummary {
     pub changes: Option<Changes>,
 }
 
+/// Why the number of sessions was changed or kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepReason {
+    /// The first number of a search was measured.
+    Measured,
+    /// More sessions were faster.
+    Faster,
+    /// More were not.
+    NoGain,
+    /// Fewer were as fast.
+    AsFast,
+    /// Fewer were slower.
+    Slower,
+    /// Most sessions wait for one another: one more would wait too.
+    Queues,
+    /// Most sessions have nothing to copy: the sources bring no more.
+    NoChunks,
+    /// The server's CPUs are used up.
+    CpusFull,
+    /// More are not allowed: memory, or connections that are left to others.
+    Ceiling,
+    /// The server had no room for another session.
+    Refused,
+}
+
+/// One step of the search for the number of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionsStep {
+    /// When, counted from the first bytes that the server took.
+    pub seconds: f64,
+    /// So many sessions were measured.
+    pub before: u32,
+    /// So many copy from now on.
+    pub after: u32,
+    /// Plain bytes of the sources that the server took meanwhile.
+    pub mb_per_second: f64,
+    /// What the sessions were seen at most meanwhile; null where they were not seen.
+    pub wait: Option<String>,
+    /// Its share of all that was seen.
+    pub wait_share: f64,
+    /// Why.
+    pub reason: StepReason,
+    /// The search is over for now.
+    pub settled: bool,
+}
+
 /// The whole account of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -121,6 +168,8 @@ pub struct Summary {
     pub stages: BTreeMap<Stage, f64>,
     /// The largest number of sessions that copied at once.
     pub sessions: u32,
+    /// How their number was found: the first and the last steps; empty where it was fixed, or the load was over before the first.
+    pub sessions_trace: Vec<SessionsStep>,
     /// Wait event -> share of samples, over all sampled sessions.
     pub waits: BTreeMap<String, f64>,
     /// Transient failures that were tried again.

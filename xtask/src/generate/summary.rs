@@ -3,8 +3,8 @@
 
 use howdah_model::summary::Status;
 use howdah_model::{
-    Changes, DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, Stage, Summary, TableSummary,
-    Verified, Verify,
+    Changes, DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, SessionsStep, Stage, StepReason,
+    Summary, TableSummary, Verified, Verify,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -81,6 +81,26 @@ const KEYS: &[(&str, &str)] = &[
     ("stages.verify", "Seconds spent comparing what is stored with the sources (--verify)"),
     ("sessions", "The largest number of sessions that copied at once"),
     (
+        "sessions_trace[].seconds",
+        "When the number of sessions was thought over, from the first bytes that the server took. `sessions_trace` is empty with `--jobs N`, and where a load was over before; of more than 200 steps it holds the first hundred and the last",
+    ),
+    ("sessions_trace[].before", "So many sessions had been measured"),
+    ("sessions_trace[].after", "So many copied from then on"),
+    (
+        "sessions_trace[].mb_per_second",
+        "Plain bytes of the sources that the server took meanwhile, in 1,000,000 a second; 0 where the number was changed without a measurement (`refused`, `ceiling`)",
+    ),
+    (
+        "sessions_trace[].wait",
+        "What the sessions were seen at most meanwhile, as in `waits`; null where nobody looked",
+    ),
+    ("sessions_trace[].wait_share", "Its share of what they were seen at (0 to 1)"),
+    (
+        "sessions_trace[].reason",
+        "`measured`: the first number of a search. `faster`: more sessions were, `no_gain`: they were not. `as_fast`: fewer sessions were, `slower`: they were slower. Why one more was not tried: `queues`, they mostly wait for one another; `no_chunks`, the sources bring no more; `cpus_full`; `ceiling`, memory or the connections left to others allow no more. `refused`: the server had no room",
+    ),
+    ("sessions_trace[].settled", "The search was over with this step; it began again 20 s later"),
+    (
         "waits",
         "What the copying sessions were seen doing: `Type:Event` of `pg_stat_activity`, or `CPU`, with its share of all samples (0 to 1). Empty for loads too short to be sampled",
     ),
@@ -140,6 +160,28 @@ pub(super) fn page() -> String {
     page
 }
 
+fn step() -> SessionsStep {
+    SessionsStep {
+        seconds: 1.5,
+        before: 2,
+        after: 2,
+        mb_per_second: 92.5,
+        wait: Some("CPU".to_owned()),
+        wait_share: 0.75,
+        reason: StepReason::CpusFull,
+        settled: true,
+    }
+}
+
+fn verified() -> Verified {
+    Verified {
+        by: Verify::Checksum,
+        rows: 673_552,
+        checksum: Some("41d29a6e08c5b7f3".to_owned()),
+        rows_of_others: 0,
+    }
+}
+
 fn example() -> Summary {
     let file = |name: &str, rows, rejected, bytes_read| FileSummary {
         location: format!("/data/{name}"),
@@ -190,9 +232,10 @@ fn example() -> Summary {
             values: 673_552,
         }],
         bytes_read: 41_500_000,
-        wall_seconds: 0.9,
+        wall_seconds: 1.9,
         stages: BTreeMap::from(stages),
         sessions: 2,
+        sessions_trace: vec![step()],
         waits: BTreeMap::from([("CPU".to_owned(), 0.75), ("IO:DataFileExtend".to_owned(), 0.25)]),
         retries: 0,
         tuned: vec!["autovacuum_enabled of public.flights = false".to_owned()],
@@ -204,12 +247,7 @@ fn example() -> Summary {
             rows_read: 673_553,
             rows_stored: 673_552,
         }],
-        verified: Some(Verified {
-            by: Verify::Checksum,
-            rows: 673_552,
-            checksum: Some("41d29a6e08c5b7f3".to_owned()),
-            rows_of_others: 0,
-        }),
+        verified: Some(verified()),
     }
 }
 

@@ -44,6 +44,7 @@ mod scene;
 mod second_table;
 mod secrets;
 mod sequences;
+mod sessions;
 mod strike;
 mod toast;
 mod torture;
