@@ -7,14 +7,20 @@ pub const LEDGER_DEFAULT: &str = "howdah";
 
 /// `howdah restore 'night load' --to 'host=...' --ledger books`. Without a password.
 pub fn command(connection: &Connection, verb: &str, job_id: &str, schema: &str) -> String {
-    let mut command = format!("howdah {verb} {}", in_shell(job_id));
+    let mut options = String::new();
     if let Some(to) = connection.to_type() {
-        command += &format!(" --to {}", in_shell(to));
+        options += &format!(" --to {}", in_shell(to));
     }
     if schema != LEDGER_DEFAULT {
-        command += &format!(" --ledger {}", in_shell(schema));
+        options += &format!(" --ledger {}", in_shell(schema));
     }
-    command
+    let job = in_shell(job_id);
+    // A name like `-x` would be taken for an option anywhere before `--`.
+    if job_id.starts_with('-') {
+        format!("howdah {verb}{options} -- {job}")
+    } else {
+        format!("howdah {verb} {job}{options}")
+    }
 }
 
 /// The same word for a shell.
@@ -37,6 +43,10 @@ mod tests {
         let told = command(&connection, "restore", "night load", "books");
         assert_eq!(told, format!("howdah restore 'night load' {to} --ledger books"));
         assert_eq!(command(&connection, "resume", "a-1", "howdah"), format!("howdah resume a-1 {to}"));
+        assert_eq!(
+            command(&connection, "restore", "-x", "books"),
+            format!("howdah restore {to} --ledger books -- -x")
+        );
         assert_eq!(in_shell("it's $x"), "'it'\\''s $x'");
     }
 }

@@ -244,7 +244,8 @@ impl Repair<'_> {
         let of_rows = error.sqlstate().is_some_and(|state| state.starts_with("23"));
         match error.hint().map(str::to_owned) {
             Some(hint) if of_rows && self.is_made_like() => error.with_hint(format!(
-                "{hint}; or empty the table, whose rows --mode replace does without, then howdah restore {job_id}"
+                "{hint}; or empty the table, whose rows --mode replace does without, then {}",
+                restore_command(self.context, self.ledger, job_id)
             )),
             _ => error,
         }
