@@ -5,7 +5,7 @@ use crate::options::LoadArguments;
 use crate::{connection, run};
 use howdah_cli::refused::Refused;
 use howdah_engine::load::Outcome;
-use howdah_engine::model::{Event, Job, Listener, Summary};
+use howdah_engine::model::{Error, Event, Job, Listener, Summary};
 use howdah_engine::{Absent, Connection, Context, Sources, Stop};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,22 +37,22 @@ pub(crate) fn load<'py>(
     let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
     let summary = run::run(py, on_event, move |listener, stop| async move {
         let (job, refused) = Refused::prepare(settings, &connection).await?;
-        load_job(job, connection, &refused, listener, stop).await
+        load_job(job, connection, &refused, (listener, stop), |error| error).await
     })?;
     summary_object(py, &summary)
 }
 
-/// Plans and loads a job on this connection.
+/// Plans and loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
 pub(crate) async fn load_job(
     job: Job,
     connection: Connection,
     refused: &Refused,
-    listener: Arc<dyn Listener>,
-    stop: Stop,
+    (listener, stop): (Arc<dyn Listener>, Stop),
+    advise: impl Fn(Error) -> Error,
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
-    let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let outcome = howdah_engine::load(&context, refused.planned(planned)).await?;
+    let planned = howdah_engine::plan_to_load(&context, job).await.map_err(&advise)?;
+    let outcome = howdah_engine::load(&context, refused.planned(planned)).await.map_err(&advise)?;
     let after = refused.after(&context, &outcome).await.err();
     let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.
@@ -61,7 +61,7 @@ pub(crate) async fn load_job(
         context.listener.on_event(&Event::Warning { message: message.clone() });
         summary.warnings.push(message);
     }
-    match error.or(after) {
+    match error.map(advise).or(after) {
         None => Ok(summary),
         Some(error) => Err(Failure { summary: Some(Box::new(summary)), ..Failure::from(error) }),
     }

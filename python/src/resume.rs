@@ -5,6 +5,7 @@ use crate::load::load_job;
 use crate::options::rerun;
 use crate::{connection, run};
 use howdah_cli::refused::Refused;
+use howdah_cli::rerun::{adds_rows, followable};
 use howdah_engine::{Absent, history};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,7 +29,9 @@ pub(crate) fn resume<'py>(
         let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
         let mut job = history::to_resume(&row, &ledger)?;
         rerun.apply(&mut job)?;
-        load_job(job, connection, &Refused::default(), listener, stop).await
+        let adds_rows = adds_rows(&job);
+        let advise = |error| followable(error, adds_rows);
+        load_job(job, connection, &Refused::default(), (listener, stop), advise).await
     })?;
     summary_object(py, &summary)
 }

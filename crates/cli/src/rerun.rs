@@ -2,10 +2,11 @@
 
 use crate::arrival::{for_appended, only_appended};
 use crate::bad_records::max_errors;
-use crate::options::{IndexesName, TriggersName, TuneName};
+use crate::options::{IndexesName, Options, TriggersName, TuneName};
 use crate::{settings, units};
-use clap::Args;
-use howdah_engine::model::{Error, ErrorKind, Job, OnError, Result};
+use clap::{Args, CommandFactory};
+use howdah_engine::model::{Error, ErrorKind, Job, Mode, OnError, Result};
+use std::collections::BTreeSet;
 
 /// What is not said is as the job was begun.
 #[derive(Debug, Clone, Default, Args)]
@@ -86,5 +87,48 @@ impl RerunOptions {
             job.max_decompressed_bytes = Some(units::bytes("--max-decompressed", size)?);
         }
         Ok(())
+    }
+}
+
+/// What an error of a load advises may be an option that a job which goes on cannot be given any more: then says what can be
+/// done instead.
+#[must_use]
+pub fn followable(error: Error, adds_rows: bool) -> Error {
+    let Some((hint, option)) = error.hint().and_then(|hint| Some((hint, only_of_load(hint)?))) else { return error };
+    let twice = if adds_rows { ", and loads once more what this one has stored: remove that first" } else { "" };
+    let hint = format!(
+        "{hint}; resume takes no {option}: the job's `howdah load` command with other options is another job{twice}"
+    );
+    error.with_hint(hint)
+}
+
+/// Whether another job of the same sources would double rows that this one has stored.
+#[must_use]
+pub fn adds_rows(job: &Job) -> bool {
+    job.arrival.mode == Mode::Append && !job.arrival.is_staged()
+}
+
+/// The first option in the text that `load` has and `resume` has not.
+fn only_of_load(text: &str) -> Option<String> {
+    let options = |verb: &str| -> BTreeSet<String> {
+        let command = Options::command();
+        let arguments = command.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
+        arguments.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect()
+    };
+    let (load, resume) = (options("load"), options("resume"));
+    let words = text.split(|c: char| c != '-' && !c.is_ascii_lowercase());
+    words.filter(|word| load.contains(*word)).find(|word| !resume.contains(*word)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_load_alone_are_told_from_those_that_resume_takes() {
+        assert_eq!(only_of_load("--force does that; raise --memory"), None);
+        assert_eq!(only_of_load("pipe it: zstd -dc --long=31 FILE"), None);
+        assert_eq!(only_of_load("--force, or --keep last").as_deref(), Some("--keep"));
+        assert_eq!(only_of_load("or leave out --delete-missing.").as_deref(), Some("--delete-missing"));
     }
 }

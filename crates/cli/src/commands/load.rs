@@ -25,29 +25,29 @@ pub async fn load(
     let settings = super::resolve(options, printer)?;
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
     let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
-    run(job, connection, printer, stop, &refused).await
+    run(job, connection, (printer, stop), &refused, |error| error).await
 }
 
-/// Loads a job on this connection.
+/// Loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
 pub(super) async fn run(
     job: Job,
     connection: Connection,
-    printer: &Printer,
-    stop: &Stop,
+    (printer, stop): (&Printer, &Stop),
     refused: &Refused,
+    advise: impl Fn(Error) -> Error,
 ) -> Result<Exit> {
     let progress = Arc::new(Progress::new(printer.clone()));
     let telling = progress.keep_telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
-    let planned = howdah_engine::plan_to_load(&context, job).await?;
-    let mut outcome = howdah_engine::load(&context, refused.planned(planned)).await?;
+    let planned = howdah_engine::plan_to_load(&context, job).await.map_err(&advise)?;
+    let mut outcome = howdah_engine::load(&context, refused.planned(planned)).await.map_err(&advise)?;
     drop(telling);
     let after = refused.after(&context, &outcome).await;
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
         printer.say(&format!("rejected records: {} in {}", show_count(*records), path.display()));
     }
-    let error = match (outcome.error, after.err()) {
+    let error = match (outcome.error.map(advise), after.err()) {
         (Some(error), Some(after)) => {
             printer.error(&after);
             outcome.summary.warnings.push(after.to_string());

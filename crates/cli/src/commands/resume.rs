@@ -5,6 +5,7 @@ use crate::access::Access;
 use crate::options::ResumeOptions;
 use crate::printer::Printer;
 use crate::refused::Refused;
+use crate::rerun::{adds_rows, followable};
 use crate::settings::ledger_schema;
 use howdah_engine::model::Result;
 use howdah_engine::{Stop, history};
@@ -26,5 +27,7 @@ pub async fn resume(
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     let mut job = history::to_resume(&row, schema)?;
     options.run.apply(&mut job)?;
-    super::load::run(job, connection, printer, stop, &Refused::default()).await
+    let adds_rows = adds_rows(&job);
+    let advise = |error| followable(error, adds_rows);
+    super::load::run(job, connection, (printer, stop), &Refused::default(), advise).await
 }

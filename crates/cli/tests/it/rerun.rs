@@ -2,6 +2,7 @@
 
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
+use std::process::Command;
 
 const JOB: &str = "SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1";
 
@@ -33,6 +34,46 @@ fn a_job_goes_on_with_more_bad_records_and_is_loaded_once_more() {
     resume(&database, &["--force", "--max-errors", "5"]).run(PATIENCE).expect_code(3);
     assert_eq!(database.value("SELECT count(*) FROM t"), "6");
     assert_eq!(database.value("SELECT count(*) FROM howdah.job"), "2");
+}
+
+/// A job goes on with the options it was begun with.
+#[test]
+fn what_only_another_job_can_be_given_is_said_to_be_another_job() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY)");
+    let source = files.put("t.csv", b"1\n2\n1\n");
+    let begun =
+        load(&database, &["--mode", "merge", "--key", "id"]).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(
+        begun
+            .stderr
+            .ends_with("hint: --keep last lets the last record of each key count, --keep first the first\n")
+    );
+    let stopped = resume(&database, &[]).run(PATIENCE).expect_code(1).stderr;
+    let hint =
+        "; resume takes no --keep: the job's `howdah load` command with other options is another job\n";
+    assert!(stopped.ends_with(hint), "{stopped}");
+    let keep = ["--mode", "merge", "--key", "id", "--keep", "last"];
+    load(&database, &keep).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn a_job_whose_name_looks_like_an_option_goes_on_by_the_command_that_is_told() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int CHECK (id < 4))");
+    let source = files.put("t.csv", b"1\n2\n4\n");
+    load(&database, &["--job-id=-x"]).arg(&source).run(PATIENCE).expect_code(1);
+    database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+    let status =
+        howdah("status").args(["--to", &database.conninfo(), "--", "-x"]).run(PATIENCE).expect_code(0);
+    let told = status.stdout.split("go on with it: ").nth(1).unwrap_or_else(|| panic!("{}", status.stdout));
+    let command = told.replacen("howdah", env!("CARGO_BIN_EXE_howdah"), 1);
+    let typed = Command::new("sh").args(["-c", &command]).env_clear().output().unwrap();
+    assert!(typed.status.success(), "{command}\n{}", String::from_utf8_lossy(&typed.stderr));
+    assert_eq!(database.value("SELECT count(*) FROM t"), "3");
 }
 
 #[test]
