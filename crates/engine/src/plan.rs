@@ -257,7 +257,8 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
     let mut identity = Identity::new(job, &versions);
-    let asking = async { tokio::try_join!(recoding(&session, &job.format), identity.settle(&session, job)) };
+    let settling = identity.settle((connection, &session), job);
+    let asking = async { tokio::try_join!(recoding(&session, &job.format), settling) };
     let (recode, settled) = connection.attend(&session, asking).await?;
     Ok(Connected { session, recode, identity, settled })
 }

@@ -276,6 +276,12 @@ impl Repair<'_> {
                     .with_hint("wait for its end, then run the same command again"));
             }
             self.leave(job_id).await?;
+            if self.may {
+                let restore = restore_command(context, ledger, job_id);
+                let left =
+                    format!("job {job_id}, which did not end, has left rows in a new table for {table}");
+                tell(context, format!("{left}: they stay until {restore} drops them"));
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
 use crate::feed::{Opened, mending_shape, rewriting_shape};
 use crate::widen::{Open, holds};
+use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange,
     TablePlan, ToastCompression, Tune,
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
 pub(super) async fn go_on(
-    session: &Session,
+    (connection, session): (&Connection, &Session),
     ledger: &Ledger,
     job: &Job,
     row: JobRow,
@@ -44,7 +45,11 @@ pub(super) async fn go_on(
         }
         let replaced = replaced(&row.plan, &tables);
         if !done && let Some(table) = replaced {
-            return if job.force { Ok(None) } else { Err(not_the_table(&row, table)) };
+            let error = || {
+                let restore = again::command(connection, "restore", &row.job_id, ledger.schema());
+                not_the_table(&row, table, &restore)
+            };
+            return if job.force { Ok(None) } else { Err(error()) };
         }
     }
     if !done && row.chunks > 0 && !staging_is_there(session, &row.plan).await? {
@@ -89,9 +94,18 @@ fn replaced<'a>(plan: &'a Plan, tables: &[Option<Table>]) -> Option<&'a Table> {
     pairs.filter(|(was, is)| !same(was, is)).map(|(was, _)| was).next()
 }
 
-fn not_the_table(row: &JobRow, table: &Table) -> Error {
+fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     let JobRow { job_id, rows_stored, .. } = row;
     let relation = &table.relation;
+    if row.plan.job.arrival.is_staged() {
+        let message = format!(
+            "the table {relation}, for which rows of job {job_id} wait in a staging table ({rows_stored} in all), was dropped or \
+             made anew, as by --mode replace"
+        );
+        return Error::new(ErrorKind::Table, message).with_hint(format!(
+            "`{restore}` drops the rows that wait; then the same command begins anew, with the table as it is now"
+        ));
+    }
     let message = format!(
         "the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) was dropped or made anew"
     );

@@ -6,6 +6,7 @@
 //! added to what a pattern matches or taken away, or that a link leads elsewhere now.
 
 use super::{History, earlier, ledger_of};
+use crate::Connection;
 use howdah_model::{
     Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
 };
@@ -138,7 +139,11 @@ impl Identity {
     }
 
     /// What the ledger says about the job.
-    pub(super) async fn settle(&mut self, session: &Session, job: &Job) -> Result<Settled> {
+    pub(super) async fn settle(
+        &mut self,
+        (connection, session): (&Connection, &Session),
+        job: &Job,
+    ) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
         }
@@ -177,7 +182,7 @@ impl Identity {
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
         let again = job.force && last.status == JobStatus::Done;
-        let earlier = if again { None } else { earlier::go_on(session, &ledger, job, last).await? };
+        let earlier = if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
         match earlier {
             Some(settled) => Ok(settled),
             None => Ok(fresh(ledger.next_name(session, &name).await?, job)),

@@ -424,9 +424,15 @@ fn a_new_table_that_a_killed_load_has_left_is_in_nobodys_way() {
         let rival = load(&database, &[&second]).args(["--mode", "replace"]);
         running.kill();
         assert!(hit, "the load was over before it was killed");
-        rival.run(PATIENCE).expect_code(0);
+        let done = rival.run(PATIENCE).expect_code(0).stderr;
+        let job = database.value("SELECT job_id FROM howdah.job WHERE status <> 'done'");
+        let left = format!("job {job}, which did not end, has left rows in a new table for public.t");
+        assert!(done.contains(&left), "{done}");
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "PostgreSQL {major}");
-        howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+        let refused = killed.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&format!("rows of job {job} wait in a staging table")), "{refused}");
+        assert!(refused.contains(&format!("hint: `howdah restore {job} --to ")), "{refused}");
+        howdah("restore").args(["--to", &database.conninfo(), &job]).run(PATIENCE).expect_code(0);
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         assert_nothing_left(&database, "restored");
         killed.run(PATIENCE).expect_code(0);
