@@ -128,9 +128,23 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
         return of_client(error);
     }
     if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
-        return Some(Error::new(ErrorKind::SourceIo, format!("the key cannot be addressed: {error}")));
+        return Some(unnameable(error));
     }
     lacking_header(&cause.to_string())
+}
+
+/// The library writes keys in a way of its own, in which some have no name. A presigned URL holds them percent-encoded.
+fn unnameable(error: &object_store::path::Error) -> Error {
+    use object_store::path::Error as Unnameable;
+    let (key, what) = match error {
+        Unnameable::EmptySegment { path } => (path.as_str(), "it has an empty part"),
+        Unnameable::BadSegment { path, .. } => {
+            (path.as_str(), "it has a control character, or a part that is . or ..")
+        }
+        _ => ("", "it is not in UTF-8"),
+    };
+    Error::new(ErrorKind::SourceIo, format!("the key {key:?} cannot be addressed: {what}"))
+        .with_hint("give a presigned URL, or copy the object to another key")
 }
 
 /// The library's error of an answer has a type of its own, which is not public.

@@ -25,6 +25,25 @@ async fn an_object_reads_the_same_by_ranges_and_as_a_stream() {
     }
 }
 
+/// What reads like SQL or like a shell is a name. The library cannot write a key with a control character; a presigned URL can.
+#[tokio::test]
+async fn odd_keys_are_read_or_it_is_said_how() {
+    let server = S3Server::start().await;
+    let sources = sources(&server.variables());
+    let key = "\"; drop table x; --/$(reboot) `id` 'a'&?#\\.csv";
+    server.put(key, b"1\n").await;
+    let object = sources.list(&format!("s3://{BUCKET}/{key}")).await.unwrap().remove(0);
+    assert_holds(&object, b"1\n").await;
+    assert_eq!(listed(&sources, "\"; drop*/*.csv").await.unwrap(), [key.rsplit('/').next().unwrap()]);
+    server.put_beside("new\nline/a\tb.csv", b"2\n");
+    for unnameable in ["new\nline/a\tb.csv", "new\nline/", "new*/*.csv"] {
+        let error = listed(&sources, unnameable).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SourceIo, "{error}");
+        assert!(error.message().contains(r#"the key "new\nline/"#), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.starts_with("give a presigned URL")), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn keys_prefixes_and_globs_find_what_they_name() {
     let server = S3Server::start().await;

@@ -19,7 +19,7 @@ pub(crate) struct S3Server {
     process: Child,
     pub(crate) url: String,
     writer: AmazonS3,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 fn program() -> PathBuf {
@@ -70,11 +70,18 @@ impl S3Server {
             )
             .build()
             .unwrap();
-        S3Server { process, url, writer, _folder: folder }
+        S3Server { process, url, writer, folder }
     }
 
     pub(crate) async fn put(&self, key: &str, content: &[u8]) {
         self.writer.put(&Path::parse(key).unwrap(), content.to_vec().into()).await.unwrap();
+    }
+
+    /// An object whose key the library cannot write, by the file that the server keeps it in.
+    pub(crate) fn put_beside(&self, key: &str, content: &[u8]) {
+        let file = self.folder.path().join("data").join(BUCKET).join(key);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
     }
 
     pub(crate) async fn signed(&self, method: reqwest::Method, key: &str) -> String {
