@@ -201,7 +201,13 @@ impl Dated {
                     let reading = date_partitions::read(&session, self.oid, relation);
                     context.connection.attend(&session, reading).await
                 };
-                covered.ranges = numbers(relation, &handle.block_on(patiently(context, patience, reading))?)?;
+                let read = handle.block_on(patiently(context, patience, reading));
+                match read.and_then(|ranges| numbers(relation, &ranges)) {
+                    Ok(ranges) => covered.ranges = ranges,
+                    // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.
+                    Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
+                    Err(failed) => return Err(failed),
+                }
                 if covered.holds(i64::from(day) * units) { Ok(()) } else { Err(error) }
             }
         }

@@ -451,6 +451,24 @@ fn partitions_are_made_only_where_that_is_possible() {
     }
 }
 
+/// The options were right when the load began.
+#[test]
+fn a_default_partition_that_comes_behind_the_plan_is_told_by_the_server() {
+    let place = Place::new(15);
+    place.database.sql("CREATE TABLE t (a int, c date) PARTITION BY RANGE (c)");
+    let file = place.file("a.csv", "1,2024-01-01\n2,2024-01-02\n");
+    let mut job = job(&[&file], "t", Format::csv());
+    job.create_partitions = Some(PartitionUnit::Day);
+    let loaded = place.loader.load_after(job, |_| {
+        place
+            .database
+            .sql("CREATE TABLE t_rest PARTITION OF t DEFAULT; INSERT INTO t VALUES (0, '2024-01-02')");
+    });
+    let error = loaded.refusal(ErrorKind::Server);
+    assert_eq!((error.sqlstate(), error.place().file.is_some()), (Some("23514"), true), "{error}");
+    assert!(error.message().contains("default partition"), "{error}");
+}
+
 /// A partition that is made locks the table that a foreign key refers to against writers.
 #[test]
 fn writers_of_a_table_that_is_referred_to_do_not_wait_for_partitions() {
