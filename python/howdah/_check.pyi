@@ -121,6 +121,7 @@ def check(
 
     Raises:
         howdah.Error: As for `howdah.load`, with the account so far as its `report`. Bad records are no error.
+        howdah.UsageError: No server is named, and there is no embedded one: nothing is made.
 
     Example:
         >>> report = howdah.check("orders.csv", "orders")

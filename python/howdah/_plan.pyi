@@ -137,6 +137,7 @@ def plan(
 
     Raises:
         howdah.Error: As for `howdah.load`, as far as it is known before a byte moves.
+        howdah.UsageError: No server is named, and there is no embedded one: nothing is made.
 
     Example:
         >>> howdah.plan("flights.csv.gz", "flights", header=True)["tables"][0]["copy_sql"]

@@ -32,7 +32,7 @@ pub(crate) fn check<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.for_check().resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
+    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Refused)?;
     let report = run::run(py, on_event, move |listener, stop| async move {
         let reject_file = settings.reject_file.clone();
         let (job, _) = Refused::prepare(settings, &connection).await?;

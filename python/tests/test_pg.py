@@ -46,12 +46,15 @@ def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_p
     )
     with pytest.raises(howdah.UsageError, match="no embedded server has been made yet"):
         howdah.status()
+    (tmp_path / "t.csv").write_text("1\n2\n")
+    for look in (howdah.plan, howdah.check):
+        with pytest.raises(howdah.UsageError, match="no embedded server has been made yet"):
+            look(tmp_path / "t.csv", "t")
     assert howdah.pg.status()["state"] == "absent"
     url = howdah.pg.start()
     assert url == howdah.pg.url()
     psql = [PROGRAMS / "psql/bin/psql", "-XAtq", "-d", url, "-c", "CREATE TABLE t (a int)"]
     subprocess.run(psql, check=True)
-    (tmp_path / "t.csv").write_text("1\n2\n")
     assert howdah.load(tmp_path / "t.csv", "t").rows_stored == 2
     assert howdah.pg.status()["state"] == "running"
     assert [job["status"] for job in howdah.status()] == ["done"]

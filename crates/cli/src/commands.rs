@@ -32,7 +32,7 @@ async fn connect(access: Access, printer: &Printer, site_packages: &[PathBuf]) -
     connect_for(access, printer, site_packages, Absent::Made).await
 }
 
-/// The same, for what only reads or mends what loads have left.
+/// The same, for what only looks, or mends what loads have left: no server is made for that.
 async fn connect_again(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
     connect_for(access, printer, site_packages, Absent::Refused).await
 }

@@ -55,7 +55,7 @@ pub struct Connection {
 pub enum Absent {
     /// It is made, and is empty.
     Made,
-    /// An error: the command is about what a load has left, and no load was there.
+    /// An error: the command only looks, or is about what a load has left, and no load was there.
     Refused,
 }
 
@@ -88,7 +88,9 @@ impl Connection {
             None if absent == Absent::Refused && !Embedded::is_made()? => {
                 let message = "no server is named, and no embedded server has been made yet";
                 Err(Error::new(ErrorKind::Usage, message)
-                    .with_hint("give --to, or set PGHOST and the like, as for the load"))
+                    .with_hint(
+                    "give --to, or set PGHOST and the like; `howdah pg start` makes the embedded server, as the first load does",
+                ))
             }
             None => {
                 let embedded = Embedded::locate_with(site_packages)?;

@@ -44,7 +44,7 @@ fn subcommands(command: &Command, path: &str, page: &mut String) {
             continue;
         }
         if each.get_name() == "plan" {
-            page.push_str("\nTakes the options of `howdah load`; `--json` prints the plan. It changes nothing, but where nothing names a server it starts the embedded one.\n");
+            page.push_str("\nTakes the options of `howdah load`; `--json` prints the plan. It changes nothing; where nothing names a server it looks at the embedded one, if that was made before.\n");
             continue;
         }
         let usage = each.clone().render_usage().to_string();

@@ -26,7 +26,7 @@ pub async fn bench(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = super::resolve(options.load, printer)?;
-    let connection = stop.guard(super::connect(settings.access, printer, site_packages)).await?;
+    let connection = stop.guard(super::connect_again(settings.access, printer, site_packages)).await?;
     let listener = Arc::new(Remarks(printer.clone()));
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;

@@ -28,7 +28,8 @@ pub async fn check(
     options.bad_records.of_check = true;
     let settings = super::resolve(options, printer)?;
     let reject_file = settings.reject_file.clone();
-    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
+    let connection =
+        stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let progress = Arc::new(Progress::new(printer.clone()));
     let telling = progress.keep_telling();

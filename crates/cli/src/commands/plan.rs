@@ -40,7 +40,8 @@ pub async fn plan(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     let settings = super::resolve(options, printer)?;
-    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
+    let connection =
+        stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let server = connection.display();
     let context =

@@ -41,6 +41,27 @@ fn a_load_that_names_no_server_says_where_its_rows_go() {
     assert!(summary["server"].as_str().unwrap().ends_with(":5432/howdah"), "{summary}");
 }
 
+/// Who only looks leaves no server behind.
+#[test]
+fn commands_that_store_nothing_make_no_server() {
+    let embedded = Embedded::new();
+    let source = embedded.0.put("trees.csv", b"id,name\n1,fir\n2,oak\n");
+    for verb in ["plan", "check", "bench"] {
+        let refused = embedded.verb(verb).arg(&source).run(PATIENCE).expect_code(2).stderr;
+        assert!(
+            refused.contains("no server is named, and no embedded server has been made yet"),
+            "{refused}"
+        );
+        assert!(refused.contains("`howdah pg start` makes the embedded server"), "{refused}");
+    }
+    let data = embedded.0.path().join("data");
+    assert!(!data.exists(), "{}", data.display());
+    embedded.verb("pg").arg("start").run(PATIENCE).expect_code(0);
+    embedded.verb("plan").arg(&source).run(PATIENCE).expect_code(0);
+    embedded.verb("check").arg(&source).run(PATIENCE).expect_code(0);
+    embedded.verb("bench").args(["--rounds", "1"]).arg(&source).run(PATIENCE).expect_code(0);
+}
+
 #[test]
 fn the_embedded_server_is_the_same_by_its_own_address() {
     let embedded = Embedded::new();
