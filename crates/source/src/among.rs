@@ -24,7 +24,7 @@ fn would_list(pattern: &str, path: &Path) -> bool {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (Some(name), Ok(folder)) = (path.file_name(), folder.canonicalize()) else { return false };
     let is_hidden = name.as_encoded_bytes().starts_with(b".");
-    let pattern = Pattern::parse(&real_location(pattern)).ok().flatten();
+    let pattern = real_location(pattern).and_then(|pattern| Pattern::parse(&pattern).ok().flatten());
     let path = folder.join(name);
     !is_hidden
         && pattern.is_some_and(|pattern| path.to_str().and_then(|path| pattern.matches(path)).is_some())

@@ -1,6 +1,7 @@
 //! Spellings of a path. What a user wrote enters; the absolute path without `.` and `..` leaves, or where its links lead.
 //! Refuses nothing: what is not there keeps its spelling.
 
+use crate::location::Location;
 use std::path::{Component, Path, PathBuf};
 
 /// The absolute path without `.` and `..`; links stay as they are named. `..` behind a link goes where the system goes.
@@ -28,11 +29,12 @@ pub fn absolute_location(location: &str) -> String {
     respelled(location, |path| absolute(path).ok())
 }
 
-/// A location on this machine with all links followed, of a pattern as far as [`absolute_location`] goes. Pipes, and what
-/// is not there, keep their names.
-pub fn real_location(location: &str) -> String {
+/// A location on this machine with all links followed, of a pattern as far as [`absolute_location`] goes; of a `file://` URL
+/// its path. Pipes, and what is not there, keep their names. `None` for what is not on this machine.
+pub fn real_location(location: &str) -> Option<String> {
+    let Ok(Location::Path(path)) = Location::parse(location) else { return None };
     let is_lasting = |path: &Path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir());
-    respelled(location, |path| is_lasting(path).then(|| path.canonicalize().ok()).flatten())
+    Some(respelled(&path, |path| is_lasting(path).then(|| path.canonicalize().ok()).flatten()))
 }
 
 fn respelled(location: &str, respell: impl Fn(&Path) -> Option<PathBuf>) -> String {
@@ -88,9 +90,12 @@ mod tests {
         std::os::unix::fs::symlink("a/x", root.join("y")).unwrap();
         let root = root.to_str().unwrap();
         assert_eq!(absolute_location(&format!("{root}/y")), format!("{root}/y"));
+        let real_location = |location: &str| real_location(location).unwrap();
         assert_eq!(real_location(&format!("{root}/y")), format!("{root}/a/x"));
+        assert_eq!(real_location(&format!("file://{root}/y")), format!("{root}/a/x"));
         assert_eq!(real_location(&format!("{root}/link/{{table}}.c")), format!("{root}/a/b/{{table}}.c"));
         assert_eq!(real_location(&format!("{root}/none")), format!("{root}/none"));
+        assert_eq!(super::real_location("s3://b/k"), None);
         // `..` behind a link is the parent of where it leads.
         assert_eq!(absolute_location(&format!("{root}/link/../x")), format!("{root}/a/x"));
     }

@@ -142,6 +142,12 @@ fn a_file_that_another_job_has_loaded_into_the_table_is_noticed() {
         let three = said(load("three").arg(&sources[0]).arg(&sources[1]).arg(&sources[2]));
         let told = " (and 1 other file of this load) was loaded into public.t before, by job two at 20";
         assert!(three.contains(told), "{three}");
+        let link = files.path().join(format!("link{major}.csv"));
+        std::os::unix::fs::symlink(&sources[2], &link).unwrap();
+        let linked = said(load("four").arg(&link));
+        let told =
+            format!("{notice} {} was loaded into public.t before, by job three at", sources[2].display());
+        assert!(linked.contains(&told), "{linked}");
         // Neither another table, nor another version of the file, nor who wants it twice, is told.
         let elsewhere = scene.verb("load").args(["--header", "--table", "other"]).arg(&sources[0]);
         assert!(!said(elsewhere).contains(notice));

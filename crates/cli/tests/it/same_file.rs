@@ -14,7 +14,9 @@ fn a_file_named_by_several_paths_is_loaded_once_and_is_one_job() {
     files.put("a.csv", b"id\n1\n2\n");
     symlink(files.path().join("a.csv"), files.path().join("link.csv")).unwrap();
     symlink(files.path(), files.path().join("sub/back")).unwrap();
-    let paths = ["a.csv", "sub/../a.csv", "link.csv", "sub/back/a.csv"].map(|way| format!("{root}/{way}"));
+    let ways = ["a.csv", "sub/../a.csv", "link.csv", "sub/back/a.csv"];
+    let mut paths: Vec<String> = ways.iter().map(|way| format!("{root}/{way}")).collect();
+    paths.push(format!("file://{root}/link.csv"));
     let database = Server::shared(15).database();
     database.sql("CREATE TABLE t (id int)");
     load(&database).args(["--table", "t"]).args(&paths).run(PATIENCE).expect_code(0);

@@ -129,9 +129,9 @@ impl Identity {
         let written = work_key(job);
         let as_written = identity_of(&written, versions, |version| &version.location, once);
         let mut real = job.clone();
-        let on_this_machine = |spec: &&mut SourceSpec| spec.location != "-" && !spec.location.contains("://");
-        for spec in real.sources.iter_mut().filter(on_this_machine) {
-            spec.location = howdah_source::real_location(&spec.location);
+        for spec in &mut real.sources {
+            spec.location =
+                howdah_source::real_location(&spec.location).unwrap_or_else(|| spec.location.clone());
         }
         let identity = identity_of(&work_key(&real), versions, |version| &version.real_location, once);
         let as_written = (as_written != identity).then_some(as_written);
@@ -182,7 +182,8 @@ impl Identity {
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
         let again = job.force && last.status == JobStatus::Done;
-        let earlier = if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
+        let earlier =
+            if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
         match earlier {
             Some(settled) => Ok(settled),
             None => Ok(fresh(ledger.next_name(session, &name).await?, job)),
@@ -327,6 +328,9 @@ mod tests {
             Identity::new(&job(&[&path("link")]), &[by_link])
         };
         let real = Identity::new(&job(&[&path("x")]), &[file(&path("x"), "1")]);
+        let by_url = Identity::new(&job(&[&format!("file://{}", path("x"))]), &[file(&path("x"), "1")]);
+        assert_eq!(by_url.identity, real.identity);
+        assert!(by_url.as_written.is_some(), "ledgers know it by its URL");
         let (by_link, elsewhere) = (link("x"), link("y"));
         assert_eq!((&by_link.identity, real.as_written), (&real.identity, None));
         assert_eq!(by_link.work_key, elsewhere.work_key);

@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 pub struct LoadedBefore {
     /// How many files of the plan.
     pub files: u64,
-    /// One of them, as the plan writes it.
+    /// One of them, as that job wrote it.
     pub location: String,
     /// The table it was loaded into, `schema.name`.
     pub table: String,
@@ -22,17 +22,18 @@ pub struct LoadedBefore {
     pub at: String,
 }
 
-/// A file without a version (a pipe) equals nothing. One row for each file and table, then the latest of all.
+/// A file without a version (a pipe) equals nothing, and one that a link leads to may have been named by its own path. One row
+/// for each file of the plan, then the latest of all.
 const BEFORE_SQL: &str = "\
     SELECT count(*) OVER (), location, target, job_id, \
            pg_catalog.to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
-    FROM (SELECT DISTINCT ON (f.location, f.target) f.location, f.target, j.job_id, j.finished_at AS at \
-          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) \
-               AS planned (location, version, target) \
+    FROM (SELECT DISTINCT ON (planned.no) f.location, f.target, j.job_id, j.finished_at AS at \
+          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) \
+               AS planned (location, version, target, no) \
           JOIN @schema@.file f USING (location, version, target) \
           JOIN @schema@.job j USING (job_id) \
           WHERE j.status = 'done' AND j.job_id <> $1 \
-          ORDER BY f.location, f.target, j.finished_at DESC) known \
+          ORDER BY planned.no, j.finished_at DESC) known \
     ORDER BY at DESC, location LIMIT 1";
 
 impl Ledger {
@@ -42,14 +43,22 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn loaded_before(&self, session: &Session, plan: &Plan) -> Result<Option<LoadedBefore>> {
-        let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
-        let versions: Vec<Option<&str>> = plan.files.iter().map(|file| version(plan, file)).collect();
-        let targets: Vec<String> = plan.files.iter().map(|file| target_name(plan, file.table_no)).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+        let spelled = (0_i32..).zip(&plan.files).flat_map(|(no, file)| {
+            let locations = std::iter::once(&file.location).chain(&file.real_location);
+            locations.map(move |location| (no, location.as_str(), file))
+        });
+        let spelled: Vec<(i32, &str, &FilePlan)> = spelled.collect();
+        let numbers: Vec<i32> = spelled.iter().map(|(no, ..)| *no).collect();
+        let locations: Vec<&str> = spelled.iter().map(|(_, location, _)| *location).collect();
+        let versions: Vec<Option<&str>> = spelled.iter().map(|(.., file)| version(plan, file)).collect();
+        let targets: Vec<String> =
+            spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
             (&plan.job_id, Type::TEXT),
             (&locations, Type::TEXT_ARRAY),
             (&versions, Type::TEXT_ARRAY),
             (&targets, Type::TEXT_ARRAY),
+            (&numbers, Type::INT4_ARRAY),
         ];
         let sql = BEFORE_SQL.replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;
