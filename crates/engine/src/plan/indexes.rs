@@ -100,13 +100,11 @@ pub(super) async fn choose(
                 captured.iter_mut().for_each(|captured| (captured.empty, captured.rows) = (true, 0.0));
             }
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
-            if !is_due_when_empty(job, begun) {
-                let restore = |job: &str| match &ledger {
-                    Some(ledger) => restore_command(context, ledger, job),
-                    None => String::new(),
-                };
-                plan.notes = notes(&open, job_id, (relation, oids), restore);
-            }
+            let restore = |job: &str| match &ledger {
+                Some(ledger) => restore_command(context, ledger, job),
+                None => String::new(),
+            };
+            plan.notes = notes(&open, (job_id, is_due_when_empty(job, begun)), (relation, oids), restore);
             if let Some(captured) = captured.filter(|_| looks) {
                 let decided =
                     decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());
@@ -137,7 +135,7 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 /// What earlier loads have dropped of this table or its partitions and not put back.
 fn notes(
     open: &[Undo],
-    job_id: &str,
+    (job_id, when_empty): (&str, bool),
     (relation, oids): (&Relation, &[u32]),
     restore: impl Fn(&str) -> String,
 ) -> Vec<String> {
@@ -154,7 +152,12 @@ fn notes(
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        if job == job_id {
+        if when_empty {
+            format!(
+                "job {job} has {verb} {names} of {relation}: put back as soon as the table is empty, since records that the table \
+                 refuses are to be left out"
+            )
+        } else if job == job_id {
             format!("an earlier run of this job has {verb} {names}: put back when this one ends")
         } else {
             format!(

@@ -177,6 +177,10 @@ fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
         let refused = check.args(["--format", "csv", "--header"]).arg(source).run(PATIENCE).expect_code(1);
         assert!(refused.stderr.contains("which was killed before it has put it back"), "{}", refused.stderr);
         assert!(refused.stderr.contains("howdah restore "), "{}", refused.stderr);
+        let plan = howdah("plan").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+        let plan = plan.args(["--header", "--mode", "truncate", "--on-error", "skip"]).arg(source);
+        let told = plan.run(PATIENCE).expect_code(0).stdout;
+        assert!(told.contains(" of public.t: put back as soon as the table is empty"), "{told}");
         let finished = load(&database, &[source]).args(options).run(PATIENCE).expect_code(code);
         assert!(finished.stderr.contains("is put back before rows come"), "{what}\n{}", finished.stderr);
         let wanted = match what {
