@@ -13,7 +13,7 @@ pub fn resolve(options: &LoadOptions) -> Result<Arrival> {
     let typed = &options.arrival;
     let arrival = Arrival {
         mode: typed.mode.map_or(Mode::Append, Mode::from),
-        key: typed.key.clone(),
+        key: typed.key.concat(),
         delete_missing: typed.delete_missing == Some(true),
         keep: match typed.keep {
             None | Some(KeepName::Error) => Keep::Error,

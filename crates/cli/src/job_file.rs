@@ -11,7 +11,7 @@
 //! table = "staging.title_basics"
 //! ```
 
-use crate::options::{FormatName, FormatOptions, LoadOptions, RunOptions};
+use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, RunOptions};
 use crate::settings::single_option;
 use clap::ValueEnum;
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
@@ -166,7 +166,7 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     // The two exclude each other: what is typed leaves out the other one of the file.
     let (has_columns, has_map) = (format.columns.is_some(), !format.map.is_empty());
     if !has_map {
-        fill(&mut format.columns, file.columns);
+        fill(&mut format.columns, file.columns.map(one_list));
     }
     if !has_columns {
         format.named_map = file.map;
@@ -177,7 +177,7 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     shaping.named_types = file.types;
     fill(&mut shaping.names, file.names.map(|name| word("names", &name)).transpose()?);
     if shaping.primary_key.is_empty() {
-        shaping.primary_key = file.primary_key;
+        shaping.primary_key = one_list(file.primary_key);
     }
     fill(&mut shaping.evolve, file.evolve.map(|name| word("evolve", &name)).transpose()?);
     fill(&mut shaping.lenient, file.lenient);
@@ -189,7 +189,7 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     let arrival = &mut options.arrival;
     fill(&mut arrival.mode, file.mode.map(|name| word("mode", &name)).transpose()?);
     if arrival.key.is_empty() {
-        arrival.key = file.key;
+        arrival.key = one_list(file.key);
     }
     fill(&mut arrival.delete_missing, file.delete_missing);
     fill(&mut arrival.keep, file.keep.map(|name| word("keep", &name)).transpose()?);
@@ -201,6 +201,11 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
         .into_iter()
         .map(|source| SourceSpec { location: source.location, table: source.table })
         .collect())
+}
+
+/// What an option given once says; none where the list is empty.
+fn one_list(names: Vec<String>) -> Vec<ColumnNames> {
+    if names.is_empty() { Vec::new() } else { vec![names] }
 }
 
 /// COPY's options. A list in COPY's own words has all of them, so that it and single ones would contradict each other: they do
@@ -251,8 +256,8 @@ fn take_format(file: &mut JobFile) -> Result<FormatOptions> {
             HeaderValue::Word(word) => word,
         }),
         encoding: file.encoding.take(),
-        force_null: file.force_null.take(),
-        force_not_null: file.force_not_null.take(),
+        force_null: file.force_null.take().map(one_list),
+        force_not_null: file.force_not_null.take().map(one_list),
         default: file.default.take(),
         copy_options: file.copy_options.take(),
         ..FormatOptions::default()
@@ -308,7 +313,7 @@ mod tests {
     use crate::options::{Command, Options};
     use crate::settings::Settings;
     use clap::Parser;
-    use howdah_engine::model::Job;
+    use howdah_engine::model::{ColumnChoice, Job};
     use std::collections::BTreeMap;
 
     #[test]
@@ -363,6 +368,19 @@ mod tests {
         };
         assert_eq!(pairs(&job.shaping.types), ["a,b=c:int", "code:text", "day:date"]);
         assert_eq!(pairs(&job.map), ["k:new", "x=y,z:a,b=c"]);
+    }
+
+    #[test]
+    fn lists_of_columns_that_are_given_again_go_on() {
+        let text = "key = [\"c\"]\nforce-null = [\"*\"]";
+        let job = resolved(
+            &["--key", "a,b", "--mode", "merge", "--key", "\"c,d\"", "--columns=a", "--columns=b"],
+            text,
+        );
+        assert_eq!(job.arrival.key, ["a", "b", "c,d"]);
+        assert_eq!(job.columns.unwrap(), ["a", "b"]);
+        assert_eq!(job.format.force_null, ColumnChoice::All);
+        assert_eq!(resolved(&["--mode", "merge"], text).arrival.key, ["c"]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Names of columns, all in one value of an option. To clap a `Vec` is an option that may be given many times.
+/// Names of columns in one value of an option. To clap a `Vec` of these is an option that may be given many times: its lists count
+/// one behind the other.
 pub type ColumnNames = Vec<String>;
 
 /// Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
@@ -146,10 +147,10 @@ pub struct FormatOptions {
     pub encoding: Option<String>,
     /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
-    pub force_null: Option<ColumnNames>,
+    pub force_null: Option<Vec<ColumnNames>>,
     /// Columns in which the NULL spelling is never NULL, or `*`; csv only
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
-    pub force_not_null: Option<ColumnNames>,
+    pub force_not_null: Option<Vec<ColumnNames>>,
     /// The spelling that stands for a column's default; PostgreSQL 16 and newer
     #[arg(long, value_name = "TEXT")]
     pub default: Option<String>,
@@ -163,7 +164,7 @@ pub struct FormatOptions {
     /// Table columns in the order of the files' fields; a header is then skipped, a first record that may be data only if
     /// it names one of them; a name that holds a comma in double quotes, as in csv
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
-    pub columns: Option<ColumnNames>,
+    pub columns: Option<Vec<ColumnNames>>,
     /// The column that a field of the header fills, where the names differ; may be given many times
     #[arg(long, value_name = "FIELD=COLUMN", conflicts_with = "columns")]
     pub map: Vec<String>,
@@ -193,8 +194,8 @@ pub struct ShapingOptions {
     #[arg(long, value_enum)]
     pub names: Option<NamesName>,
     /// The primary key of a new table
-    #[arg(long, value_name = "COLUMNS", value_parser = units::names, default_value = "", hide_default_value = true)]
-    pub primary_key: ColumnNames,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
+    pub primary_key: Vec<ColumnNames>,
     /// What may be done to a table that exists so that the data fits [default: none]
     #[arg(long, value_enum)]
     pub evolve: Option<EvolveName>,
@@ -366,8 +367,8 @@ pub struct ArrivalOptions {
     #[arg(long, value_enum)]
     pub mode: Option<ModeName>,
     /// The columns that tell rows apart, which a unique index is on; for --mode merge and insert-new
-    #[arg(long, value_name = "COLUMNS", value_parser = units::names, default_value = "", hide_default_value = true)]
-    pub key: ColumnNames,
+    #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
+    pub key: Vec<ColumnNames>,
     /// Delete rows whose key no record has; for --mode merge
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub delete_missing: Option<bool>,

@@ -94,8 +94,11 @@ impl RerunOptions {
 /// done instead.
 #[must_use]
 pub fn followable(error: Error, adds_rows: bool) -> Error {
-    let Some((hint, option)) = error.hint().and_then(|hint| Some((hint, only_of_load(hint)?))) else { return error };
-    let twice = if adds_rows { ", and loads once more what this one has stored: remove that first" } else { "" };
+    let Some((hint, option)) = error.hint().and_then(|hint| Some((hint, only_of_load(hint)?))) else {
+        return error;
+    };
+    let twice =
+        if adds_rows { ", and loads once more what this one has stored: remove that first" } else { "" };
     let hint = format!(
         "{hint}; resume takes no {option}: the job's `howdah load` command with other options is another job{twice}"
     );

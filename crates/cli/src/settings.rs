@@ -3,8 +3,9 @@
 use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
-    AfterName, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions, PartitionUnitName,
-    PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
+    AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions,
+    PartitionUnitName, PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName,
+    VerifyName,
 };
 use crate::{arrival, bad_records, job_file, shaping, units};
 use howdah_engine::again::LEDGER_DEFAULT;
@@ -63,7 +64,7 @@ impl Settings {
             sources,
             table: options.table,
             map: map(&options.format.map, &options.format.named_map)?,
-            columns: options.format.columns.clone(),
+            columns: options.format.columns.as_deref().map(<[_]>::concat),
             ignore_extra: options.format.ignore_extra == Some(true),
             format,
             shaping,
@@ -342,11 +343,11 @@ fn format(options: &FormatOptions) -> Result<Format> {
     Ok(format)
 }
 
-fn choice(columns: Option<&[String]>) -> ColumnChoice {
-    match columns {
+fn choice(lists: Option<&[ColumnNames]>) -> ColumnChoice {
+    match lists.map(<[_]>::concat) {
         None => ColumnChoice::None,
-        Some([all]) if all == "*" => ColumnChoice::All,
-        Some(columns) => ColumnChoice::Named(columns.to_vec()),
+        Some(columns) if columns == ["*"] => ColumnChoice::All,
+        Some(columns) => ColumnChoice::Named(columns),
     }
 }
 

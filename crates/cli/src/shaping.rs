@@ -27,7 +27,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions, nul: Nul) -> Re
             Some(NamesName::Keep) => Names::Keep,
             None | Some(NamesName::Snake) => Names::Snake,
         },
-        primary_key: options.primary_key.clone(),
+        primary_key: options.primary_key.concat(),
         evolve: match options.evolve {
             None | Some(EvolveName::None) => Evolve::None,
             Some(EvolveName::Add) => Evolve::Add,
