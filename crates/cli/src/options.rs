@@ -130,7 +130,7 @@ pub struct FormatOptions {
     /// for text]
     #[arg(long, value_name = "TEXT")]
     pub delimiter: Option<String>,
-    /// One byte around fields; `none` only without --format; csv only [with --format: "]
+    /// One byte around fields, or `none` where quotes are data; csv only [with --format: "]
     #[arg(long, value_name = "BYTE")]
     pub quote: Option<String>,
     /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with --format: the quote]

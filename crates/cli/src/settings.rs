@@ -316,13 +316,15 @@ fn format(options: &FormatOptions) -> Result<Format> {
     if let Some(delimiter) = &options.delimiter {
         format.delimiter = units::byte("--delimiter", delimiter)?;
     }
-    if let Some(quote) = &options.quote {
-        if matches!(quote.as_str(), "none" | "") {
-            let message = "--quote none: COPY's csv has always a quote, and --format reads as COPY would";
-            return Err(Error::new(ErrorKind::Usage, message).with_hint(
-                "leave out --format, or give a byte that the files do not hold: --quote '\\x01'",
-            ));
-        }
+    let unquoted = options.quote.as_deref().is_some_and(|quote| matches!(quote, "none" | ""));
+    if unquoted && options.escape.is_some() {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "--escape makes a quote a datum, and --quote none says that there is none",
+        )
+        .with_hint("give --format text for files with backslashes, or leave out --escape"));
+    }
+    if let Some(quote) = options.quote.as_ref().filter(|_| !unquoted) {
         format.quote = units::byte("--quote", quote)?;
         format.escape = format.quote;
     }
@@ -339,6 +341,14 @@ fn format(options: &FormatOptions) -> Result<Format> {
     format.force_null = choice(options.force_null.as_deref());
     format.force_not_null = choice(options.force_not_null.as_deref());
     format.default.clone_from(&options.default);
+    if unquoted {
+        format = format.without_quotes().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Usage,
+                "--quote none: --delimiter and --null leave no byte to tell COPY for a quote",
+            )
+        })?;
+    }
     copy_options::check(&format)?;
     Ok(format)
 }

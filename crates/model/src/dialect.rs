@@ -47,6 +47,10 @@ pub struct Dialect {
 /// quote may stand.
 const NO_QUOTES: [u8; 3] = [0x01, 0x02, 0x03];
 
+pub(crate) fn no_quote(delimiter: u8, null: &str) -> Option<u8> {
+    NO_QUOTES.into_iter().find(|byte| *byte != delimiter && !null.as_bytes().contains(byte))
+}
+
 impl Dialect {
     /// RFC 4180, with the line ending of Unix: commas, double quotes, the empty field for NULL.
     pub fn csv() -> Dialect {
@@ -77,8 +81,7 @@ impl Dialect {
             // Two quotes inside quotes are noticed where the dialect says that there are none.
             (Some(quote), _) => Format { quote, escape: quote, ..Format::csv() },
             (None, _) => {
-                let is_free = |byte: &&u8| **byte != delimiter && !null.as_bytes().contains(byte);
-                let quote = *NO_QUOTES.iter().find(is_free)?;
+                let quote = no_quote(delimiter, null)?;
                 Format { quote, escape: quote, ..Format::csv() }
             }
         };

@@ -77,6 +77,10 @@ pub struct Format {
     pub force_not_null: ColumnChoice,
     /// The spelling that stands for the column's default (PostgreSQL 16 and newer).
     pub default: Option<String>,
+    /// There are no quotes: `quote` is a byte that no record may hold; csv only. Ledgers know jobs by a digest of this, in which
+    /// it must not stand where it says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unquoted: bool,
 }
 
 impl Format {
@@ -93,7 +97,16 @@ impl Format {
             force_null: ColumnChoice::None,
             force_not_null: ColumnChoice::None,
             default: None,
+            unquoted: false,
         }
+    }
+
+    /// The same for files without quotes, in which a quote is a byte like others; `None` where delimiter and NULL leave no byte
+    /// that could be told to COPY.
+    #[must_use]
+    pub fn without_quotes(self) -> Option<Format> {
+        let quote = crate::dialect::no_quote(self.delimiter, &self.null)?;
+        Some(Format { quote, escape: quote, unquoted: true, ..self })
     }
 
     /// COPY's defaults for text.

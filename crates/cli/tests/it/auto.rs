@@ -493,13 +493,6 @@ fn options_that_end_the_finding_or_escape_otherwise_are_told() {
     database.sql("CREATE TABLE t (\"a;b\" text)");
     let refused = load(&database).args(["--escape", "!"]).arg(&source).run(PATIENCE).expect_code(2).stderr;
     assert!(refused.contains("--escape: without --format") && refused.contains("--format csv"), "{refused}");
-    let refused = load(&database)
-        .args(["--format", "csv", "--quote", "none"])
-        .arg(&source)
-        .run(PATIENCE)
-        .expect_code(2)
-        .stderr;
-    assert!(refused.contains("hint: leave out --format"), "{refused}");
     for verb in ["plan", "load"] {
         let told =
             howdah(verb).args(["--to", &database.conninfo(), "--header=match", "--table", "t"]).arg(&source);

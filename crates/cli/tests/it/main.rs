@@ -51,4 +51,5 @@ mod torture;
 mod triggers;
 mod tune;
 mod twice;
+mod unquoted;
 mod verify;

@@ -38,6 +38,8 @@ pub(super) struct Emitter {
     inspector: Option<Inspector>,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
+    /// The byte that COPY is told for a quote of files that have none.
+    forbidden: Option<u8>,
     /// All records are read and written anew before they get here.
     is_rewritten: bool,
     /// They came in this encoding, and not in UTF-8.
@@ -72,6 +74,7 @@ impl Emitter {
             lanes,
             inspector,
             cells,
+            forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,
             recode: table.recode.clone(),
             sieve: Sieve::new(plan, file_no),
@@ -95,7 +98,8 @@ impl Emitter {
         }
         let records = &buffers.data.filled()[range.clone()];
         let oddity = oddity.map(|oddity| self.oddity(run, &origin, oddity));
-        let refusal = earlier(self.first_line_refusal(run, &origin, records), oddity);
+        let forbidden = self.forbidden_refusals(run, &origin, records).into_iter().next();
+        let refusal = earlier(earlier(self.first_line_refusal(run, &origin, records), oddity), forbidden);
         self.send(feeder, origin, buffers, range, refusal)
     }
 
@@ -203,6 +207,23 @@ impl Emitter {
         let offset = self.rules.record_start(records, offence.record).unwrap_or(offence.byte);
         let error = Error::new(ErrorKind::Record, offence.message).with_hint(offence.hint);
         Some(self.refusal(run, origin, offence.record, offset, error))
+    }
+
+    /// Records with a byte that COPY would take for a quote, in a file that has none.
+    pub(super) fn forbidden_refusals(&self, run: &Run, origin: &Origin, records: &[u8]) -> Vec<Refusal> {
+        let Some(byte) = self.forbidden.filter(|byte| records.contains(byte)) else {
+            return Vec::new();
+        };
+        let refusal = |(no, range): (u64, Range<usize>)| {
+            let message = format!(
+                "it holds the byte 0x{byte:02x}, which COPY is told for a quote of a file without any"
+            );
+            let error = Error::new(ErrorKind::Record, message)
+                .with_hint(format!("give a byte that the file does not hold: --quote '\\x{:02x}'", byte + 1));
+            self.refusal(run, origin, no, range.start, error)
+        };
+        let ranges = (0..).zip(self.rules.ranges(records));
+        ranges.filter(|(_, range)| records[range.clone()].contains(&byte)).map(refusal).collect()
     }
 
     /// No record contradicts the dialect that was found.

@@ -120,6 +120,8 @@ impl Emitter {
     fn odd_records(&self, run: &Run, origin: &Origin, records: &[u8], kept: bool) -> Vec<Aside> {
         let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
+        let forbidden = self.forbidden_refusals(run, origin, records).into_iter();
+        odd.extend(forbidden.map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
         let look = |start: usize| {
             let rest = records.get(start..)?;
