@@ -29,8 +29,8 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    pub(crate) fn new<'a>(connection: &'a Connection, session: &Session) -> Asking<'a> {
-        Asking { connection, backend: session.backend(), answered: false }
+    pub(crate) fn new(connection: &Connection, backend: Backend) -> Asking<'_> {
+        Asking { connection, backend, answered: false }
     }
 
     /// Nothing is asked any more.
@@ -54,9 +54,7 @@ impl Connection {
     /// # Errors
     /// Those of the work; `ConnectionLost` when its answer will not come.
     pub async fn attend<T>(&self, session: &Session, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let mut asking = Asking::new(self, session);
         let done = self.answer(session.backend(), work).await;
-        asking.answered();
         let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
         if lost || session.is_closed() {
             self.lose(session.backend());
@@ -72,18 +70,21 @@ impl Connection {
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut work = pin!(work);
-        loop {
+        let mut asking = Asking::new(self, backend);
+        let done = loop {
             if let Ok(done) = timeout(LATE_AFTER, &mut work).await {
-                return done;
+                break done;
             }
             tokio::select! {
-                done = &mut work => return done,
+                done = &mut work => break done,
                 will_answer = self.will_answer(backend) => if !will_answer {
                     let message = "the server waits for the client, which waits for an answer: the connection is dead";
-                    return Err(Error::new(ErrorKind::ConnectionLost, message));
+                    break Err(Error::new(ErrorKind::ConnectionLost, message));
                 },
             }
-        }
+        };
+        asking.answered();
+        done
     }
 
     /// Looks at the process from a session of its own: an older one may be as dead as that which is looked at.

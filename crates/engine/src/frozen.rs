@@ -3,6 +3,7 @@
 //! All rows of such a table are in, or none. When its transaction is lost, the ledger lacks its chunks like those that a
 //! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]).
 
+use crate::attend::Asking;
 use crate::feed::wait_to_retry;
 use crate::locate::locate;
 use crate::pipeline::Run;
@@ -158,10 +159,12 @@ pub(crate) async fn store(
         }
     };
     slot.begin(session.backend());
+    let mut asking = Asking::new(&run.context.connection, session.backend());
     let stored = tokio::select! {
         stored = commit_chunk(session, target, chunk, &slot.progress) => stored,
         () = slot.stalled.notified() => Err(slot.stall_error().into()),
     };
+    asking.answered();
     slot.end();
     let failed = match stored {
         Ok(outcome @ Outcome::Stored { .. }) => return Ok(Taken::Held(outcome)),

@@ -3,6 +3,7 @@
 //! A chunk stays in memory until its receipt. If its transaction fails for a reason that may pass, it is
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
+use crate::attend::Asking;
 use crate::feed::wait_to_retry;
 use crate::frozen::{self, Taken};
 use crate::jobs::Climber;
@@ -265,7 +266,8 @@ impl<'a> Worker<'a> {
             _ => run.context.connection.open().await?,
         };
         let target = target(run, chunk);
-        self.slot.begin(session.backend());
+        let backend = session.backend();
+        self.slot.begin(backend);
         let progress = &self.slot.progress;
         let storing = async {
             if let Some(comparison) = &run.comparison {
@@ -283,10 +285,12 @@ impl<'a> Worker<'a> {
                 }
             }
         };
+        let mut asking = Asking::new(&run.context.connection, backend);
         let stored = tokio::select! {
             stored = storing => stored,
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
         };
+        asking.answered();
         self.slot.end();
         if session.is_closed() {
             run.context.connection.lose(session.backend());

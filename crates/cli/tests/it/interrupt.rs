@@ -104,6 +104,9 @@ fn wait_until(scene: &Scene, what: &str, within: Duration) {
     }
 }
 
+const SLEEPS: &str = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
+    AND wait_event = 'PgSleep')";
+
 const NOBODY_ELSE: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() \
     AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
 
@@ -119,13 +122,31 @@ fn a_load_that_is_stopped_while_its_rows_come_in_leaves_no_session_at_work() {
             .sql("DROP TRIGGER pause ON t; DROP FUNCTION pause(); ALTER TABLE t ADD PRIMARY KEY (id)");
         scene.slow_rows_down("BEFORE", Duration::from_secs(300));
         let running = scene.load().args(options).arg(&source).spawn();
-        let sleeps = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
-            AND wait_event = 'PgSleep')";
-        wait_until(&scene, sleeps, PATIENCE);
+        wait_until(&scene, SLEEPS, PATIENCE);
         interrupt(running, &format!("while rows come in with {options:?}"));
         wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
         scene.database.sql("DROP TRIGGER pause ON t");
         scene.load().args(options).arg(&source).run(PATIENCE).expect_code(0);
+        scene.assert_exact("after a stop");
+    }
+}
+
+/// A chunk that nobody waits for any more is rolled back at once, whatever its triggers are at.
+#[test]
+fn a_load_that_is_stopped_within_a_long_trigger_leaves_no_session_at_work() {
+    for (major, options) in
+        [(13, ["--jobs", "2"].as_slice()), (18, ["--mode", "truncate", "--freeze"].as_slice())]
+    {
+        let (scene, _files, source) = prepared(major);
+        scene.database.sql("DROP TRIGGER pause ON t; DROP FUNCTION pause()");
+        scene.slow_rows_down("BEFORE", Duration::from_secs(300));
+        let load = || scene.load().args(options).args(["--chunk-size", "64kB"]).arg(&source);
+        let running = load().spawn();
+        wait_until(&scene, SLEEPS, PATIENCE);
+        interrupt(running, &format!("within a trigger, with {options:?}"));
+        wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
+        scene.database.sql("DROP TRIGGER pause ON t");
+        load().run(PATIENCE).expect_code(0);
         scene.assert_exact("after a stop");
     }
 }

@@ -72,7 +72,7 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
         let session = connection.open().await?;
-        let mut asking = Asking::new(connection, &session);
+        let mut asking = Asking::new(connection, session.backend());
         let receipts = connection.attend(&session, ledger.receipts(&session, &run.plan.job_id)).await?;
         run.set_receipts(by_file(receipts));
         let mut findings = connection.attend(&session, ask_once(run, &session)).await?;
