@@ -17,7 +17,7 @@ pub(crate) fn restore(
 ) -> PyResult<usize> {
     let connection = connection::resolve(py, to, Absent::Refused)?;
     run::run(py, on_event, move |listener, stop| async move {
-        let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
-        Ok(stop.guard(engine::restore(&context, &ledger, job.as_deref())).await?)
+        let context = Context { sources: Sources::new()?, connection, listener, stop };
+        Ok(engine::restore(&context, &ledger, job.as_deref()).await?)
     })
 }

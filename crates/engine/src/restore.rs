@@ -23,8 +23,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Ledger, when there is no ledger, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
-/// work; the first of what could not be put back.
+/// work; the first of what could not be put back; `Interrupted`, whereupon the server ends what it is at.
 pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
+    let restored = context.stop.guard(Box::pin(restore_all(context, schema, job))).await;
+    // Builds whose answers nobody waits for any more.
+    context.connection.end_now().await;
+    restored.map_err(|error| match error.kind() {
+        ErrorKind::Interrupted => error.with_hint("run the same command again, to put back what is missing"),
+        _ => error,
+    })
+}
+
+async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
     expect_ledger(connection, schema).await?;

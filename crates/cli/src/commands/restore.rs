@@ -36,7 +36,7 @@ pub async fn restore(
     let listener = Arc::new(Progress::new(printer.clone()));
     let server = connection.display();
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
-    let restored = stop.guard(restore::restore(&context, &schema, options.job.as_deref())).await?;
+    let restored = restore::restore(&context, &schema, options.job.as_deref()).await?;
     if printer.json() {
         printer.out(&json(&Restored { restored }));
     } else if restored == 0 {

@@ -151,6 +151,46 @@ fn a_load_that_is_stopped_within_a_long_trigger_leaves_no_session_at_work() {
     }
 }
 
+/// What `restore` was building is rolled back at once, and open in the journal.
+#[test]
+fn a_restore_that_is_stopped_leaves_no_session_at_work() {
+    let slow = |seconds: u32| {
+        format!(
+            "CREATE OR REPLACE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
+                 'BEGIN IF $1 = 1 THEN PERFORM pg_sleep({seconds}); END IF; RETURN $1; END'"
+        )
+    };
+    for (major, terminates) in [(13, false), (18, true)] {
+        let (scene, _files, source) = prepared(major);
+        scene.database.sql(&format!("{}; CREATE INDEX t_slow ON t (slow(id))", slow(300)));
+        let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
+        let mut running = load.arg(&source).spawn();
+        assert!(scene.wait_for_chunks(4, || running.is_running()));
+        running.kill();
+        let restore = || scene.verb("restore");
+        let running = restore().spawn();
+        // What the killed load was at may sleep as well.
+        let is_built = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
+            AND wait_event = 'PgSleep' AND query LIKE '%CREATE INDEX t_slow%')";
+        wait_until(&scene, is_built, PATIENCE);
+        if terminates {
+            running.terminate();
+            let told = running.wait(STOPS_WITHIN).expect_code(130).stderr;
+            let hint = "hint: run the same command again, to put back what is missing";
+            assert!(told.contains("error: stopped by the user") && told.contains(hint), "{told}");
+        } else {
+            interrupt(running, "while restore builds an index");
+        }
+        wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
+        let open = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL AND name = 't_slow'";
+        assert_eq!(scene.database.value(open), "1");
+        scene.database.sql(&slow(0));
+        restore().run(PATIENCE).expect_code(0);
+        assert_eq!(scene.database.value(open), "0");
+        assert_eq!(scene.database.value("SELECT to_regclass('t_slow') IS NOT NULL"), "t");
+    }
+}
+
 #[test]
 fn a_column_is_not_widened_when_the_load_has_been_stopped() {
     let (scene, files, _) = prepared(15);
