@@ -84,13 +84,20 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
             return Err(error);
         }
     };
-    let Begun { mut session, noted: Noted { receipts, before, publication, dropped, tuned } } = begun;
+    let Begun { mut session, noted } = begun;
+    let Noted { receipts, before, publication, dropped, tuned, forgotten } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     before.iter().for_each(|before| run.warn(loaded_before(before)));
     publication.iter().for_each(|name| run.warn(published(name)));
+    if forgotten {
+        run.warn(format!(
+            "the ledger held chunks of an earlier job {}, which was deleted from it: they are forgotten, and everything is loaded",
+            run.plan.job_id
+        ));
+    }
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
     run.dropped.store(dropped, Relaxed);
@@ -128,6 +135,8 @@ struct Noted {
     dropped: bool,
     /// The same with settings.
     tuned: bool,
+    /// The ledger held chunks of a job of this name, which was deleted from it.
+    forgotten: bool,
 }
 
 /// There is work for two sessions at once.
@@ -177,9 +186,7 @@ async fn open_ledger(
     if !hold_soon(session, ledger, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
-    if !ledger.begin(session, plan).await? {
-        return Err(taken_meanwhile(session, ledger, plan).await?);
-    }
+    let forgotten = begin_job(session, ledger, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
     if plan.job.arrival.mode == Mode::Truncate {
@@ -202,12 +209,41 @@ async fn open_ledger(
     let ((), receipts, before, publication, dropped, tuned) =
         tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, publication, dropped, tuned })
+    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten })
+}
+
+/// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
+/// chunks tell nothing of the table.
+async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bool> {
+    if ledger.begin(session, plan).await? {
+        return Ok(false);
+    }
+    if ledger.find(session, &plan.job_id).await?.is_some() {
+        return Err(taken_meanwhile(session, ledger, plan).await?);
+    }
+    // Who is at work for a job goes on storing chunks of it.
+    let forgotten = ledger.hold_job_alone(session, &plan.job_id).await? && {
+        let forgotten = ledger.forget_deleted(session, &plan.job_id).await?;
+        ledger.leave_job(session, &plan.job_id).await?;
+        forgotten
+    };
+    if !hold_soon(session, ledger, &plan.job_id).await? {
+        return Err(being_restored(&plan.job_id));
+    }
+    if forgotten && ledger.begin(session, plan).await? {
+        return Ok(true);
+    }
+    Err(taken_meanwhile(session, ledger, plan).await?)
 }
 
 /// Another run has had the job since this one was planned.
 async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Error> {
     let row = ledger.find(session, &plan.job_id).await?;
+    if row.is_none() {
+        let message = format!("job {} was deleted from the ledger while a run of it is at work", plan.job_id);
+        return Ok(Error::new(ErrorKind::Ledger, message)
+            .with_hint("wait for the end of that run, then run the same command again"));
+    }
     let is_same = row.as_ref().is_some_and(|row| row.plan.identity == plan.identity);
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
     let message = match done_at {

@@ -49,6 +49,66 @@ fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
     }
 }
 
+/// Deletes the jobs, and what the ledger deletes with them.
+const DELETE_JOBS: &str = "DELETE FROM howdah.job";
+const FORGOTTEN: &str = "which was deleted from it: they are forgotten, and everything is loaded";
+
+/// What is left of a job in other tables of the ledger says nothing to a new one of its name.
+#[test]
+fn a_job_whose_row_was_deleted_is_loaded_from_the_beginning() {
+    let plain = csv(56, 1, 6000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let skip = ["--on-error", "skip", "--max-errors", "1"];
+    for (major, options) in
+        [(13, &[][..]), (15, &["--mode", "truncate"]), (18, &["--mode", "merge", "--key", "id"]), (18, &skip)]
+    {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+        let load = scene.load().args(options).args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+        load.run(PATIENCE).expect_code(0);
+        // The step by which a table was emptied is left without any chunk, too.
+        let more = if options.contains(&"truncate") { "DELETE FROM howdah.chunk" } else { "TRUNCATE t" };
+        scene.database.sql(&format!("{more}; {DELETE_JOBS}"));
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        let is_told = told.contains(FORGOTTEN) || options.contains(&"merge");
+        assert!(is_told && told.contains("check  read 6,000 = stored 6,000"), "{options:?}: {told}");
+        scene.assert_exact(&format!("deleted when it was done, with {options:?}"));
+        load.run(PATIENCE).expect_code(1);
+
+        scene
+            .database
+            .sql(&format!("TRUNCATE t; {DELETE_JOBS}; DELETE FROM howdah.chunk; DELETE FROM howdah.step"));
+        scene.slow_rows_down("BEFORE", Duration::from_millis(100));
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(2, || running.is_running()));
+        running.kill();
+        scene.database.sql(&format!("DROP TRIGGER pause ON t; TRUNCATE t; {DELETE_JOBS}"));
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains(FORGOTTEN), "{options:?}: {told}");
+        scene.assert_exact(&format!("deleted when it was killed, with {options:?}"));
+    }
+}
+
+#[test]
+fn a_job_whose_row_is_deleted_while_it_is_at_work_is_not_loaded_beside_itself() {
+    let plain = csv(57, 1, 6000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.slow_down("BEFORE", Duration::from_millis(400));
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()));
+    scene.database.sql(DELETE_JOBS);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("was deleted from the ledger while a run of it is at work"), "{refused}");
+    running.wait(PATIENCE).expect_code(1);
+    scene.database.sql("TRUNCATE t");
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("when the other one had ended");
+}
+
 /// What others have dropped is not nothing.
 #[test]
 fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {

@@ -6,7 +6,7 @@ use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Omitted, Plan, Receipt, Relation, Result};
+use howdah_model::{Error, ErrorKind, Mode, Omitted, OnError, Plan, Receipt, Relation, Result};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -101,11 +101,14 @@ const NEXT_NAME_SQL: &str = "\
     FROM @schema@.job WHERE pg_catalog.starts_with(job_id, $1 || '-')";
 
 /// Inserts or reopens the job and its files. No row back: since this run was planned, another one has ended the job, or has begun it
-/// with other files or chunk borders. What comes from a pipe has no identity of its own.
+/// with other files or chunk borders; or there is no such job, but something is left of one ([`Ledger::forget_deleted`]). What
+/// comes from a pipe has no identity of its own. `@left@` is what [`left_sql`] makes.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
         INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version) \
-        VALUES ($1, $2, 'running', $3::pg_catalog.text::pg_catalog.jsonb, $4) \
+        SELECT $1, $2, 'running', $3::pg_catalog.text::pg_catalog.jsonb, $4 \
+        WHERE EXISTS (SELECT FROM @schema@.job WHERE job_id = $1) \
+           OR NOT (@left@) \
         ON CONFLICT (job_id) DO UPDATE \
         SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
             finished_at = NULL, runs = j.runs + 1 \
@@ -238,7 +241,7 @@ impl Ledger {
     }
 
     /// Writes the job and its files, or opens the job again with this plan. False if another run has ended the job, or begun it
-    /// with other files or chunk borders.
+    /// with other files or chunk borders, or if [`Ledger::forget_deleted`] has something to forget.
     ///
     /// # Errors
     /// Those of the session.
@@ -264,10 +267,29 @@ impl Ledger {
             (&stored_bytes, Type::INT8_ARRAY),
             (&targets, Type::TEXT_ARRAY),
         ];
-        let sql = BEGIN_SQL.replace("@schema@", &self.quoted);
+        let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
         Ok(!rows.is_empty())
+    }
+
+    /// Forgets what is left of a job whose own row somebody has deleted: whoever comes to its name is another job, and none of
+    /// his chunks are in. True if there was something. Nobody must be at work for the job.
+    ///
+    /// # Errors
+    /// Ledger, with the right that is missing, where the role may not delete; those of the session.
+    pub async fn forget_deleted(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let (schema, job) = (&self.quoted, quote_literal(job_id));
+        // Chunks last: they keep the job from beginning until all is gone.
+        let deletes = ["chunk_part", "reject", "step", "chunk"].map(|table| {
+            format!(
+                "DELETE FROM {schema}.{table} WHERE job_id = {job} \
+                 AND NOT EXISTS (SELECT FROM {schema}.job WHERE job_id = {job}) RETURNING job_id"
+            )
+        });
+        let answers = session.client().simple_query(&deletes.join("; ")).await;
+        let answers = answers.map_err(|error| self.error(&error, "forgetting a job that was deleted"))?;
+        Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
 
     /// Notes which table a run of the job has made: a later one of the same name is not the one that its chunks
@@ -371,6 +393,18 @@ impl Ledger {
             None => Err(self.lost_job(job_id)),
         }
     }
+}
+
+/// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no rights on others, which
+/// a later version of the ledger has brought.
+fn left_sql(plan: &Plan) -> String {
+    let arrival = &plan.job.arrival;
+    let has_steps = arrival.mode != Mode::Append || arrival.is_staged();
+    let has_rejects = plan.job.bad_records.on_error == OnError::Skip;
+    let tables = [("chunk", true), ("step", has_steps), ("reject", has_rejects)].into_iter();
+    let asked = tables.filter(|(_, is_used)| *is_used);
+    let asked = asked.map(|(table, _)| format!("EXISTS (SELECT FROM @schema@.{table} WHERE job_id = $1)"));
+    asked.collect::<Vec<_>>().join(" OR ")
 }
 
 pub(super) fn target_name(plan: &Plan, table_no: u32) -> String {
