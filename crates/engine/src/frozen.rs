@@ -8,6 +8,7 @@ use crate::feed::wait_to_retry;
 use crate::locate::locate;
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive};
+use crate::tally::FilesOfTable;
 use crate::triggers;
 use crate::watch::Slot;
 use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result, Stage};
@@ -15,7 +16,7 @@ use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, TRIGGERS_ENABLED, 
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 use tokio::sync::Mutex;
 
@@ -26,10 +27,7 @@ pub(crate) struct Frozen(BTreeMap<Relation, Table>);
 /// One of them.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// Its files, by their numbers in the plan.
-    files: Vec<u32>,
-    /// So many of them, from the first on, are known to be complete.
-    complete: AtomicUsize,
+    files: FilesOfTable,
     held: Mutex<Held>,
     /// What was stored of it is there for everybody.
     settled: AtomicBool,
@@ -68,7 +66,7 @@ impl Frozen {
             frozen.map(|table| (table.table.relation.clone(), Table::default())).collect();
         for file_no in (0..plan.files.len()).filter_map(|no| u32::try_from(no).ok()) {
             if let Some(table) = tables.get_mut(relation(plan, file_no)) {
-                table.files.push(file_no);
+                table.files.numbers.push(file_no);
             }
         }
         Frozen(tables)
@@ -95,7 +93,7 @@ impl Frozen {
             if !matches!(*held, Held::Ordinary) {
                 *held = Held::Idle;
             }
-            table.complete.store(0, Relaxed);
+            table.files.restart();
         }
     }
 }
@@ -109,22 +107,12 @@ impl Table {
     /// All that is stored of it is there.
     fn settle(&self, run: &Run) {
         self.settled.store(true, Relaxed);
-        self.files.iter().for_each(|file_no| run.tell_if_done(*file_no));
+        self.files.numbers.iter().for_each(|file_no| run.tell_if_done(*file_no));
     }
 
     /// What was stored of it in this run is not there.
     fn forget(&self, run: &Run) {
-        self.files.iter().for_each(|file_no| run.lost(*file_no));
-    }
-
-    /// All its chunks are in. What was looked at before is not looked at again: there may be many files.
-    fn is_complete(&self, run: &Run) -> bool {
-        let known = self.complete.load(Relaxed);
-        let more =
-            self.files.iter().skip(known).take_while(|file_no| run.tally.file(**file_no).is_complete());
-        let complete = known + more.count();
-        self.complete.store(complete, Relaxed);
-        complete == self.files.len()
+        self.files.numbers.iter().for_each(|file_no| run.lost(*file_no));
     }
 }
 
@@ -247,7 +235,7 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
     // Whoever has it will see to it.
     let Ok(mut held) = table.held.try_lock() else { return Ok(()) };
     let Held::Open(session) = &mut *held else { return Ok(()) };
-    if !table.is_complete(run) {
+    if !table.files.are_complete(&run.tally) {
         return Ok(());
     }
     let (connection, backend, began) = (&run.context.connection, session.backend(), Instant::now());
@@ -284,7 +272,7 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
 /// # Errors
 /// Those of the first that cannot be committed.
 pub(crate) async fn commit_complete(run: &Run) -> Result<()> {
-    for file_no in run.frozen.0.values().filter_map(|table| table.files.first()) {
+    for file_no in run.frozen.0.values().filter_map(|table| table.files.numbers.first()) {
         commit_if_complete(run, *file_no).await?;
     }
     Ok(())

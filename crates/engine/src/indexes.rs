@@ -1,7 +1,10 @@
 //! Drops indexes before the first row and puts them back behind the last, after a failure and after Ctrl-C.
 //!
 //! What is dropped is in the ledger's journal as soon as it is dropped; whatever happens, `howdah restore` finds it
-//! there. Indexes are built side by side, the largest first; then come constraints, then foreign keys.
+//! there. Indexes are built side by side, the largest first; then come constraints, then foreign keys. Those of a table that
+//! has all its rows need not wait for the rows of others ([`early`]).
+
+pub(crate) mod early;
 
 use crate::pipeline::Run;
 use crate::plan::decide_indexes;
@@ -154,15 +157,14 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             entries.await
         };
         let entries = entries.map_err(|error| with_hint(error, &restore))?;
-        if entries.is_empty() {
-            return Ok(());
+        let rebuilt = Rebuilt::of(entries.iter().chain(&run.early.begun()));
+        if !entries.is_empty() {
+            if run.context.stop.raised() {
+                tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
+            }
+            run.is_at(at_what(&entries));
         }
-        if run.context.stop.raised() {
-            tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
-        }
-        run.is_at(at_what(&entries));
         let tuned = run.plan.tuning.level >= Tune::Session;
-        let rebuilt = Rebuilt::of(&entries);
         let done = put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for);
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {

@@ -12,6 +12,7 @@ use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
 use crate::frozen::{Frozen, Table};
 use crate::gate::Gate;
+use crate::indexes::early::Early;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::probes::Probes;
@@ -70,6 +71,8 @@ pub struct Run {
     pub(crate) comparison: Option<Comparison>,
     /// Tables whose rows come in one transaction each.
     pub(crate) frozen: Frozen,
+    /// Indexes that need not wait for the last row.
+    pub(crate) early: Early,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -104,6 +107,7 @@ impl Run {
             probes: Probes::default(),
             comparison: None,
             frozen: Frozen::new(&plan),
+            early: Early::new(&plan),
             gate: Gate::default(),
             halt: Halt::default(),
             plan,

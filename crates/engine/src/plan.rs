@@ -376,11 +376,13 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
 
 /// About how much there is to load, where that is known. What is compressed is taken for a third of itself.
 pub(crate) fn plain_bytes(files: &[FilePlan]) -> Option<u64> {
-    let bytes = |file: &FilePlan| {
-        let factor = if file.codec == Codec::None { 1 } else { 3 };
-        file.stored_bytes.map(|bytes| bytes.saturating_mul(factor))
-    };
-    files.iter().map(bytes).sum()
+    files.iter().map(|file| file.stored_bytes.map(|bytes| plain_bytes_of(file, bytes))).sum()
+}
+
+/// About so many plain bytes are in so many stored bytes of the file.
+pub(crate) fn plain_bytes_of(file: &FilePlan, stored_bytes: u64) -> u64 {
+    let factor = if file.codec == Codec::None { 1 } else { 3 };
+    stored_bytes.saturating_mul(factor)
 }
 
 /// The ledger of a job, if it has one.

@@ -6,6 +6,7 @@
 use crate::attend::Asking;
 use crate::feed::wait_to_retry;
 use crate::frozen::{self, Taken};
+use crate::indexes::early;
 use crate::jobs::Climber;
 use crate::locate::locate;
 use crate::pipeline::Run;
@@ -58,7 +59,7 @@ impl Shared {
             climber.refused(at, open).into_iter().for_each(|step| tally.decided(step));
         }
         climber.leave_room(at, self.room()).into_iter().for_each(|step| tally.decided(step));
-        if self.run.gate.is_closed() {
+        if self.run.gate.is_closed() || self.run.early.building() > 0 {
             climber.disturbed();
         } else if let Some(step) = climber.observe(at, bytes_taken, seen) {
             tally.decided(step);
@@ -137,11 +138,18 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
         if index >= shared.wanted() {
             break Ended::NotWanted;
         }
+        // The first always copies.
+        if index > 0 && early::build_next(run, &mut worker.session).await {
+            continue;
+        }
         let next = async {
             run.gate.pass().await;
             Ok(shared.chunks.lock().await.recv().await)
         };
-        let Ok(Some(chunk)) = run.context.stop.guard(next).await else { break Ended::NoMoreChunks };
+        let Ok(Some(chunk)) = run.context.stop.guard(next).await else {
+            run.early.end();
+            break Ended::NoMoreChunks;
+        };
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
         }

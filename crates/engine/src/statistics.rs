@@ -17,9 +17,9 @@ pub(crate) struct Rebuilt {
 
 impl Rebuilt {
     /// Of an exclusion constraint, the index is part of it.
-    pub(crate) fn of(entries: &[Undo]) -> Rebuilt {
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a Undo>) -> Rebuilt {
         let built: Vec<&Undo> = entries
-            .iter()
+            .into_iter()
             .filter(|entry| matches!(entry.change.kind, UndoKind::Index | UndoKind::Constraint))
             .collect();
         Rebuilt {

@@ -9,7 +9,7 @@ use howdah_model::{
 use howdah_target::ledger::FileAccount;
 use howdah_transcode::mend::Counts;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -111,6 +111,31 @@ impl FileTally {
     /// True once, when that is so.
     pub fn becomes_done(&self) -> bool {
         self.is_complete() && !self.told_done.swap(true, Relaxed)
+    }
+}
+
+/// The files of one table.
+#[derive(Debug, Default)]
+pub(crate) struct FilesOfTable {
+    /// By their numbers in the plan.
+    pub(crate) numbers: Vec<u32>,
+    /// So many of them, from the first on, are known to be complete.
+    complete: AtomicUsize,
+}
+
+impl FilesOfTable {
+    /// All chunks of all of them are in. What was looked at before is not looked at again: there may be many files.
+    pub(crate) fn are_complete(&self, tally: &Tally) -> bool {
+        let known = self.complete.load(Relaxed);
+        let more = self.numbers.iter().skip(known).take_while(|file_no| tally.file(**file_no).is_complete());
+        let complete = known + more.count();
+        self.complete.store(complete, Relaxed);
+        complete == self.numbers.len()
+    }
+
+    /// They are read once more.
+    pub(crate) fn restart(&self) {
+        self.complete.store(0, Relaxed);
     }
 }
 

@@ -166,7 +166,11 @@ async fn sample(
 /// between two transactions.
 fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
     let all_are_read = run.tally.files.iter().all(|file| file.read_done.load(Relaxed));
-    if all_are_read || run.gate.is_closed() { 0 } else { run.slots.len().saturating_sub(busy) }
+    if all_are_read || run.gate.is_closed() {
+        0
+    } else {
+        run.slots.len().saturating_sub(busy + run.early.building() as usize)
+    }
 }
 
 /// `open` sessions copy, others are `waiting` for the sources.

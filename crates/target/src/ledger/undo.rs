@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -163,6 +164,24 @@ impl Ledger {
             }
             Err(error) => Err(self.error(&error, "reading the ledger's journal")),
         }
+    }
+
+    /// Of the job's open entries of partitions, by their numbers: the table at the top.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn roots_of_undos(&self, session: &Session, job_id: &str) -> Result<BTreeMap<i64, Relation>> {
+        let sql = format!(
+            "SELECT u.number, n.nspname, c.relname FROM {}.undo u \
+             JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.pg_partition_root(u.table_oid::pg_catalog.regclass) \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE u.undone_at IS NULL AND u.job_id = $1",
+            self.quoted
+        );
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        let root = |row: &Row| (row.get(0), Relation { schema: row.get(1), name: row.get(2) });
+        Ok(rows.iter().map(root).collect())
     }
 
     fn undo(&self, row: &Row) -> Result<Undo> {
