@@ -11,6 +11,7 @@ mod encoders;
 mod lanes;
 mod mender;
 mod numbered;
+mod oddities;
 mod range;
 mod sieve;
 mod sight;

@@ -8,12 +8,14 @@
 
 pub(crate) mod reread;
 
+use crate::feed::eol_of_chunk;
 use crate::pipeline::Run;
+use crate::plan::chunk_format;
 use crate::retry::{Directive, directive};
-use howdah_model::plan::{Care, Encode, TablePlan};
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place};
+use howdah_model::plan::{Care, Encode};
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place, Plan};
 use howdah_target::commit::ChunkError;
-use howdah_transcode::header;
+use howdah_transcode::characters;
 use howdah_transcode::split::{Rules, State, Tail};
 
 /// `character_not_in_repertoire` (PostgreSQL documentation, appendix A).
@@ -40,7 +42,7 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
         Encode::PassThrough => rules.record_of_line(&chunk.bytes, line),
     };
     let Some(row) = row else { return error.at(place) };
-    let place = Place { column: broken_column(table, chunk, &rules, &error, row), ..place };
+    let place = Place { column: broken_column(plan, chunk, &error, row), ..place };
     // What is tried again need not be found yet.
     let is_final = directive(&error) == Directive::GiveUp;
     if is_final && let Some((record, byte)) = reread::place(run, origin, row).await {
@@ -59,21 +61,23 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     error.at(Place { record: told.then(|| origin.first_record + row), byte, ..place })
 }
 
-/// The server tells the line of bytes that are no character, and not the column.
-fn broken_column(
-    table: &TablePlan,
-    chunk: &CopyChunk,
-    rules: &Rules,
-    error: &Error,
-    row: u64,
-) -> Option<String> {
-    let is_utf8 = table.format.encoding.as_deref().is_none_or(|name| name.eq_ignore_ascii_case("utf8"));
-    if error.sqlstate() != Some(NO_CHARACTER) || table.encode != Encode::PassThrough || !is_utf8 {
+/// The server tells the line of bytes that are no character, and not the column. Those that stand in the file as they are
+/// were found before; these are written with backslashes.
+fn broken_column(plan: &Plan, chunk: &CopyChunk, error: &Error, row: u64) -> Option<String> {
+    // Of a database in another encoding the server knows what it takes.
+    if error.sqlstate() != Some(NO_CHARACTER) || !error.message().contains("\"UTF8\"") {
         return None;
     }
-    let record = chunk.bytes.get(rules.record_start(&chunk.bytes, row)?..)?;
-    let broken = std::str::from_utf8(record).err()?.valid_up_to();
-    table.fields.get(header::field_behind(&table.format, &record[..broken]))?.clone()
+    let file_no = chunk.origin.file_no;
+    let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+    let format = chunk_format(table);
+    let rules = Rules::new(&format, plan.server_version, eol_of_chunk(plan, file_no)).ok()?;
+    let range = rules.ranges_of(&chunk.bytes, &[row]).pop()?;
+    let field_no = characters::broken_field(&format, chunk.bytes.get(range)?)?;
+    match table.encode {
+        Encode::PassThrough => table.fields.get(field_no)?.clone(),
+        Encode::CopyText => table.fields.iter().flatten().nth(field_no).cloned(),
+    }
 }
 
 /// Number and first byte of the record that a row of a chunk came from, where the row is not as the file has it.

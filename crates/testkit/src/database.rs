@@ -24,12 +24,12 @@ pub struct Database {
 }
 
 impl Database {
-    /// Makes an empty database with a name no other test has.
-    pub(crate) fn create(tcp: &str, socket: &str) -> Database {
+    /// Makes an empty database with a name no other test has; `options` are those of CREATE DATABASE.
+    pub(crate) fn create(tcp: &str, socket: &str, options: &str) -> Database {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let admin = format!("{socket} dbname=postgres");
-        let made = execute(admin, format!("CREATE DATABASE {name}"));
+        let made = execute(admin, format!("CREATE DATABASE {name} {options}"));
         made.unwrap_or_else(|error| panic!("CREATE DATABASE: {}", text(&error)));
         Database { name, tcp: tcp.to_owned(), socket: socket.to_owned() }
     }

@@ -121,7 +121,13 @@ impl Server {
 
     /// An empty database for one test.
     pub fn database(&self) -> Database {
-        Database::create(&self.conninfo(), &self.socket_conninfo())
+        Database::create(&self.conninfo(), &self.socket_conninfo(), "")
+    }
+
+    /// The same in this encoding of the server.
+    pub fn database_in(&self, encoding: &str) -> Database {
+        let options = format!("ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+        Database::create(&self.conninfo(), &self.socket_conninfo(), &options)
     }
 
     /// Puts a file into the data directory, readable by the server only: certificates, keys, files to COPY.

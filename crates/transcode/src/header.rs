@@ -98,7 +98,7 @@ pub fn record_of_dialect(dialect: &Dialect, names: &[String]) -> String {
 
 /// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there. Read as COPY
 /// reads fields; nothing need be valid in any encoding.
-pub fn field_behind(format: &Format, before: &[u8]) -> usize {
+pub(crate) fn field_behind(format: &Format, before: &[u8]) -> usize {
     let mut ended: usize = 0;
     match format.kind {
         // A quote that is still open ends no field.

@@ -339,7 +339,7 @@ fn other_styles(dialect: &Dialect) -> Result<Vec<(String, Cells)>> {
 }
 
 /// COPY's default is the client's encoding, which is UTF8.
-fn is_utf8(encoding: Option<&str>) -> bool {
+pub(crate) fn is_utf8(encoding: Option<&str>) -> bool {
     let name = encoding.unwrap_or("utf8").to_ascii_lowercase().replace(['-', '_'], "");
     name == "utf8" || name == "unicode"
 }

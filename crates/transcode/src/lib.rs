@@ -12,7 +12,7 @@
 //! 8. [`sift`]: what is wrong with a record, where bad ones do not stop a load.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
-//! untouched are looked at by [`inspect`]. [`cells`] says what the records of a dialect are.
+//! untouched are looked at by [`inspect`], and by [`characters`] where their dialect was told. [`cells`] says what the records of a dialect are.
 //! Before any of it, [`copy_options`] reads what a user wrote about the files in COPY's own words.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -21,6 +21,7 @@ pub mod decompress;
 pub mod split;
 
 pub mod cells;
+pub mod characters;
 pub mod dialect;
 mod fault;
 pub mod inspect;

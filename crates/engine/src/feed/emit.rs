@@ -4,6 +4,7 @@
 use super::encoders::Encoders;
 use super::lanes::Lanes;
 use super::numbered::Numbered;
+use super::oddities::Look;
 use super::sieve::Sieve;
 use super::{Failure, Feeder};
 use crate::budget::{Buffer, Buffers};
@@ -16,12 +17,15 @@ use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
-use howdah_transcode::inspect::{Inspector, Oddity};
+use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::number::Numbers;
 use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::time::Duration;
+
+/// `character_not_in_repertoire` (PostgreSQL documentation, appendix A): what COPY would answer.
+const NO_CHARACTER: &str = "22021";
 
 /// What the chunks of one file go through.
 pub(super) struct Emitter {
@@ -34,8 +38,8 @@ pub(super) struct Emitter {
     pub(super) numbered: Option<Numbered>,
     /// Lays rows out by leaf partition.
     lanes: Option<Lanes>,
-    /// Looks for what contradicts the dialect that was found.
-    inspector: Option<Inspector>,
+    /// Looks at records that were not read yet.
+    look: Option<Look>,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
     /// The byte that COPY is told for a quote of files that have none.
@@ -60,19 +64,17 @@ impl Emitter {
         let (faster, lanes) = (Encoders::new(table, eol), Lanes::new(table, eol));
         let numbered = Numbered::new(table, eol);
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
-        let inspector = watched
-            .map(|dialect| Inspector::new(&table.format, dialect, table.fields.len()))
-            .transpose()?
-            .map(|inspector| inspector.for_server(plan.server_version));
+        let rules = super::rules(run, file_no)?;
+        let look = Look::new(table, &rules, plan.server_version)?;
         let cells = watched.map(Cells::new).transpose()?;
         Ok(Emitter {
             file_no,
-            rules: super::rules(run, file_no)?,
+            rules,
             rewriter,
             faster,
             numbered,
             lanes,
-            inspector,
+            look,
             cells,
             forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,
@@ -226,22 +228,20 @@ impl Emitter {
         ranges.filter(|(_, range)| records[range.clone()].contains(&byte)).map(refusal).collect()
     }
 
-    /// No record contradicts the dialect that was found.
+    /// Nothing is odd about any of these records.
     pub(super) fn is_as_told(&self, run: &Run, records: &[u8]) -> bool {
-        let Some(inspector) = &self.inspector else { return true };
-        run.tally.time(Stage::Encode, || inspector.is_as_told(records))
+        self.look.as_ref().is_none_or(|look| look.is_as_told(run, records))
     }
 
-    /// The first record that contradicts the dialect that was found. COPY would store what it does not mean.
+    /// The first record that contradicts the dialect that was found, of which COPY would store what it does not mean, or
+    /// that no database can store.
     pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
-        let inspector = self.inspector.as_ref()?;
-        run.tally.time(Stage::Encode, || inspector.inspect(records))
+        self.look.as_ref()?.look(run, records)
     }
 
     /// The same behind an odd record.
     pub(super) fn look_behind(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
-        let inspector = self.inspector.as_ref()?;
-        run.tally.time(Stage::Encode, || inspector.inspect_behind(records))
+        self.look.as_ref()?.look_behind(run, records)
     }
 
     pub(super) fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
@@ -249,7 +249,10 @@ impl Emitter {
         let plan = &run.plan;
         let table = &plan.tables[plan.files[self.file_no as usize].table_no as usize];
         let column = oddity.field.and_then(|no| table.fields.get(no)?.clone());
-        let error = error.at(Place { column, ..Place::default() });
+        let mut error = error.at(Place { column, ..Place::default() });
+        if matches!(oddity.kind, OddityKind::Encoding | OddityKind::Nul) {
+            error = error.with_sqlstate(NO_CHARACTER);
+        }
         self.refusal(run, origin, oddity.record, oddity.byte, error)
     }
 

@@ -157,7 +157,11 @@ impl Emitter {
 
     fn aside(&self, records: &[u8], bad: Refusal) -> Aside {
         let range = bad.offset..end_of_record(&self.rules, records, bad.offset);
-        Aside::new(bad.record, range, Doubt::Refused(bad.error.with_sqlstate(BAD_FORMAT)))
+        let error = match bad.error.sqlstate() {
+            Some(_) => bad.error,
+            None => bad.error.with_sqlstate(BAD_FORMAT),
+        };
+        Aside::new(bad.record, range, Doubt::Refused(error))
     }
 
     /// Rewrites what can be; records that are odd, or cannot be rewritten, stand in between as they are.
@@ -216,11 +220,9 @@ fn place_of(aside: &[Aside], row: u64) -> Option<usize> {
 }
 
 /// What is known of odd records is said of them; of the others what the sifter says.
-fn merged(odd: Vec<Aside>, mut aside: Vec<Aside>) -> Vec<Aside> {
-    for known in odd {
-        if let Some(no) = place_of(&aside, known.row) {
-            aside[no] = known;
-        }
-    }
-    aside
+fn merged(mut odd: Vec<Aside>, aside: Vec<Aside>) -> Vec<Aside> {
+    let others: Vec<Aside> = aside.into_iter().filter(|other| place_of(&odd, other.row).is_none()).collect();
+    odd.extend(others);
+    odd.sort_by_key(|aside| aside.row);
+    odd
 }
