@@ -233,6 +233,11 @@ impl Emitter {
         self.look.as_ref().is_none_or(|look| look.is_as_told(run, records))
     }
 
+    /// Records are looked at for their bytes alone.
+    pub(super) fn looks_at_characters(&self) -> bool {
+        matches!(self.look, Some(Look::Characters(_)))
+    }
+
     /// The first record that contradicts the dialect that was found, of which COPY would store what it does not mean, or
     /// that no database can store.
     pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {

@@ -103,7 +103,12 @@ impl Emitter {
                 // What is odd to the dialect may be fit for COPY all the same.
                 let both = odd.iter().all(|odd| place_of(&aside, odd.row).is_some());
                 let faster = faster.filter(|_| both);
-                let aside = if both { merged(odd, aside) } else { odd };
+                let aside = match sifter {
+                    _ if both => merged(odd, aside),
+                    // What has broken bytes is refused by COPY and by the sifter, which tells more of the others than COPY.
+                    Some(sifter) if self.looks_at_characters() => merged(odd, sifter.all(records)),
+                    _ => odd,
+                };
                 (data.freeze().slice(range), faster, aside)
             }
         };

@@ -245,6 +245,20 @@ fn shapes_arrive_in_binary_unasked_as_words_and_as_digits() {
     assert!(table.binary.is_some(), "{:?}", table.notes);
     let rows = place.select("SELECT DISTINCT ST_AsEWKT(a), ST_AsEWKT(b) FROM t");
     assert_eq!(rows, ["SRID=4326;POINT(1 2)|SRID=4326;POINT(1 2)"]);
+    place.database.sql("CREATE TABLE arrays (a geometry(Point, 4326)[], b geography[])");
+    let record = "{SRID=4326;POINT(1 2):NULL},\"{LINESTRING(1 2,3 4):\"\"POINT(1 2)\"\"}\"\n";
+    let file = place.file("arrays.csv", record.repeat(1000));
+    // Nothing is taken to be gained by these.
+    let mut arrays = job(&[&file], "arrays", Format::csv());
+    arrays.encode = EncodeChoice::Binary;
+    let loaded = place.loader.load(arrays);
+    assert_eq!(loaded.rows(), 1000);
+    let table = &loaded.plan.unwrap().tables[0];
+    assert!(table.binary.is_some(), "{:?}", table.notes);
+    let rows = place.select(
+        "SELECT DISTINCT ST_AsText(a[1]), a[2] IS NULL, ST_AsText(b[1]), ST_AsText(b[2]) FROM arrays",
+    );
+    assert_eq!(rows, ["POINT(1 2)|t|LINESTRING(1 2,3 4)|POINT(1 2)"]);
     // What only the server reads still arrives.
     let file = place.file("b.csv", "SRID=4326;POINT EMPTY,POINT EMPTY\n");
     assert_eq!(place.loader.load(job(&[&file], "t", Format::csv())).rows(), 1);

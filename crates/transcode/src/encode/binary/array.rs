@@ -13,24 +13,33 @@ const LEVELS_MAX: usize = 6;
 /// Two words for each dimension.
 const DIMENSION_BYTES: usize = 8;
 
+/// What the server knows of the elements.
+#[derive(Clone, Copy)]
+pub(super) struct Elements {
+    pub(super) oid: u32,
+    /// Stands between them.
+    pub(super) delimiter: u8,
+}
+
 /// Writes the value without its length; `write_element` writes an element behind its own.
 pub(super) fn write(
     value: &[u8],
-    element_oid: u32,
+    elements: Elements,
     out: &mut Out,
     mut write_element: impl FnMut(&[u8], &mut Out) -> Option<()>,
 ) -> Option<()> {
     let levels = count_levels(value)?;
-    let mut walk = Walk { rest: value, has_null: false, unescaped: Vec::new() };
+    let Elements { oid, delimiter } = elements;
+    let mut walk = Walk { rest: value, delimiter, has_null: false, unescaped: Vec::new() };
     let start = out.length();
     if walk.is_empty_array() {
         out.put(0_i32.to_be_bytes())?;
         out.put(0_i32.to_be_bytes())?;
-        return out.put(element_oid.to_be_bytes());
+        return out.put(oid.to_be_bytes());
     }
     out.put(i32::try_from(levels).ok()?.to_be_bytes())?;
     out.put([0; 4])?;
-    out.put(element_oid.to_be_bytes())?;
+    out.put(oid.to_be_bytes())?;
     let dimensions = out.length();
     for _ in 0..levels {
         // The length is known at the end; the lower bound is 1.
@@ -62,6 +71,7 @@ fn is_space(byte: u8) -> bool {
 /// What is left of the text.
 struct Walk<'a> {
     rest: &'a [u8],
+    delimiter: u8,
     has_null: bool,
     /// The last quoted element that had backslashes.
     unescaped: Vec<u8>,
@@ -97,7 +107,7 @@ impl<'a> Walk<'a> {
                 let level = depth.checked_sub(1)?;
                 let count = counts.get_mut(level)?;
                 *count = count.checked_add(1)?;
-                if self.take(b',') {
+                if self.take(self.delimiter) {
                     break;
                 }
                 self.expect(b'}')?;
@@ -124,9 +134,10 @@ impl<'a> Walk<'a> {
         if let Some(inside) = self.rest.strip_prefix(b"\"") {
             return self.quoted(inside, out, write_element);
         }
-        let end = self.rest.iter().position(|byte| matches!(byte, b',' | b'{' | b'}' | b'"' | b'\\'))?;
+        let ends = |byte: u8| byte == self.delimiter || matches!(byte, b'{' | b'}' | b'"' | b'\\');
+        let end = self.rest.iter().position(|byte| ends(*byte))?;
         let (bare, rest) = self.rest.split_at_checked(end)?;
-        if !matches!(rest.first(), Some(b',' | b'}')) {
+        if rest.first().is_none_or(|byte| *byte != self.delimiter && *byte != b'}') {
             return None;
         }
         self.rest = rest;
@@ -192,7 +203,9 @@ mod tests {
     fn read(value: &str) -> Option<(Vec<i32>, Vec<Option<String>>)> {
         let mut bytes = [0; 1024];
         let mut out = Out::new(&mut bytes);
-        write(value.as_bytes(), 25, &mut out, |element, out| out.sized(|out| out.extend(element)))?;
+        write(value.as_bytes(), Elements { oid: 25, delimiter: b',' }, &mut out, |element, out| {
+            out.sized(|out| out.extend(element))
+        })?;
         let length = out.length();
         let mut words = bytes[..length].chunks(4).map(|word| i32::from_be_bytes(word.try_into().unwrap()));
         let (levels, has_null) = (words.next().unwrap(), words.next().unwrap());

@@ -314,10 +314,9 @@ impl BinaryEncoder {
             BinaryType::Macaddr => out.fixed(network::hardware_6(value)?),
             BinaryType::Macaddr8 => out.fixed(network::hardware_8(value)?),
             BinaryType::Bit => out.sized(|out| bit::write(value, out)),
-            // PostGIS has colons between the elements of arrays.
-            BinaryType::Array { element, .. } if **element == BinaryType::Geometry => None,
             BinaryType::Array { element_oid, element } => out.sized(|out| {
-                array::write(value, *element_oid, out, |value, out| self.value(element, value, out))
+                let elements = array::Elements { oid: *element_oid, delimiter: element_delimiter(element) };
+                array::write(value, elements, out, |value, out| self.value(element, value, out))
             }),
             BinaryType::Range { bound } => {
                 out.sized(|out| range::write(value, out, |value, out| self.value(bound, value, out)))
@@ -326,6 +325,11 @@ impl BinaryEncoder {
             BinaryType::Geometry => out.sized(|out| geometry::write(value, out)),
         }
     }
+}
+
+/// `pg_type.typdelim`; domains have that of their type. Of all types that are written here PostGIS's alone have another one.
+fn element_delimiter(element: &BinaryType) -> u8 {
+    if *element == BinaryType::Geometry { b':' } else { b',' }
 }
 
 /// Characters of UTF-8 that the server can store.

@@ -1,6 +1,6 @@
 //! Types of extensions, where these are installed: `citext`, pgvector's `vector`, PostGIS's `geometry` and `geography`.
 
-use super::{near, same_as_csv_where, words::text};
+use super::{near, same_as_csv_in, same_as_csv_where, words::text};
 use fastrand::Rng;
 use howdah_model::BinaryType;
 use howdah_testkit::Database;
@@ -238,4 +238,41 @@ fn shapes() {
         shape.shape(rng, kind, srid, 0);
         shape.bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     });
+}
+
+#[test]
+fn arrays_of_shapes() {
+    for (element, sql_type) in [
+        ("geometry", "geometry[]"),
+        ("geography", "geography[]"),
+        ("geometry", "geometry(Point, 4326)[]"),
+        ("shape", "shape[]"),
+    ] {
+        let prepare = |database: &Database| {
+            if !database.has_extension("postgis") {
+                return None;
+            }
+            database.sql("CREATE DOMAIN shape AS geometry");
+            let oid = database.value(&format!("SELECT '{element}'::regtype::oid"));
+            let element = Box::new(BinaryType::Geometry);
+            Some(BinaryType::Array { element_oid: oid.parse().unwrap(), element })
+        };
+        let is_point = sql_type.contains("Point");
+        same_as_csv_in(prepare, sql_type, |rng| {
+            let shape = |rng: &mut Rng| {
+                let kind = if is_point && rng.u16(0..2000) > 0 { 1 } else { rng.u32(1..8) };
+                let words = Words { dimensions: 2, space: "" };
+                match rng.u8(0..8) {
+                    0 => "NULL".to_owned(),
+                    1 | 2 => format!("SRID=4326;{}", words.shape(rng, kind, "", 1)),
+                    3 => format!("\"SRID=4326;{}\"", words.shape(rng, kind, "", 1)),
+                    _ => geometry(rng, kind, Some(4326)),
+                }
+            };
+            let count = rng.usize(0..6);
+            let shapes: Vec<String> = (0..count).map(|_| shape(rng)).collect();
+            let between = rng.choice([":", ":", ":", " : ", ","]).unwrap();
+            near(rng, format!("{{{}}}", shapes.join(between)), "{}\",:; 0N")
+        });
+    }
 }

@@ -44,13 +44,20 @@ fn same_as_csv_where(
     binary_type: &BinaryType,
     value: impl Fn(&mut Rng) -> String,
 ) {
+    same_as_csv_in(|database| prepare(database).then(|| binary_type.clone()), sql_type, value);
+}
+
+/// The same of types that are made of what each database has another number for.
+fn same_as_csv_in(
+    prepare: impl Fn(&Database) -> Option<BinaryType>,
+    sql_type: &str,
+    value: impl Fn(&mut Rng) -> String,
+) {
     for major in MAJORS {
         for (time_zone, date_style, interval_style) in SETTINGS {
             let database = Server::shared(major).database();
-            if !prepare(&database) {
-                break;
-            }
-            let table = Tables::new(database, sql_type, binary_type, time_zone);
+            let Some(binary_type) = prepare(&database) else { break };
+            let table = Tables::new(database, sql_type, &binary_type, time_zone);
             let name = table.database.name();
             table.database.sql(&format!(
                 "ALTER DATABASE {name} SET datestyle = '{date_style}'; ALTER DATABASE {name} SET timezone = '{time_zone}'; \
