@@ -303,14 +303,14 @@ impl HeadReader {
 
     /// Only what gives its bytes once, or others the next time, keeps what was read.
     pub(super) fn into_opened(self) -> Opened {
-        let first = |bytes: usize| self.opened.head.iter().flatten().copied().take(bytes);
-        let head: Vec<u8> = first(decompress::SNIFF_BYTES).collect();
-        let seen: Bytes = first(SEEN_BYTES).collect();
+        let stored = self.stored();
+        let first = |bytes: usize| &stored[..stored.len().min(bytes)];
+        let may_have_parts = decompress::sniff(first(decompress::SNIFF_BYTES))
+            .is_ok_and(|codec| decompress::begins_with_part(codec, &stored));
         let mut opened = self.opened;
-        opened.may_have_parts =
-            decompress::sniff(&head).is_ok_and(|codec| decompress::begins_with_part(codec, &head));
+        opened.may_have_parts = may_have_parts;
         if opened.is_nameless() {
-            opened.seen = seen;
+            opened.seen = Bytes::copy_from_slice(first(SEEN_BYTES));
         } else if opened.object.rereadable() {
             opened.let_go();
         }

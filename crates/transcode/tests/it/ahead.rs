@@ -149,6 +149,25 @@ fn bgzf(plain: &[u8]) -> Vec<u8> {
     plain.chunks(65_280).chain([&[][..]]).flat_map(member).collect()
 }
 
+/// Members that do not tell how long they are.
+fn members(plain: &[u8], member_bytes: usize) -> Vec<u8> {
+    plain.chunks(member_bytes).flat_map(gzip).collect()
+}
+
+/// A member that holds these bytes as they are.
+fn as_they_are(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// How many parts others have decoded.
+fn decoded_by_others(stored: &[u8]) -> usize {
+    let helpers = Arc::new(AtOnce::default());
+    read(ahead(Codec::Gzip, stored, Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX).unwrap());
+    helpers.0.load(Relaxed)
+}
+
 fn frame(plain: &[u8], checksum: bool, tells_length: bool) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.include_checksum(checksum).unwrap();
@@ -201,9 +220,15 @@ fn members_and_frames_of_any_size_are_the_same_with_help_and_without() {
 }
 
 #[test]
-fn bgzf_is_told_from_other_gzip_by_its_head() {
-    assert!(begins_with_part(Codec::Gzip, &member(b"1\n")[..18]));
-    for other in [gzip(b"1\n"), member(b"1\n")[..17].to_vec(), Vec::new()] {
+fn gzip_of_many_members_is_told_from_other_gzip_by_its_head() {
+    let text = plain(40_000, 25);
+    let many = members(&text, 10_000);
+    for head in [&member(b"1\n")[..18], &many, &many[..gzip(&text[..10_000]).len() + 10]] {
+        assert!(begins_with_part(Codec::Gzip, head));
+    }
+    // The text before a member that is data is no length.
+    let hidden = as_they_are(&[&text[..], &many].concat());
+    for other in [gzip(&text), member(b"1\n")[..17].to_vec(), hidden[..40_100].to_vec(), Vec::new()] {
         assert!(!begins_with_part(Codec::Gzip, &other));
     }
     assert!(begins_with_part(Codec::Bzip2, &bzip2(b"1\n", 1)) && !begins_with_part(Codec::Xz, b""));
@@ -214,6 +239,8 @@ fn others_decode_the_parts() {
     let plain = plain(5_000_000, 3);
     let files = [
         (Codec::Gzip, bgzf(&plain)),
+        (Codec::Gzip, members(&plain, 70_000)),
+        (Codec::Gzip, members(&plain, 1_200_000)),
         (Codec::Zstd, frames(&plain, 300_000)),
         (Codec::Bzip2, bzip2(&plain, 1)),
     ];
@@ -229,9 +256,9 @@ fn others_decode_the_parts() {
 fn a_file_that_does_not_tell_its_parts_is_decoded_in_order() {
     let plain = plain(3_000_000, 4);
     let helpers = Arc::new(AtOnce::default());
-    let many = [gzip(&plain), gzip(b""), gzip(&plain)].concat();
+    let member = gzip(&plain.repeat(3));
     let one = frame(&plain.repeat(3), true, true);
-    for (codec, stored) in [(Codec::Gzip, many), (Codec::Zstd, one)] {
+    for (codec, stored) in [(Codec::Gzip, member), (Codec::Zstd, one)] {
         let told = ahead(codec, stored.as_slice(), Arc::clone(&helpers) as Arc<dyn Helpers>, BYTES_MAX);
         assert!(read(told.unwrap()).0 == in_order(codec, &stored).0);
     }
@@ -259,6 +286,7 @@ fn a_cut_file_and_one_with_garbage_behind_end_in_the_error_of_decoding_in_order(
     let plain = plain(300_000, 6);
     let files = [
         (Codec::Gzip, bgzf(&plain)),
+        (Codec::Gzip, members(&plain, 60_000)),
         (Codec::Zstd, frames(&plain, 60_000)),
         (Codec::Bzip2, bzip2(&plain, 1)),
     ];
@@ -282,6 +310,7 @@ fn damage_anywhere_is_told_as_by_decoding_in_order() {
     let mut random = fastrand::Rng::with_seed(8);
     let files = [
         (Codec::Gzip, bgzf(&plain)),
+        (Codec::Gzip, members(&plain, 60_000)),
         (Codec::Zstd, frames(&plain, 60_000)),
         (Codec::Bzip2, bzip2(&plain[..500_000], 1)),
     ];
@@ -357,6 +386,7 @@ fn an_error_of_the_source_comes_behind_the_parts_before_it() {
     let plain = plain(4_000_000, 13);
     let files = [
         (Codec::Gzip, bgzf(&plain)),
+        (Codec::Gzip, members(&plain, 60_000)),
         (Codec::Zstd, frames(&plain, 60_000)),
         (Codec::Bzip2, bzip2(&plain, 2)),
     ];
@@ -426,4 +456,96 @@ fn a_file_without_a_byte_is_what_it_is_in_order() {
     for codec in [Codec::Gzip, Codec::Zstd, Codec::Bzip2, Codec::Xz, Codec::Lz4] {
         let _ = compare(codec, b"", &format!("{codec:?}"));
     }
+}
+
+#[test]
+fn gzip_of_members_of_any_size_is_the_same() {
+    let plain = plain(12_000_000, 20);
+    for member_bytes in [1_usize, 300, 65_536, 1 << 20, 4_000_000, 12_000_000] {
+        let plain = &plain[..plain.len().min(member_bytes.saturating_mul(2000))];
+        let stored = members(plain, member_bytes);
+        assert!(compare(Codec::Gzip, &stored, &format!("members of {member_bytes}")).unwrap() == plain);
+    }
+    let mut random = fastrand::Rng::with_seed(21);
+    for round in 0..8 {
+        let (mut stored, mut left) = (Vec::new(), plain.as_slice());
+        while left.len() > 6_000_000 {
+            // From a byte to some megabytes, as likely as bytes or kilobytes.
+            let bytes_max = 1 << random.u32(0..23);
+            let bytes = random.usize(..bytes_max).min(left.len());
+            let (now, later) = left.split_at(bytes);
+            match random.u8(..16) {
+                0 => stored.extend(gzip(b"")),
+                1 => stored.extend(as_they_are(now)),
+                2 => now.chunks(65_280).for_each(|now| stored.extend(member(now))),
+                3 => stored.extend(named(now)),
+                _ => stored.extend(gzip(now)),
+            }
+            left = later;
+        }
+        compare(Codec::Gzip, &stored, &format!("round {round}")).unwrap();
+    }
+}
+
+/// A member whose header tells a name, a comment and more.
+fn named(plain: &[u8]) -> Vec<u8> {
+    let builder = flate2::GzBuilder::new()
+        .filename("\u{1f}\u{8b}")
+        .comment("a")
+        .extra(*b"xy\x02\0\x1f\x8b")
+        .mtime(0x088b_1f08);
+    let mut encoder = builder.write(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_member_inside_of_a_member_is_data() {
+    let text = plain(2_600_000, 22);
+    let inner = members(&text[..600_000], 150_000);
+    let hidden = as_they_are(&[&text[..100_000], &inner, &text[..1000]].concat());
+    // Such a part ends at each of the hidden ones.
+    let large = as_they_are(&[text.as_slice(), &members(&text, 700_000)].concat());
+    let honest = members(&text, 400_000);
+    for (what, member) in [("small", &hidden), ("large", &large)] {
+        for stored in [member.clone(), [&honest[..], member, &honest, member, member, &honest].concat()] {
+            compare(Codec::Gzip, &stored, what).unwrap();
+        }
+        compare(Codec::Gzip, &member.repeat(12), what).unwrap();
+    }
+    // What is behind is cut again.
+    let stored = [large.as_slice(), &honest, &honest, &honest].concat();
+    assert!(decoded_by_others(&stored) > decoded_by_others(&[&honest[..], &honest, &honest].concat()) / 2);
+}
+
+#[test]
+fn behind_a_large_member_parts_are_cut_again() {
+    let text = plain(3_000_000, 23);
+    let (large, small) = (gzip(&text.repeat(4)), members(&text, 200_000));
+    for stored in [[&large[..], &small].concat(), [&small[..], &large, &large, &small, &large].concat()] {
+        compare(Codec::Gzip, &stored, "large").unwrap();
+        assert!(decoded_by_others(&stored) > 0);
+    }
+    assert_eq!(decoded_by_others(&large), 0);
+    // Of zeros a thousand times as many come out.
+    let zeros = gzip(&vec![0; 20_000_000]);
+    compare(Codec::Gzip, &[&small[..], &zeros, &small, &zeros, &zeros].concat(), "zeros").unwrap();
+}
+
+#[test]
+fn the_trailer_of_a_member_is_verified() {
+    let text = plain(900_000, 24);
+    let (first, second) = (gzip(&text[..300_000]), gzip(&text[300_000..]));
+    for back in 1..=8 {
+        for stored in [[&first[..], &second].concat(), [&first[..], &second, &first].concat()] {
+            let mut stored = stored;
+            let at = first.len() - back;
+            stored[at] ^= 0x10;
+            compare(Codec::Gzip, &stored, &format!("{back} bytes from the end")).unwrap_err();
+        }
+    }
+    let padded = [&first[..], &second, &[0; 70_000]].concat();
+    assert!(compare(Codec::Gzip, &padded, "padding").unwrap() == text);
+    let between = [&first[..], &[0; 8], &second].concat();
+    compare(Codec::Gzip, &between, "padding between").unwrap_err();
 }

@@ -1,6 +1,6 @@
 //! BGZF (SAM specification, section 4.1): gzip whose members say in their headers how long they are.
 //!
-//! Any other gzip member ends where its last block does, which only decoding tells.
+//! Any other gzip member ends where its last block does, which only decoding tells: see [`gzip_members`](super::gzip_members).
 
 use super::{Taken, number};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
@@ -16,7 +16,7 @@ const TRAILER_BYTES: usize = 8;
 const PLAIN_BYTES_MAX: u64 = 1 << 16;
 
 /// A member of BGZF begins here.
-pub(in super::super) fn is_member(head: &[u8]) -> bool {
+pub(super) fn is_member(head: &[u8]) -> bool {
     let Some((header, behind)) = head.split_at_checked(HEADER_BYTES) else { return false };
     let extra = behind.get(..extra_bytes(header));
     header.starts_with(&HEADER) && extra.is_some_and(|extra| member_bytes(extra).is_some())

@@ -77,10 +77,14 @@ impl Blocks {
         }))
     }
 
+    pub(super) fn rest_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// What has been read and belongs to no block that was cut.
-    pub(super) fn into_rest(mut self) -> Vec<u8> {
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
         self.bytes.drain(..usize::from(self.from_bit > 0));
-        self.bytes
+        std::mem::take(&mut self.bytes)
     }
 
     /// Reads a stream's header; `false` if there is none that a block follows.

@@ -1,20 +1,26 @@
 //! Parts of a compressed file that can be decoded by themselves, cut off its stored bytes as these pass.
 //!
 //! Members and frames are cut where the format itself says how long the next one is, and how much comes out of it
-//! at most; blocks of bzip2 where they can be found and, decoded, prove to be blocks. Anything else (a length that
+//! at most; other members of gzip, and blocks of bzip2, where they can be found and, decoded, prove to be such. Anything else (a length that
 //! is not told, a large frame, damage, an early end) is handed on as it is, to be decoded in order: so the cutters
 //! refuse nothing and judge nothing.
 
 mod bgzf;
 mod bzip2_blocks;
+mod gzip_members;
 mod zstd_frames;
 
-pub(super) use bgzf::is_member as is_bgzf;
 pub(super) use bzip2_blocks::{Block, InOrder};
 
 use bzip2_blocks::Blocks;
+use gzip_members::Members;
 use howdah_model::Codec;
 use std::io::{self, BufRead, Read};
+
+/// A gzip file that begins with `head` seems to have parts: it is BGZF, or has a second member in it already.
+pub(super) fn begins_with_members(head: &[u8]) -> bool {
+    bgzf::is_member(head) || gzip_members::has_second(head)
+}
 
 /// Members and frames are put together up to so many bytes: a part is worth waking a thread for, and its plain
 /// bytes are still in the cache when they are split.
@@ -33,6 +39,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Bgzf,
+    Gzip,
     Zstd,
     Bzip2(Block),
 }
@@ -48,6 +55,7 @@ impl Part {
     pub(super) fn decode(&self, mut plain: Vec<u8>) -> Option<Vec<u8>> {
         let decoded = match self.kind {
             Kind::Bgzf => bgzf::decode(&self.stored, self.plain_bytes_max, &mut plain),
+            Kind::Gzip => gzip_members::decode(&self.stored, self.plain_bytes_max, &mut plain),
             Kind::Zstd => zstd_frames::decode(&self.stored, self.plain_bytes_max, &mut plain),
             Kind::Bzip2(block) => block.decode(&self.stored, &mut plain),
         };
@@ -58,8 +66,13 @@ impl Part {
     pub(super) fn block(&self) -> Option<&Block> {
         match &self.kind {
             Kind::Bzip2(block) => Some(block),
-            Kind::Bgzf | Kind::Zstd => None,
+            Kind::Bgzf | Kind::Gzip | Kind::Zstd => None,
         }
+    }
+
+    /// It consists of members of gzip, as it seems.
+    pub(super) fn has_members(&self) -> bool {
+        matches!(self.kind, Kind::Bgzf | Kind::Gzip)
     }
 
     /// The stored bytes that the part before does not hold.
@@ -76,6 +89,8 @@ impl Part {
 /// What comes next of the stored bytes.
 pub(super) enum Cut {
     Part(Part),
+    /// With these bytes a member begins that is to be decoded in order; what is behind it can be cut again.
+    Member(Vec<u8>),
     /// These bytes and all that follow them are to be decoded in order.
     InOrder(Vec<u8>),
     End,
@@ -95,6 +110,7 @@ enum Unit {
 /// Cuts the stored bytes of one file.
 pub(super) enum Cutter {
     Units(Units),
+    Members(Members),
     Blocks(Blocks),
 }
 
@@ -116,6 +132,7 @@ impl Cutter {
         match self {
             // A unit behind others that were not enough for a part.
             Cutter::Units(units) => units.unit_bytes_max + 2 * PART_BYTES,
+            Cutter::Members(members) => members.part_bytes_max(),
             Cutter::Blocks(_) => bzip2_blocks::PART_BYTES_MAX,
         }
     }
@@ -126,16 +143,33 @@ impl Cutter {
     /// Those of `stored`.
     pub(super) fn cut(&mut self, stored: &mut impl BufRead) -> io::Result<Cut> {
         match self {
-            Cutter::Units(units) => units.cut(stored),
+            Cutter::Units(units) => match (units.cut(stored)?, units.kind) {
+                (Cut::InOrder(untold), Kind::Bgzf) => {
+                    *self = Cutter::Members(Members::new(untold, units.unit_bytes_max));
+                    self.cut(stored)
+                }
+                (cut, _) => Ok(cut),
+            },
+            Cutter::Members(members) => members.cut(stored),
             Cutter::Blocks(blocks) => blocks.cut(stored),
         }
     }
 
-    /// What has been read and belongs to no part that was cut.
-    pub(super) fn into_rest(self) -> Vec<u8> {
+    /// How much has been read and belongs to no part that was cut.
+    pub(super) fn rest_bytes(&self) -> usize {
         match self {
-            Cutter::Units(units) => units.untold.unwrap_or_default(),
-            Cutter::Blocks(blocks) => blocks.into_rest(),
+            Cutter::Units(units) => units.untold.as_ref().map_or(0, Vec::len),
+            Cutter::Members(members) => members.rest_bytes(),
+            Cutter::Blocks(blocks) => blocks.rest_bytes(),
+        }
+    }
+
+    /// What has been read and belongs to no part that was cut.
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
+        match self {
+            Cutter::Units(units) => units.untold.take().unwrap_or_default(),
+            Cutter::Members(members) => members.take_rest(),
+            Cutter::Blocks(blocks) => blocks.take_rest(),
         }
     }
 }
@@ -180,7 +214,7 @@ impl Units {
         let plain_bytes_max = match self.kind {
             Kind::Bgzf => bgzf::take_member(&mut taken)?,
             Kind::Zstd => zstd_frames::take_frame(&mut taken, self.unit_bytes_max)?,
-            Kind::Bzip2(_) => None,
+            Kind::Gzip | Kind::Bzip2(_) => None,
         };
         Ok(match plain_bytes_max {
             Some(plain) if taken.unit().len() + plain <= self.unit_bytes_max => {
