@@ -544,3 +544,20 @@ fn json_with_a_key_twice_keeps_both() {
         format!("{twice}|{twice}")
     );
 }
+
+#[test]
+fn an_address_among_plain_integers_is_no_amount() {
+    let files = Files::new();
+    let integers: String = (1000..1040).map(|ver| format!("1,{ver}\n")).collect();
+    for odd in ["10.160.130.149", "1.234.567"] {
+        let source = files.put("m.csv", format!("id,ver\n{integers}8,{odd}\n").as_bytes());
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE z (id int, ver bigint)");
+        let refused = load(&database).args(["-t", "z"]).arg(&source).run(PATIENCE).expect_code(1);
+        assert!(refused.stderr.contains("column ver"), "{}", refused.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM z"), "0");
+        load(&database).args(["--create", "-t", "made"]).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "made"), "id integer, ver text");
+        assert_eq!(database.value("SELECT ver FROM made WHERE id = 8"), odd);
+    }
+}

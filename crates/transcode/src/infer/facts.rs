@@ -11,6 +11,9 @@ use super::layout::Spelling;
 use super::number::Plain;
 use howdah_model::DateOrder;
 
+/// Digits of a group; more in a row are written without.
+const GROUP_DIGITS_MAX: u16 = 3;
+
 /// The range of the integers seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Integers {
@@ -167,14 +170,22 @@ impl Currency {
 /// Flags of [`GroupedFacts`].
 pub(super) mod dressed {
     /// There is a point or a comma.
-    pub(in super::super) const POINT_OR_COMMA: u8 = 1;
-    pub(in super::super) const PERCENT: u8 = 2;
-    pub(in super::super) const NO_PERCENT: u8 = 4;
-    pub(in super::super) const PARENTHESES: u8 = 8;
-    pub(in super::super) const NO_PARENTHESES: u8 = 16;
+    pub(in super::super) const POINT_OR_COMMA: u16 = 1;
+    pub(in super::super) const PERCENT: u16 = 2;
+    pub(in super::super) const NO_PERCENT: u16 = 4;
+    pub(in super::super) const PARENTHESES: u16 = 8;
+    pub(in super::super) const NO_PARENTHESES: u16 = 16;
     /// It is surely an amount, not a name made of digits in threes: a first group of less than three, a
-    /// comma, or a currency.
-    pub(in super::super) const AMOUNT: u8 = 32;
+    /// comma, or a currency. An address is none.
+    pub(in super::super) const AMOUNT: u16 = 32;
+    /// Four digits or more in a row before the fraction: whoever wrote this puts nothing between groups.
+    pub(in super::super) const UNGROUPED: u16 = 64;
+    /// Groups with a fraction or a currency, which cannot be anything but groups.
+    pub(in super::super) const SURE_GROUPS: u16 = 128;
+    /// Three groups or more that are no address.
+    pub(in super::super) const SEVERAL_GROUPS: u16 = 256;
+    /// It is the address of a host as well (`10.160.130.149`).
+    pub(in super::super) const ADDRESS: u16 = 512;
 }
 
 /// Numbers in other people's spelling, seen with one decimal sign.
@@ -194,7 +205,7 @@ pub(super) struct GroupedFacts {
     pub(super) comma: SideFacts,
     pub(super) currency: Currency,
     /// Flags of [`dressed`].
-    pub(super) dressed: u8,
+    pub(super) dressed: u16,
 }
 
 impl SideFacts {
@@ -234,13 +245,25 @@ impl GroupedFacts {
         if let Some(sign) = value.currency {
             self.currency.join(&Currency::One(sign));
         }
-        let short_group =
-            [dot, comma].iter().flatten().any(|side| side.first_group.is_some_and(|digits| digits < 3));
-        let amount = short_group || value.currency.is_some() || value.body.contains(',');
+        let any = |test: &dyn Fn(&Side) -> bool| [dot, comma].iter().flatten().any(test);
+        let short_group = any(&|side| side.first_group.is_some_and(|digits| digits < 3));
+        let address = value.is_address();
+        let amount = short_group && !address || value.currency.is_some() || value.body.contains(',');
+        let ungrouped = any(&|side| side.first_group.is_none() && side.before > GROUP_DIGITS_MAX);
+        let sure = any(&|side| side.first_group.is_some() && (side.decimals > 0 || value.currency.is_some()));
+        let several = any(&|side| side.first_group.is_some() && side.before > 2 * GROUP_DIGITS_MAX);
         self.dressed |= if value.percent { dressed::PERCENT } else { dressed::NO_PERCENT };
         self.dressed |= if value.parentheses { dressed::PARENTHESES } else { dressed::NO_PARENTHESES };
-        self.dressed |= if amount { dressed::AMOUNT } else { 0 };
-        self.dressed |= if value.body.contains(['.', ',']) { dressed::POINT_OR_COMMA } else { 0 };
+        for (is, flag) in [
+            (amount, dressed::AMOUNT),
+            (value.body.contains(['.', ',']), dressed::POINT_OR_COMMA),
+            (ungrouped, dressed::UNGROUPED),
+            (sure, dressed::SURE_GROUPS),
+            (several && !address, dressed::SEVERAL_GROUPS),
+            (address, dressed::ADDRESS),
+        ] {
+            self.dressed |= if is { flag } else { 0 };
+        }
     }
 
     /// What [`GroupedFacts::observe`] does, for digits with a point among them as PostgreSQL writes numbers:
@@ -256,6 +279,8 @@ impl GroupedFacts {
         self.comma.observe(group.then_some(comma), Self::COMMA);
         self.dressed |= dressed::NO_PERCENT | dressed::NO_PARENTHESES | dressed::POINT_OR_COMMA;
         self.dressed |= if group && plain.before < 3 { dressed::AMOUNT } else { 0 };
+        let ungrouped = (GROUP_DIGITS_MAX + 1..=UNGROUPED_DIGITS_MAX).contains(&plain.before);
+        self.dressed |= if ungrouped { dressed::UNGROUPED } else { 0 };
     }
 
     pub(super) fn join(&mut self, other: &GroupedFacts) {
@@ -263,6 +288,14 @@ impl GroupedFacts {
         self.comma.join(&other.comma, Self::COMMA);
         self.currency.join(&other.currency);
         self.dressed |= other.dressed;
+    }
+
+    /// Something speaks against the groups, and no value proves them: others have four digits or more without, or
+    /// they are addresses as well. `integers` are those of the same column.
+    pub(super) fn are_doubtful(&self, integers: &Integers) -> bool {
+        let has = |flag: u16| self.dressed & flag != 0;
+        let ungrouped = has(dressed::UNGROUPED) || integers.digits() > GROUP_DIGITS_MAX;
+        !has(dressed::SURE_GROUPS) && (ungrouped || has(dressed::ADDRESS) && !has(dressed::SEVERAL_GROUPS))
     }
 
     /// The separators left beside `.` and beside `,`; none left: that is not the decimal sign.

@@ -4,6 +4,7 @@
 //! little more than one to another; the column decides between them.
 
 use super::number::short;
+use core::net::Ipv4Addr;
 
 /// What may stand between groups of digits. The first is a plain space; then those that do not break or
 /// are thin, and the apostrophes of Switzerland.
@@ -77,6 +78,12 @@ impl Grouped<'_> {
     /// The value under this decimal sign.
     pub(super) fn side(&self, decimal: char) -> Option<Side> {
         side(self.body, decimal)
+    }
+
+    /// Four numbers from 0 to 255 with points between: the address of a host, as far as its looks go.
+    pub(super) fn is_address(&self) -> bool {
+        let dressed = self.negative || self.parentheses || self.percent || self.currency.is_some();
+        !dressed && self.body.parse::<Ipv4Addr>().is_ok()
     }
 
     /// It is no more than digits with a point, as PostgreSQL writes numbers.

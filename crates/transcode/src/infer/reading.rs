@@ -395,6 +395,12 @@ mod tests {
         let thousand = state(&["1,234"]);
         assert_eq!(reading(&thousand, "integer"), Some(number("1,234")));
         assert_eq!(reading(&thousand, "numeric(12,2)"), None);
+        for doubtful in [&["1039", "10.160.130.149"][..], &["8", "10.160.130.149"], &["1039", "1.234.567"]] {
+            for type_name in ["bigint", "numeric", "double precision"] {
+                assert_eq!(reading(&state(doubtful), type_name), None, "{doubtful:?} as {type_name}");
+            }
+        }
+        assert_eq!(reading(&state(&["8", "1.234.567"]), "bigint"), Some(number("1.234,56")));
         assert_eq!(reading(&state(&["1,234.5"]), "pg_catalog.float8"), Some(number("1,234.56")));
         assert_eq!(reading(&state(&["1234.5"]), "numeric"), None);
         assert_eq!(reading(&ColumnState::default(), "numeric"), None);

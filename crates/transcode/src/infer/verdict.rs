@@ -181,7 +181,7 @@ impl ColumnState {
     /// Numbers in other people's spelling, if the values prove which.
     fn number_in_groups(&self) -> Result<Candidate, String> {
         let facts = &self.grouped;
-        let has = |flag: u8| facts.dressed & flag != 0;
+        let has = |flag: u16| facts.dressed & flag != 0;
         let decimal = match facts.groups() {
             (0, _) => ',',
             (_, 0) => '.',
@@ -217,8 +217,14 @@ impl ColumnState {
             return Err("numbers with a sign of percent and without".to_owned());
         }
         let (beside_dot, beside_comma) = facts.groups();
+        let group = only_group(if decimal == '.' { beside_dot } else { beside_comma });
+        if group.is_some() && facts.are_doubtful(&self.integers) {
+            let why =
+                "digits in groups of three, which may be addresses or stand beside numbers without groups";
+            return Err(why.to_owned());
+        }
         Ok(Reading::Number {
-            group: only_group(if decimal == '.' { beside_dot } else { beside_comma }),
+            group,
             decimal,
             currency: facts.currency != Currency::None,
             parentheses: facts.dressed & dressed::PARENTHESES != 0,
@@ -227,7 +233,7 @@ impl ColumnState {
     }
 
     /// Some number lacks a dress: this flag is there, or integers are, which have none.
-    fn some(&self, undressed: u8) -> bool {
+    fn some(&self, undressed: u16) -> bool {
         self.grouped.dressed & undressed != 0 || self.integers.were_seen()
     }
 
@@ -414,6 +420,15 @@ mod tests {
             &["123.456.789"],
             &["(1)", "(2)"],
             &["1.10.2", "1.2.10"],
+            &["8", "10.160.130.149"],
+            &["10.160.130.149", "1.234"],
+            &["1000", "1.234.567"],
+            &["1000", "1.234.567", "10.160.130.149"],
+            &["1000", "1,234,567"],
+            &[" 1000", "1 234"],
+            &["12,5", "1.234.567", "1000"],
+            &["1234,5", "1.234.567"],
+            &["1234.50", "1,234,567"],
         ] {
             assert_eq!(of(values), "text", "{values:?}");
         }
@@ -441,6 +456,11 @@ mod tests {
             (&["1.234,56", "12,50"], "numeric(6,2):1.234,56"),
             (&["1.234", "1.234.567"], "int:1.234,56"),
             (&["1.234", "2.345"], "numeric(4,3)"),
+            (&["1.234.567", "999"], "int:1.234,56"),
+            (&["1.234.567.890", "1.100.200.100"], "bigint:1.234,56"),
+            (&["1.000.000.000", "5"], "bigint:1.234,56"),
+            (&["1000", "1.234,56"], "numeric:1.234,56"),
+            (&["1000", "$1,234"], "int:$1,234.56"),
             (&["$1,234", "$5"], "int:$1,234.56"),
             (&["$74.69"], "numeric(4,2):$1234.56"),
             (&["$1", "€1"], "text"),
