@@ -3,7 +3,7 @@
 //! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps none of
 //! them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER TABLE, ATTACH PARTITION.
 
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::message_of_definition;
 use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::session::bounds::{self, BoundOf};
@@ -179,10 +179,13 @@ fn shortened(name: &str, bytes_max: usize) -> &str {
     end.and_then(|end| name.get(..end)).unwrap_or_default()
 }
 
+/// `duplicate_table`
+const NAME_TAKEN: &str = "42P07";
+
 fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
-    let words = safe_message(db, names.into_iter());
+    let words = message_of_definition(db, names.into_iter());
     match db.code().code() {
         "55P03" => {
             let held = "other sessions hold it or a table that it refers to";
@@ -190,7 +193,14 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
         }
         sqlstate if sqlstate.starts_with("42") => {
             let message = format!("a partition of {relation} cannot be made: the server says: {words}");
-            Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate)
+            let error = Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate);
+            match sqlstate {
+                NAME_TAKEN => error.with_hint(
+                    "what has this name is no partition that takes the rows, or one with other bounds: rename it, or make the \
+                     partitions that are missing by hand",
+                ),
+                _ => error,
+            }
         }
         _ => server_error(db, &format!("the server says: {words}")),
     }

@@ -1,7 +1,7 @@
 //! Nothing that a load writes, anywhere, holds a secret.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, S3, Server, ServerOptions};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, S3, Server, ServerOptions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -282,4 +282,31 @@ fn a_password_is_asked_for_where_one_is_wanted_and_not_shown() {
     let refused = alone.arg(stage.conninfo()).arg(&source).run(PATIENCE).expect_code(2).stderr;
     assert!(refused.contains("no terminal to ask for a password"), "{refused}");
     assert_eq!(stage.database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn what_a_value_names_and_the_server_does_not_find_is_not_told() {
+    let files = Files::new();
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        for (type_name, value) in [
+            ("regclass", "nosuch"),
+            ("regclass", "nosuch.a.b.c"),
+            ("regtype", "nosuch"),
+            ("regrole", "nosuch"),
+            ("regoper", "nosuch"),
+            ("tsvector", "nosuch:0"),
+            ("tsquery", "(nosuch"),
+        ] {
+            database.sql(&format!("DROP TABLE IF EXISTS v; CREATE TABLE v (id int, told {type_name})"));
+            let source = files.put("v.csv", format!("id,told\n1,{value}\n").as_bytes());
+            let load =
+                howdah("load").args(["--to", &database.conninfo(), "--format", "csv", "--header", "-t", "v"]);
+            let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
+            assert!(
+                told.contains("column told: ") && !told.contains("nosuch"),
+                "PostgreSQL {major}, {type_name}: {told}"
+            );
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! `pg_input_error_info` (PostgreSQL 16) says the same of any number of values; to older servers a function in the
 //! session's own temporary schema does. A verdict of "fine" settles nothing: such a record is still shown to COPY.
 
-use super::server_error::message_without_values;
+use super::server_error::input_without_values;
 use crate::sql::quote_relation;
 use howdah_model::Relation;
 use tokio_postgres::types::{ToSql, Type};
@@ -72,7 +72,7 @@ pub(crate) async fn judge(
     let rows = client.query_typed(&sql, &parameters).await?;
     let verdict = |row: &tokio_postgres::Row| {
         let sqlstate: String = row.get(1);
-        let message = message_without_values(&sqlstate, row.get(2), columns);
+        let message = input_without_values(&sqlstate, row.get(2), columns);
         let no = usize::try_from(row.get::<_, i64>(0)).map_or(0, |no| no.saturating_sub(1));
         Verdict { no, sqlstate, message }
     };

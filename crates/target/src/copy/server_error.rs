@@ -1,5 +1,6 @@
 //! What the server says about a COPY, made fit for howdah: an [`Error`] with the SQLSTATE, the column,
-//! and the line of the sent data. The server's words for bad input quote the input; quoted parts that
+//! and the line of the sent data. The server's words for bad input quote the input, and so does, of any
+//! SQLSTATE, what it says while it reads a value (`relation "x" does not exist`); quoted parts that
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
@@ -48,7 +49,11 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
-    let message = safe_message(db, names);
+    let reads_value = spot.as_ref().is_some_and(|spot| spot.column.is_some());
+    let message = match reads_value {
+        true => message_of_input(db, names),
+        false => safe_message(db, names),
+    };
     let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
     if db.routine() == Some(POLICY_ROUTINE) && error.sqlstate() == Some(POLICY_SQLSTATE) {
         // The row is refused, not the role.
@@ -93,12 +98,53 @@ fn with_advice(error: Error) -> Error {
 
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
 pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
+    message_without_values(sqlstate_of_text(db), db.message(), &known_names(db, names))
+}
+
+/// What the server says about a statement that changes what is defined, safe to show: as [`safe_message`], with what an event
+/// trigger says in full, which sees no rows and says why the change is forbidden.
+pub(crate) fn message_of_definition<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
+    let by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
+    match by_user && db.where_().is_some_and(is_without_arguments) {
+        true => db.message().to_owned(),
+        false => safe_message(db, names),
+    }
+}
+
+/// The outermost function of a context takes no arguments. Such a one is called by a change of definitions only if it is an
+/// event trigger: functions of indexes, CHECKs and partition keys that know a value have it from an argument.
+fn is_without_arguments(context: &str) -> bool {
+    context.lines().next_back().is_some_and(|outermost| outermost.contains("() "))
+}
+
+/// What the server says while it reads a value: whatever it has looked for and not found is the value.
+fn message_of_input<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
+    input_without_values(sqlstate_of_text(db), db.message(), &known_names(db, names))
+}
+
+fn known_names<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let told = [db.table(), db.schema(), db.constraint(), db.datatype(), db.column()];
-    let known: Vec<&str> = names.chain(told.into_iter().flatten()).collect();
-    // RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
+    names.chain(told.into_iter().flatten()).collect()
+}
+
+/// RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
+fn sqlstate_of_text(db: &DbError) -> &str {
     let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
-    let sqlstate = if written_by_user { "P0001" } else { db.code().code() };
-    message_without_values(sqlstate, db.message(), &known)
+    if written_by_user { "P0001" } else { db.code().code() }
+}
+
+/// The message about the reading of a value, safe to show.
+pub(crate) fn input_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
+    if sqlstate.starts_with("P0") {
+        return message_without_values(sqlstate, message, known);
+    }
+    let cut = cut_hex(&cut_quoted(message, known));
+    let is_of_name = ["0A", "42"].iter().any(|class| sqlstate.starts_with(class));
+    // Names that are not found are quoted, but for those of operators and those with too many points.
+    match cut.find(": ").or_else(|| cut.find('\u{ff1a}')).filter(|_| is_of_name) {
+        Some(colon) => format!("{}: {CUT}", cut[..colon].trim_end()),
+        None => cut,
+    }
 }
 
 /// The message, safe to show.
@@ -247,6 +293,51 @@ mod tests {
         assert_eq!(spot("t2 \u{bcf5}\u{c0ac}, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, line 9: \"b,5\""), Some((9, None)));
         assert_eq!(spot("COPY t2, line 9"), Some((9, None)));
+    }
+
+    #[test]
+    fn event_triggers_are_told_from_functions_that_know_a_row() {
+        assert!(is_without_arguments("PL/pgSQL function no_ddl() line 1 at RAISE"));
+        assert!(is_without_arguments(
+            "PL/pgSQL function say(text) line 1 at RAISE\nPL/pgSQL function public.no_ddl() line 2 at PERFORM"
+        ));
+        for context in [
+            "",
+            "PL/pgSQL function of_row(integer) line 1 at RAISE",
+            "PL/pgSQL function say() line 1 at RAISE\nPL/pgSQL function of_row(integer) line 2 at PERFORM",
+        ] {
+            assert!(!is_without_arguments(context), "{context}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_said_while_a_value_is_read_is_cut() {
+        let clean = |sqlstate, message| input_without_values(sqlstate, message, &["b", "posint"]);
+        for (sqlstate, message, expected) in [
+            ("42P01", "relation \"nosuch\" does not exist", "relation \"...\" does not exist"),
+            ("42704", "role \"nobody9\" does not exist", "role \"...\" does not exist"),
+            ("42601", "syntax error in tsquery: \"(a\"", "syntax error in tsquery: \"...\""),
+            ("42883", "operator does not exist: @@@", "operator does not exist: \"...\""),
+            (
+                "42601",
+                "improper relation name (too many dotted names): a.b.c.d",
+                "improper relation name (too many dotted names): \"...\"",
+            ),
+            ("23502", "null value in column \"b\" violates it", "null value in column \"b\" violates it"),
+            (
+                "23514",
+                "value for domain posint violates \"posint\"",
+                "value for domain posint violates \"posint\"",
+            ),
+            (
+                "57014",
+                "canceling statement due to statement timeout",
+                "canceling statement due to statement timeout",
+            ),
+        ] {
+            assert_eq!(clean(sqlstate, message), expected);
+        }
+        assert!(!clean("P0001", "bad row secret").contains("secret"));
     }
 
     #[test]
