@@ -21,6 +21,9 @@ use howdah_transcode::split::{Rules, State, Tail};
 /// `character_not_in_repertoire` (PostgreSQL documentation, appendix A).
 const NO_CHARACTER: &str = "22021";
 
+/// `not_null_violation`
+const NULL_VALUE: &str = "23502";
+
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
 
@@ -31,6 +34,7 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
         return error;
     }
     let (plan, origin) = (&run.plan, &chunk.origin);
+    let error = with_key_hint(&plan.job.arrival.key, error);
     let file = &plan.files[origin.file_no as usize];
     let place = Place { file: Some(file.location.clone()), ..Place::default() };
     let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
@@ -59,6 +63,17 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     // Rows of a file from which records are left out are not numbered as its records are.
     let told = !plan.job.shaping.lenient || byte.is_some();
     error.at(Place { record: told.then(|| origin.first_record + row), byte, ..place })
+}
+
+/// A column of the key takes no NULL, whether or not the table's does: no row has such a key.
+fn with_key_hint(key: &[String], error: Error) -> Error {
+    let is_of_key = |column: &String| key.contains(column);
+    if error.sqlstate() != Some(NULL_VALUE) || !error.place().column.as_ref().is_some_and(is_of_key) {
+        return error;
+    }
+    error.with_hint(
+        "a row whose key is NULL is the same as no other: give these records a key, or leave them out with --on-error skip",
+    )
 }
 
 /// The server tells the line of bytes that are no character, and not the column. Those that stand in the file as they are

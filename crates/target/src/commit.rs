@@ -427,7 +427,8 @@ pub(crate) async fn after_failed_copy(
 pub(crate) fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'_>) -> ChunkError {
     let Some(db) = error.as_db_error() else { return session_error(error, "copying").into() };
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
-    let found = copy_error(db, target.table.copied_into(), &columns);
+    let table = target.table;
+    let found = copy_error(db, table.copied_into(), &table.table.relation, &columns);
     ChunkError { error: found.error, line: found.line }
 }
 

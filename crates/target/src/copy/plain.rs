@@ -37,7 +37,7 @@ pub async fn plain(
         Ok(Err(error)) => {
             session.abandon();
             Err(match error.as_db_error() {
-                Some(db) => copy_error(db, relation, columns).error,
+                Some(db) => copy_error(db, relation, relation, columns).error,
                 None => session_error(&error, "copying"),
             })
         }

@@ -44,8 +44,14 @@ pub(crate) struct CopyError {
     pub(crate) line: Option<u64>,
 }
 
-/// Reads the server's error. `columns` are the columns that were being loaded.
-pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) -> CopyError {
+/// Reads the server's error. `columns` are the columns that were being loaded into `relation`, which its user knows by the
+/// name of `shown`.
+pub(crate) fn copy_error(
+    db: &DbError,
+    relation: &Relation,
+    shown: &Relation,
+    columns: &[String],
+) -> CopyError {
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
@@ -54,6 +60,7 @@ pub(crate) fn copy_error(db: &DbError, relation: &Relation, columns: &[String]) 
         true => message_of_input(db, names),
         false => safe_message(db, names),
     };
+    let message = if relation == shown { message } else { message.replace(&relation.name, &shown.name) };
     let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
     if db.routine() == Some(POLICY_ROUTINE) && error.sqlstate() == Some(POLICY_SQLSTATE) {
         // The row is refused, not the role.

@@ -167,3 +167,20 @@ fn a_role_needs_insert_and_a_schema_of_its_own() {
     as_role(&merge).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
 }
+
+#[test]
+fn a_key_that_is_null_is_told_of_the_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,code\n1,a\n,b\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int UNIQUE, code text)");
+    for mode in ["merge", "insert-new"] {
+        let load = load(&database, &[&source]).args(["--mode", mode, "--key", "id"]);
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            told.contains("null value in column \"id\" of relation \"t\"") && !told.contains("staging_"),
+            "{told}"
+        );
+        assert!(told.contains("hint: a row whose key is NULL is the same as no other"), "{told}");
+    }
+}
