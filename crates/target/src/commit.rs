@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures_util::future::join5;
 use howdah_model::route::Leaf;
 use howdah_model::{
-    BinaryPlan, CopyChunk, Error, ErrorKind, Form, Receipt, RelationKind, TablePlan, TriggersWay,
+    BinaryPlan, CopyChunk, Error, ErrorKind, Form, FormatKind, Receipt, RelationKind, TablePlan, TriggersWay,
 };
 use std::collections::VecDeque;
 use std::slice;
@@ -429,7 +429,25 @@ pub(crate) fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
     let table = target.table;
     let found = copy_error(db, table.copied_into(), &table.table.relation, &columns);
-    ChunkError { error: found.error, line: found.line }
+    let error = match (found.is_of_empty && quotes_empty_values(table), &found.error.place().column) {
+        (true, Some(column)) => {
+            let hint = format!(
+                "a quoted empty field is an empty string, and no NULL: with --force-null {column}, or '*' for all columns, it is NULL \
+                 (the files are then read as COPY would: give --header and what else differs from COPY's csv)"
+            );
+            found.error.with_hint(hint)
+        }
+        _ => found.error,
+    };
+    ChunkError { error, line: found.line }
+}
+
+/// Only a quoted field is an empty string: without quotes it is NULL.
+fn quotes_empty_values(table: &TablePlan) -> bool {
+    match &table.dialect {
+        Some(dialect) => dialect.quote.is_some() && dialect.nulls.iter().any(String::is_empty),
+        None => table.format.kind == FormatKind::Csv && table.format.null.is_empty(),
+    }
 }
 
 pub(crate) fn wrong_count(rows: u64, records: u64) -> Error {

@@ -561,3 +561,20 @@ fn an_address_among_plain_integers_is_no_amount() {
         assert_eq!(database.value("SELECT ver FROM made WHERE id = 8"), odd);
     }
 }
+
+#[test]
+fn a_quoted_empty_field_that_is_no_integer_has_a_hint() {
+    let files = Files::new();
+    let source = files.put("q.csv", b"\"a\",\"b\"\n\"1\",\"x\"\n\"\",\"y\"\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE q (a int, b text)");
+    for format in [&[][..], &["--format", "csv", "--header"]] {
+        let load = load(&database).args(["-t", "q"]).args(format.iter().copied()).arg(&source);
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("22P02") && refused.contains("with --force-null a, or '*'"), "{refused}");
+    }
+    let load =
+        load(&database).args(["-t", "q", "--format", "csv", "--header", "--force-null", "a"]).arg(&source);
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM q WHERE a IS NULL"), "1");
+}

@@ -42,6 +42,8 @@ pub(crate) struct CopyError {
     pub(crate) error: Error,
     /// From 1; physical lines, as COPY counts them, newlines inside quotes included.
     pub(crate) line: Option<u64>,
+    /// It is about a value that is an empty string, and not NULL.
+    pub(crate) is_of_empty: bool,
 }
 
 /// Reads the server's error. `columns` are the columns that were being loaded into `relation`, which its user knows by the
@@ -74,7 +76,8 @@ pub(crate) fn copy_error(
              DEFAULT); --create-partitions makes those of days or months",
         );
     }
-    CopyError { error: with_advice(error), line: spot.map(|spot| spot.line) }
+    let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);
+    CopyError { error: with_advice(error), line: spot.map(|spot| spot.line), is_of_empty }
 }
 
 /// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the first line of the context.
@@ -234,6 +237,8 @@ pub(crate) fn line_of(context: &str, relation: &Relation) -> Option<u64> {
 struct Spot {
     line: u64,
     column: Option<String>,
+    /// What it shows of the input is an empty string.
+    is_empty: bool,
 }
 
 /// Finds `COPY t, line 3, column b: "..."` in a context, in whatever language the server speaks: the part
@@ -241,6 +246,7 @@ struct Spot {
 fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<Spot> {
     context.lines().find_map(|text| {
         let after = after_copy_and_name(text, &relation.name)?;
+        let is_empty = shows_nothing(after);
         // What stands behind the colon or in quotation marks is the value: numbers and names in it mean
         // nothing.
         let after = &after[..after.find([':', '\u{ff1a}']).unwrap_or(after.len())];
@@ -248,8 +254,16 @@ fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<S
         let start = after.find(|c: char| c.is_ascii_digit())?;
         let rest = &after[start..];
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        Some(Spot { line: rest[..end].parse().ok()?, column: named_column(&rest[end..], columns) })
+        let column = named_column(&rest[end..], columns);
+        Some(Spot { line: rest[..end].parse().ok()?, column, is_empty })
     })
+}
+
+/// Ends in a colon and quotation marks with nothing between.
+fn shows_nothing(context: &str) -> bool {
+    let Some(colon) = context.find([':', '\u{ff1a}']) else { return false };
+    let value = context[colon..].chars().skip(1).filter(|c| !matches!(c, ' ' | '\u{a0}'));
+    value.clone().count() == 2 && value.clone().all(|c| QUOTES.contains(&c))
 }
 
 /// What follows both the word COPY and the table's name. Japanese and Korean put the name first.
@@ -300,6 +314,19 @@ mod tests {
         assert_eq!(spot("t2 \u{bcf5}\u{c0ac}, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, line 9: \"b,5\""), Some((9, None)));
         assert_eq!(spot("COPY t2, line 9"), Some((9, None)));
+    }
+
+    #[test]
+    fn an_empty_string_is_known_from_the_context() {
+        let relation = Relation { schema: "s".to_owned(), name: "t2".to_owned() };
+        let is_empty = |context: &str| find_spot(context, &relation, &["b".to_owned()]).unwrap().is_empty;
+        assert!(is_empty("COPY t2, line 3, column b: \"\""));
+        assert!(is_empty("COPY t2, ligne 3, colonne b : \u{ab}  \u{bb}"));
+        for context in
+            ["COPY t2, line 3, column b: \"x\"", "COPY t2, line 3", "COPY t2, line 3, column b: \"\"\""]
+        {
+            assert!(!is_empty(context), "{context}");
+        }
     }
 
     #[test]
