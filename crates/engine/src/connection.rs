@@ -140,10 +140,16 @@ impl Connection {
         self.writes.store(true, Relaxed);
         self.expect_primary(&session)?;
         let Some(what) = session.read_only() else { return Ok(session) };
-        Err(Error::new(ErrorKind::ConnectionRefused, what).with_hint(
-            "name the server that takes writes; if it is one of several hosts, name all of them, with \
-             target_session_attrs=read-write",
-        ))
+        Err(Error::new(ErrorKind::ConnectionRefused, what).with_hint(match session.is_of_standby() {
+            true => {
+                "name the server that takes writes; if it is one of several hosts, name all of them, with \
+                 target_session_attrs=read-write"
+            }
+            false => {
+                "options='-c default_transaction_read_only=off' in the connection string turns it off for this load; \
+                 ALTER ROLE or ALTER DATABASE ... RESET default_transaction_read_only for all"
+            }
+        }))
     }
 
     /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A

@@ -49,7 +49,7 @@ use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
 use howdah_target::ledger::Ledger;
-use howdah_target::session::{Session, encoding};
+use howdah_target::session::{Session, encoding, room};
 use identity::{Identity, Settled, Version};
 use sources::Source;
 use std::convert::Infallible;
@@ -258,9 +258,25 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
     let mut identity = Identity::new(job, &versions);
     let settling = identity.settle((connection, &session), job);
-    let asking = async { tokio::try_join!(recoding(&session, &job.format), settling) };
-    let (recode, settled) = connection.attend(&session, asking).await?;
+    let asking =
+        async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
+    let (recode, settled, ()) = connection.attend(&session, asking).await?;
     Ok(Connected { session, recode, identity, settled })
+}
+
+/// No load gets on with fewer sessions: one stores chunks, while another looks after it and holds the job.
+const SESSIONS_MIN: i32 = 2;
+
+/// Nobody need wait for a session that can never come.
+async fn room_for_load(session: &Session) -> Result<()> {
+    let limit = room::connection_limit(session).await?;
+    let Some(limit) = limit.filter(|limit| limit.sessions_max < SESSIONS_MIN) else { return Ok(()) };
+    let (owner, sessions_max) = (limit.owner, limit.sessions_max);
+    let message = format!(
+        "a load needs {SESSIONS_MIN} sessions at least, and the CONNECTION LIMIT of {owner} is {sessions_max}"
+    );
+    Err(Error::new(ErrorKind::ConnectionRefused, message)
+        .with_hint(format!("ALTER {owner} CONNECTION LIMIT 3, or more for more --jobs")))
 }
 
 /// Cuts up the memory, and with it the files, as an earlier run of the job has done.

@@ -47,9 +47,21 @@ pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
     }
 }
 
+/// Where the server finds that a role has as many sessions as it may, and where a database.
+const ROLE_FULL_ROUTINE: &str = "InitializeSessionUserId";
+const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
+
 fn server_hint(db: &DbError) -> Option<String> {
     let own = match *db.code() {
         SqlState::INSUFFICIENT_PRIVILEGE => "ask the owner to GRANT the privilege to this role",
+        SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(ROLE_FULL_ROUTINE) => {
+            "the role has a CONNECTION LIMIT (pg_roles.rolconnlimit): raise it to 3 at least, or wait for its other sessions; \
+             --jobs 1 does with 2"
+        }
+        SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(DATABASE_FULL_ROUTINE) => {
+            "the database has a CONNECTION LIMIT (pg_database.datconnlimit): raise it to 3 at least, or wait for other sessions; \
+             --jobs 1 does with 2"
+        }
         SqlState::TOO_MANY_CONNECTIONS => "use fewer --jobs, or raise max_connections",
         SqlState::INVALID_PASSWORD => "check PGPASSWORD, the .pgpass entry or the URL's password",
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => "check pg_hba.conf on the server and sslmode",

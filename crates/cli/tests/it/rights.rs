@@ -184,10 +184,12 @@ fn a_server_that_takes_no_rows_is_refused_at_once_with_the_way_out() {
     for verb in ["load", "check"] {
         let refused = howdah(verb).args(["--to", &to]).arg(&source).run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains("are read-only (default_transaction_read_only is on"), "{verb}\n{refused}");
-        assert!(refused.contains("target_session_attrs=read-write"), "{verb}\n{refused}");
+        assert!(refused.contains("-c default_transaction_read_only=off"), "{verb}\n{refused}");
         assert!(!refused.contains("trying again") && !refused.contains("SQLSTATE"), "{verb}\n{refused}");
     }
     howdah("plan").args(["--to", &to]).arg(&source).run(PATIENCE).expect_code(0);
+    let off = format!("{to} options='-c default_transaction_read_only=off'");
+    howdah("load").args(["--to", &off, "--ledger", "none"]).arg(&source).run(PATIENCE).expect_code(0);
     // Of several hosts another one may become the primary.
     let several = to.replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1");
     let load = howdah("load").args(["--to", &several, "--retry-for", "1s"]).arg(&source);
@@ -222,4 +224,28 @@ fn a_hot_standby_is_refused_at_once() {
     primary.stop_fast();
     let plan = howdah("plan").args(["--to", &both, "--table", "a"]).arg(files.put("a.csv", b"id\n1\n"));
     plan.run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_role_that_may_have_too_few_sessions_is_told_at_once() {
+    let stage = Stage::new(15);
+    stage.sql("GRANT CONNECT, CREATE ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; GRANT INSERT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}; ALTER ROLE {role} CONNECTION LIMIT 1");
+    let told = stage.load("a,b\n1,x\n", "ledger").expect_code(1).stderr;
+    let role = stage.quoted_role();
+    assert!(told.contains(&format!("the CONNECTION LIMIT of ROLE {role} is 1")), "{told}");
+    assert!(told.contains(&format!("hint: ALTER ROLE {role} CONNECTION LIMIT 3")), "{told}");
+    stage.sql("ALTER ROLE {role} CONNECTION LIMIT 2; ALTER DATABASE {db} CONNECTION LIMIT 1");
+    let told = stage.load("a,b\n1,x\n", "ledger").expect_code(1).stderr;
+    assert!(told.contains("the CONNECTION LIMIT of DATABASE"), "{told}");
+    stage.sql("ALTER DATABASE {db} CONNECTION LIMIT 2");
+    let load = stage.verb("load").args(["--ledger", "ledger", "--jobs", "1"]);
+    load.arg(stage.files.put("t.csv", b"a,b\n1,x\n")).run(PATIENCE).expect_code(0);
+    stage.sql("ALTER ROLE {role} SET default_transaction_read_only = on");
+    let told = stage.load("a,b\n2,y\n", "ledger").expect_code(1).stderr;
+    assert!(told.contains("hint: options='-c default_transaction_read_only=off'"), "{told}");
+    let to = format!("{} options='-c default_transaction_read_only=off'", stage.to());
+    let load = howdah("load").args([
+        "--format", "csv", "--header", "--table", "s.t", "--to", &to, "--ledger", "ledger", "--jobs", "1",
+    ]);
+    load.arg(stage.files.put("t.csv", b"a,b\n2,y\n")).run(PATIENCE).expect_code(0);
 }

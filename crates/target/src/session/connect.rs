@@ -266,6 +266,7 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     check_version(session.server_version, host)?;
     let (standby, read_only) = (row.get(3) == Some("t"), row.get(4) == Some("on"));
     check_attrs(attrs, standby, read_only, host)?;
+    session.of_standby = standby;
     session.read_only = match (standby, read_only) {
         (true, _) => Some(format!("{host} is a hot standby and takes no rows")),
         (_, true) => Some(format!(

@@ -18,6 +18,7 @@ mod peer;
 mod pgpass;
 mod pooler;
 pub mod rights;
+pub mod room;
 mod service;
 mod settings;
 mod surroundings;
@@ -56,6 +57,7 @@ pub struct Session {
     server_version: u32,
     backend: Backend,
     read_only: Option<String>,
+    of_standby: bool,
     /// Prepared COPY statements by text.
     copies: HashMap<String, Statement>,
     /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
@@ -82,8 +84,8 @@ impl Session {
             let _ = connection.await;
         });
         let (server_version, backend) = (0, Backend::default());
-        let (copies, read_only) = (HashMap::new(), None);
-        Session { client, driver, infos, server_version, backend, read_only, copies, busy: false }
+        let (copies, read_only, of_standby) = (HashMap::new(), None, false);
+        Session { client, driver, infos, server_version, backend, read_only, of_standby, copies, busy: false }
     }
 
     /// `server_version_num`: 150018 for 15.18.
@@ -99,6 +101,11 @@ impl Session {
     /// Why the server took no rows when the session was opened, if it did not: what it is, in words.
     pub fn read_only(&self) -> Option<&str> {
         self.read_only.as_deref()
+    }
+
+    /// It is a hot standby that takes no rows, and not a setting.
+    pub fn is_of_standby(&self) -> bool {
+        self.of_standby
     }
 
     /// The session is of no further use: the connection is gone, or a transaction was left in the middle.
