@@ -6,7 +6,7 @@ use crate::account;
 use crate::printer::Printer;
 use crate::shaping;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
-use howdah_engine::model::{Event, Listener, Plan};
+use howdah_engine::model::{Codec, Event, Listener, Plan};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,19 +60,40 @@ struct File {
     bytes_read: u64,
     /// Passed over, as they are in the table already.
     bytes_skipped: u64,
+    /// Of those read, in the table. Not known where the file is compressed: what is stored is counted in plain bytes.
+    bytes_in: Option<u64>,
     rows: u64,
     bar: Option<ProgressBar>,
     done: bool,
 }
 
 impl File {
-    fn new(location: String, stored_bytes: Option<u64>) -> File {
-        File { location, stored_bytes, bytes_read: 0, bytes_skipped: 0, rows: 0, bar: None, done: false }
+    fn new(location: String, stored_bytes: Option<u64>, is_plain: bool) -> File {
+        File {
+            location,
+            stored_bytes,
+            bytes_read: 0,
+            bytes_skipped: 0,
+            bytes_in: is_plain.then_some(0),
+            rows: 0,
+            bar: None,
+            done: false,
+        }
     }
 
-    /// Read, or passed over.
+    /// Of the bytes read, those whose rows are in the table; of a compressed file those read.
+    fn bytes_in(&self) -> u64 {
+        match self.bytes_in {
+            Some(bytes) if !self.done => bytes.min(self.bytes_read),
+            _ => self.bytes_read,
+        }
+    }
+
+    /// In the table, or passed over. Never all of the file before its last chunk is in.
     fn bytes_passed(&self) -> u64 {
-        self.bytes_read + self.bytes_skipped
+        let passed = self.bytes_in() + self.bytes_skipped;
+        let most = self.stored_bytes.filter(|_| !self.done).map(|all| all.saturating_sub(1));
+        most.map_or(passed, |most| passed.min(most))
     }
 }
 
@@ -195,8 +216,11 @@ impl State {
     }
 
     fn begin(&mut self, plan: &Plan) {
-        self.files =
-            plan.files.iter().map(|file| File::new(file.location.clone(), file.stored_bytes)).collect();
+        self.files = plan
+            .files
+            .iter()
+            .map(|file| File::new(file.location.clone(), file.stored_bytes, file.codec == Codec::None))
+            .collect();
         self.bytes_known = plan.files.iter().map(|file| file.stored_bytes).sum();
         if let Some(screen) = &self.screen {
             let total = screen.add(ProgressBar::new(self.bytes_known.unwrap_or(0)));
@@ -236,8 +260,12 @@ impl State {
         }
         if let Some(file) = self.files.get_mut(file_no as usize) {
             file.rows += rows;
+            if let (Some(bytes_in), Some(bytes)) = (&mut file.bytes_in, bytes) {
+                *bytes_in += bytes;
+            }
             if let Some(bar) = &file.bar {
                 bar.set_message(show_rows(file.rows));
+                bar.set_position(file.bytes_passed());
             }
         }
     }
@@ -283,6 +311,10 @@ impl State {
         self.files.iter().map(File::bytes_passed).sum()
     }
 
+    fn bytes_in(&self) -> u64 {
+        self.files.iter().map(File::bytes_in).sum()
+    }
+
     fn total_line(&self) -> String {
         if let Some(phase) = &self.phase {
             return format!("{}, {phase}", show_rows(self.rows));
@@ -296,12 +328,18 @@ impl State {
             show_bytes((self.bytes_stored as f64 / seconds) as u64),
         );
         if let Some(all) = self.bytes_known.filter(|all| *all > 0 && read > 0) {
+            let is_done = self.files.iter().all(|file| file.done);
             if self.screen.is_none() {
-                line.push_str(&format!(", {:.0} %", (passed as f64 / all as f64).min(1.0) * 100.0));
+                // Rounded down: all is said of all alone.
+                let percent = (passed as f64 / all as f64).min(1.0) * 100.0;
+                line.push_str(&format!(", {} %", percent.floor()));
             }
-            // As fast as what was read so far.
-            let left = all.saturating_sub(passed) as f64 * seconds / read as f64;
-            line.push_str(&format!(", {} left", show_seconds(left)));
+            // As fast as what came in so far; while nothing has, or all was sent and waits, nobody knows.
+            let (came, waits) = (self.bytes_in(), all.saturating_sub(passed) <= self.files.len() as u64);
+            if is_done || came > 0 && !waits {
+                let left = all.saturating_sub(passed) as f64 * seconds / came as f64;
+                line.push_str(&format!(", {} left", show_seconds(left)));
+            }
         } else {
             line.push_str(&format!(", {} read", show_bytes(read)));
         }
@@ -343,7 +381,7 @@ mod tests {
 
     fn state(bytes: u64) -> State {
         let mut state = State::new(None);
-        state.files = vec![File::new("a.csv".to_owned(), Some(bytes))];
+        state.files = vec![File::new("a.csv".to_owned(), Some(bytes), true)];
         state.bytes_known = Some(bytes);
         state.started = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
         state
@@ -361,6 +399,26 @@ mod tests {
         let rate: u32 = rate.parse().unwrap();
         assert!(line.starts_with("8,000 rows, ") && (150..=200).contains(&rate), "{line}");
         assert!(line.contains(", 80 %, 10.") && line.ends_with(" s left"), "{line}");
+    }
+
+    #[test]
+    fn what_was_sent_is_not_taken_for_stored() {
+        let mut state = state(1000);
+        state.read(0, 1000);
+        let line = state.total_line();
+        assert!(line.contains(", 0 %") && !line.contains("left"), "{line}");
+        state.stored(0, 3000, Some(500));
+        let line = state.total_line();
+        assert!(line.contains(", 50 %, 10.") && line.ends_with(" s left"), "{line}");
+        // A compressed file, of which it is not known how much is in.
+        let files = vec![File::new("a.csv.gz".to_owned(), Some(1000), false)];
+        let mut state = State { files, ..state };
+        state.read(0, 1000);
+        let line = state.total_line();
+        assert!(line.contains(", 99 %") && !line.contains("left"), "{line}");
+        state.file_done(0);
+        let line = state.total_line();
+        assert!(line.contains(", 100 %, 0"), "{line}");
     }
 
     #[test]
