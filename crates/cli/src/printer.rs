@@ -55,7 +55,10 @@ impl Printer {
             .and_then(|()| stdout.flush());
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                let _ = writeln!(io::stderr(), "error: standard output cannot be written: {error}");
+                let _ = writeln!(
+                    io::stderr(),
+                    "error: standard output cannot be written: {error}\nhint: the work is done, only its result is not told: after a load, howdah status tells what is stored"
+                );
                 self.lost.store(true, Relaxed);
             }
             _ => {}

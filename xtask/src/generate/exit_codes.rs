@@ -19,7 +19,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::Failure,
-        "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again",
+        "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again; or all was done, and what was to be written to standard output (`--json`) could not be: the message says so",
     ),
     (
         Exit::Usage,
