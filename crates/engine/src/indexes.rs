@@ -481,7 +481,7 @@ async fn put_back_one(
     match (done, entry.change.kind) {
         (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
         (PutBack::Done, UndoKind::Staging) => tell(context, format!("{title} is dropped")),
-        (PutBack::TableGone, UndoKind::Staging) => {}
+        (PutBack::TableGone | PutBack::TableAnother, UndoKind::Staging) => {}
         (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
         (PutBack::TriggerGone, _) => tell(context, format!("{title} is not enabled again: it is gone")),
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
@@ -502,6 +502,12 @@ async fn put_back_one(
         (PutBack::WasThere, UndoKind::Attach) => {}
         (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
         (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
+        (PutBack::TableAnother, _) => tell(
+            context,
+            format!(
+                "{title} is not put back: the table is gone, and the one that has its name now is another one"
+            ),
+        ),
     }
     Ok(())
 }
@@ -510,6 +516,8 @@ async fn put_back_one(
 #[derive(Default)]
 struct Failed {
     first: Option<Error>,
+    /// The hint of the first, which need not be given again.
+    hint: Option<String>,
     /// The entries, and those that need them.
     numbers: BTreeSet<i64>,
     /// Table and name.
@@ -524,9 +532,13 @@ impl Failed {
         self.numbers.insert(entry.number);
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
         self.indexes.insert(entry.change.index());
-        match &self.first {
-            None => self.first = Some(with_hint(error, &restore_command(context, ledger, &entry.job_id))),
-            Some(_) => tell(context, error.to_string()),
+        if self.first.is_none() {
+            self.hint = error.hint().map(str::to_owned);
+            self.first = Some(with_hint(error, &restore_command(context, ledger, &entry.job_id)));
+        } else if self.hint.as_deref() == error.hint() {
+            tell(context, error.to_string());
+        } else {
+            tell(context, with_its_hint(&error));
         }
     }
 
@@ -551,6 +563,11 @@ fn with_hint(error: Error, restore: &str) -> Error {
 /// What puts back all that the job has changed, for the middle of a sentence.
 pub(crate) fn restore_command(context: &Context, ledger: &Ledger, job_id: &str) -> String {
     format!("`{}`", again::command(&context.connection, "restore", job_id, ledger.schema()))
+}
+
+/// An error that is not the one which ends the command, and what to do about it.
+pub(crate) fn with_its_hint(error: &Error) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
 }
 
 pub(crate) fn tell(context: &Context, message: String) {

@@ -1,12 +1,12 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::{is_answered, put_back_entries};
+use crate::indexes::{is_answered, put_back_entries, tell, with_its_hint};
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use crate::{Connection, Context, history};
-use howdah_model::{Error, ErrorKind, Event, Result};
-use howdah_target::ledger::{Held, Ledger, Undo};
+use howdah_model::{Error, ErrorKind, Result};
+use howdah_target::ledger::{Held, Ledger, Origin, Undo};
 use howdah_target::session::Session;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -56,6 +56,7 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
     let undos = connection.attend(&session, ledger.open_undos(&session, job_id.as_deref())).await?;
     let held = connection.attend(&session, ledger.held(&session, job_id.as_deref())).await?;
     let count = checks + undos.len() + held.len();
+    tell_moved(context, &undos, &held);
     let mut by_job: BTreeMap<String, Changes> = BTreeMap::new();
     for undo in undos {
         by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
@@ -68,7 +69,7 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
         if let Err(error) = restore_job(context, &ledger, &job_id, entries).await {
             match &first {
                 None => first = Some(error),
-                Some(_) => context.listener.on_event(&Event::Notice { message: error.to_string() }),
+                Some(_) => tell(context, with_its_hint(&error)),
             }
         }
     }
@@ -136,5 +137,23 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
         rebuilt.analyze(context).await;
     }
     let tuned = give_up_all(context, ledger, changes.tuned, RETRY_FOR).await;
-    dropped.and(tuned)
+    match (dropped, tuned) {
+        // The command ends with the first, and the other one is as open.
+        (Err(dropped), Err(tuned)) => {
+            tell(context, with_its_hint(&tuned));
+            Err(dropped)
+        }
+        (dropped, tuned) => dropped.and(tuned),
+    }
+}
+
+/// Where the ledger came by a dump, the user should know by what the tables are found.
+pub(crate) fn tell_moved(context: &Context, dropped: &[Undo], tuned: &[Held]) {
+    let mut origins = dropped.iter().map(|undo| undo.origin).chain(tuned.iter().map(|held| held.origin));
+    if origins.any(|origin| origin == Origin::Elsewhere) {
+        tell(
+            context,
+            "the ledger has come from another database: tables are found by their names".to_owned(),
+        );
+    }
 }

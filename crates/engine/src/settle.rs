@@ -11,7 +11,7 @@ use crate::indexes::{is_answered, put_back_entries, restore_command, tell};
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
-use crate::restore::take_job;
+use crate::restore::{take_job, tell_moved};
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use howdah_model::{
@@ -76,6 +76,7 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
             continue;
         }
         tell(&run.context, format!("job {job_id} was killed and has left something to put back"));
+        tell_moved(&run.context, &left.dropped, &left.tuned);
         let tuned = run.plan.tuning.level >= Tune::Session;
         for error in put_back_left(&run.context, ledger, left, tuned).await {
             let restore = restore_command(&run.context, ledger, &job_id);

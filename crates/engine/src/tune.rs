@@ -2,11 +2,11 @@
 //!
 //! First in, last out: indexes are dropped and built again in between.
 
-use crate::indexes::{restore_command, tell};
+use crate::indexes::{restore_command, tell, with_its_hint};
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive, patiently};
 use crate::{Context, Stop};
-use howdah_model::{Error, Relation, Result, TuneScope};
+use howdah_model::{Error, ErrorKind, Relation, Result, TuneScope};
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
 use howdah_target::tune::server::{self, Change};
@@ -144,7 +144,7 @@ async fn in_time<T>(failed: bool, work: impl Future<Output = Result<T>>) -> Resu
 
 fn late() -> Error {
     Error::new(
-        howdah_model::ErrorKind::ConnectionLost,
+        ErrorKind::ConnectionLost,
         "what was tuned or left is not put back yet: the server is slow to answer",
     )
 }
@@ -185,7 +185,7 @@ pub async fn give_up_all(
         if let Err(error) = done {
             match &first {
                 None => first = Some(error),
-                Some(_) => tell(context, error.to_string()),
+                Some(_) => tell(context, with_its_hint(&error)),
             }
         }
     };
@@ -214,6 +214,7 @@ pub async fn give_up_all(
         };
         let done = patiently(context, retry_for, work).await;
         match done {
+            Ok(GivenUp::TableAnother) => note(Err(another_table(held))),
             Ok(given) => given_up.push((held, given)),
             Err(error) => note(Err(error)),
         }
@@ -221,6 +222,15 @@ pub async fn give_up_all(
     }
     tell_given(context, &given_up);
     first.map_or(Ok(()), Err)
+}
+
+fn another_table(held: &Held) -> Error {
+    let thing = &held.thing;
+    let message = format!("{thing} is not put back: the table has another OID than the one that was changed");
+    Error::new(ErrorKind::Table, message).with_hint(
+        "if it is that table, restored from a dump, set table_oid to its OID in the open rows of the ledger's table tuned, then howdah \
+         restore; if it is a new one, set undone_at there",
+    )
 }
 
 fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
@@ -240,6 +250,8 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
                 context,
                 format!("{thing} is not put back: somebody has set it to something else meanwhile"),
             ),
+            // An error has told it.
+            GivenUp::TableAnother => {}
             GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}
         }
     }

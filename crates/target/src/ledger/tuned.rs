@@ -5,6 +5,7 @@
 //! advisory lock, so that nobody reads a change for what was there before.
 
 use super::Ledger;
+use super::origin::{Origin, here_sql, table_oid_sql};
 use crate::session::Session;
 use howdah_model::{Relation, Result};
 use std::fmt;
@@ -45,6 +46,8 @@ pub struct Held {
     pub before: Before,
     /// What it is meanwhile.
     pub during: String,
+    /// Where the change was noted.
+    pub origin: Origin,
 }
 
 impl Thing {
@@ -91,8 +94,10 @@ impl Ledger {
     /// Those of the session.
     pub async fn held(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Held>> {
         let sql = format!(
-            "SELECT number, job_id, table_oid, schema_name, table_name, name, value_before, options_before, value_during \
+            "SELECT number, job_id, {}, schema_name, table_name, name, value_before, options_before, value_during, {} \
              FROM {}.tuned WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number DESC",
+            table_oid_sql("tuned"),
+            here_sql("tuned"),
             self.quoted
         );
         let rows = match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
@@ -105,13 +110,15 @@ impl Ledger {
         };
         let held = |row: &tokio_postgres::Row| {
             let relation = Relation { schema: row.get(3), name: row.get(4) };
-            let table = Some((row.get::<_, u32>(2), relation)).filter(|(oid, _)| *oid != 0);
+            // A table that did not come with the ledger has the OID 0, but a name.
+            let table = Some((row.get(2), relation)).filter(|(_, relation)| !relation.name.is_empty());
             Held {
                 number: row.get(0),
                 job_id: row.get(1),
                 thing: Thing { table, name: row.get(5) },
                 before: Before { value: row.get(6), options: row.get(7) },
                 during: row.get(8),
+                origin: Origin::of(row.get(9)),
             }
         };
         Ok(rows.iter().map(held).collect())
@@ -129,19 +136,21 @@ impl Ledger {
     ) -> Result<()> {
         let sql = format!(
             "WITH first AS (SELECT value_before, options_before FROM {0}.tuned \
-                            WHERE undone_at IS NULL AND table_oid = $2 AND name = $5 ORDER BY number LIMIT 1), \
+                            WHERE undone_at IS NULL AND {1} = $2 AND name = $5 ORDER BY number LIMIT 1), \
                   before AS (SELECT * FROM first \
                              UNION ALL SELECT $6, $7 WHERE NOT EXISTS (SELECT FROM first)) \
              INSERT INTO {0}.tuned (job_id, table_oid, schema_name, table_name, name, value_before, options_before, \
-                                    value_during) \
-             SELECT $1, $2, $3, $4, $5, before.*, $8 FROM before \
+                                    value_during, ledger_oid) \
+             SELECT $1, $2, $3, $4, $5, before.*, $8, pg_catalog.to_regclass($9)::pg_catalog.oid FROM before \
              ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL DO NOTHING",
-            self.quoted
+            self.quoted,
+            table_oid_sql("tuned")
         );
+        let ledger_table = format!("{}.tuned", self.quoted);
         let (oid, relation) = (thing.oid(), thing.table.as_ref().map(|(_, relation)| relation));
         let (schema, table) =
             relation.map_or(("", ""), |relation| (relation.schema.as_str(), relation.name.as_str()));
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&job_id, Type::TEXT),
             (&oid, Type::OID),
             (&schema, Type::TEXT),
@@ -150,6 +159,7 @@ impl Ledger {
             (&found.value, Type::TEXT),
             (&found.options, Type::TEXT_ARRAY),
             (&during, Type::TEXT),
+            (&ledger_table, Type::TEXT),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "noting what is tuned"))
@@ -159,8 +169,9 @@ impl Ledger {
     pub(crate) async fn is_held_by_another(&self, session: &Session, held: &Held) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT FROM {}.tuned \
-                            WHERE undone_at IS NULL AND table_oid = $1 AND name = $2 AND job_id <> $3)",
-            self.quoted
+                            WHERE undone_at IS NULL AND {} = $1 AND name = $2 AND job_id <> $3)",
+            self.quoted,
+            table_oid_sql("tuned")
         );
         let oid = held.thing.oid();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =

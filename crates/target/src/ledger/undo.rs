@@ -5,6 +5,7 @@
 //! from outside needs the job for itself.
 
 use super::Ledger;
+use super::origin::{Origin, here_sql, table_oid_sql};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
@@ -107,6 +108,8 @@ pub struct Undo {
     pub job_id: String,
     /// What was changed.
     pub change: NewUndo,
+    /// Where the entry was written.
+    pub origin: Origin,
 }
 
 impl NewUndo {
@@ -150,9 +153,11 @@ impl Ledger {
     /// Those of the session.
     pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
         let sql = format!(
-            "SELECT number, job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
-                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false) \
+            "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
+                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false), {} \
              FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
+            table_oid_sql("undo"),
+            here_sql("undo"),
             self.quoted
         );
         match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
@@ -201,19 +206,20 @@ impl Ledger {
             statements: row.get(8),
             compared_by_libc: row.get(9),
         };
-        Ok(Undo { number: row.get(0), job_id: row.get(1), change })
+        Ok(Undo { number: row.get(0), job_id: row.get(1), change, origin: Origin::of(row.get(10)) })
     }
 
     /// Writes an entry into the open transaction, which must make the change.
     pub(crate) async fn note_change(&self, session: &Session, job_id: &str, change: &NewUndo) -> Result<()> {
         let sql = format!(
             "INSERT INTO {}.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, \
-                                  compared_by_libc) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                                  compared_by_libc, ledger_oid) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, pg_catalog.to_regclass($10)::pg_catalog.oid)",
             self.quoted
         );
+        let journal = format!("{}.undo", self.quoted);
         let kind = change.kind.as_str();
-        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&job_id, Type::TEXT),
             (&kind, Type::TEXT),
             (&change.relation.schema, Type::TEXT),
@@ -223,6 +229,7 @@ impl Ledger {
             (&change.definition, Type::TEXT),
             (&change.statements, Type::TEXT_ARRAY),
             (&change.compared_by_libc, Type::BOOL),
+            (&journal, Type::TEXT),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))
@@ -244,8 +251,9 @@ impl Ledger {
         let sql = format!(
             "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = $1 \
                             AND NOT EXISTS (SELECT FROM {}.undo u WHERE u.job_id = $2 AND u.kind = 'attach' \
-                                            AND u.table_oid = h.inhrelid AND u.definition = $3))",
-            self.quoted
+                                            AND {} = h.inhrelid AND u.definition = $3))",
+            self.quoted,
+            table_oid_sql("u")
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&entry.change.table_oid, Type::OID), (&entry.job_id, Type::TEXT), (&index, Type::TEXT)];
@@ -257,10 +265,12 @@ impl Ledger {
     /// Some load has changed the table, or settings of it, and not put that back yet.
     pub(crate) async fn holds_changes(&self, session: &Session, relation: &Relation) -> Result<bool> {
         let sql = format!(
-            "SELECT EXISTS (SELECT FROM {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND table_oid = c.oid) \
-                 OR EXISTS (SELECT FROM {0}.tuned WHERE undone_at IS NULL AND table_oid = c.oid) \
+            "SELECT EXISTS (SELECT FROM {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND {1} = c.oid) \
+                 OR EXISTS (SELECT FROM {0}.tuned WHERE undone_at IS NULL AND {2} = c.oid) \
              FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid) c",
-            self.quoted
+            self.quoted,
+            table_oid_sql("undo"),
+            table_oid_sql("tuned")
         );
         let rows = session.client().query_typed(&sql, &[(&quote_relation(relation), Type::TEXT)]).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;

@@ -20,6 +20,8 @@ pub enum GivenUp {
     SetByAnother,
     /// The table is gone.
     TableGone,
+    /// The same, as far as is known: another one of its name has that value, and the change stays noted.
+    TableAnother,
     /// Another process has done it meanwhile.
     ByAnother,
 }

@@ -6,7 +6,7 @@
 use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, Ledger, Thing};
+use crate::ledger::{Before, Held, Ledger, Origin, Thing};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use crate::undo::TREE_SQL;
@@ -189,7 +189,11 @@ async fn give_up_one(session: &Session, ledger: &Ledger, held: &Held) -> Result<
     let found = match &held.thing.table {
         _ if ledger.is_held_by_another(session, held).await? => GivenUp::HeldByAnother,
         None => GivenUp::TableGone,
-        Some((oid, _)) => match read(session, *oid).await? {
+        Some((oid, relation)) => match read(session, *oid).await? {
+            None if is_perhaps_another(session, held, relation).await? => {
+                run(session, "ROLLBACK").await?;
+                return Ok(GivenUp::TableAnother);
+            }
             None => GivenUp::TableGone,
             Some(storage) => {
                 let now = storage.value(&held.thing.name);
@@ -203,6 +207,14 @@ async fn give_up_one(session: &Session, ledger: &Ledger, held: &Held) -> Result<
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(session, &sql).await?;
     Ok(found)
+}
+
+/// Some table of this name has what was set, and nobody knows whether the ledger was made here: it may be the same one,
+/// restored from a dump.
+async fn is_perhaps_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
+    let named = if held.origin == Origin::Unknown { look(session, relation).await? } else { Vec::new() };
+    let has = |storage: &Storage| storage.value(&held.thing.name) == Some(held.during.as_str());
+    Ok(named.iter().any(|storage| storage.relation == *relation && has(storage)))
 }
 
 /// RESET where it was not set. Else, as SET puts what it sets behind the others, all parameters in their order, unless
@@ -295,6 +307,7 @@ mod tests {
                 options: Some(options.iter().map(|option| (*option).to_owned()).collect()),
             },
             during: DURING.to_owned(),
+            origin: Origin::Here,
         }
     }
 

@@ -1,0 +1,93 @@
+//! A database is dumped behind a killed load and restored: tables have other OIDs there, and lack what the load has dropped.
+
+use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, pause, restore, schema, wait_for};
+use crate::scene::{Files, PATIENCE, csv};
+use howdah_testkit::{Database, Server};
+use std::path::Path;
+use std::process::Command;
+
+const TUNED: &str = "SELECT count(*) FROM howdah.tuned WHERE undone_at IS NULL";
+
+/// A database that a killed load has left, and what it was before.
+fn left_by_a_killed_load(server: &Server) -> (Database, String) {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(61, 1, 5000));
+    let database = server.database();
+    database.sql(PLAIN_SCHEMA);
+    database.sql("CREATE SCHEMA \"it's\"; CREATE TABLE \"it's\".parent (part integer PRIMARY KEY)");
+    database.sql("INSERT INTO \"it's\".parent SELECT generate_series(0, 255)");
+    database.sql("ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES \"it's\".parent");
+    database.sql(&pause(0.1));
+    let before = schema(&database);
+    let load = load(&database, &source).args(["--indexes", "rebuild", "--tune", "table"]);
+    let mut running = load.args(["--chunk-size", "64kB", "--jobs", "2"]).spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+    running.kill();
+    assert!(open_entries(&database) > 3);
+    assert_eq!(database.value(TUNED), "2");
+    (database, before)
+}
+
+fn dumped_into(from: &Database, to: &Database) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin");
+    let dump = Command::new(folder.join("pg_dump")).args(["--dbname", &from.conninfo()]).output().unwrap();
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let files = Files::new();
+    let script = files.put("dump.sql", &dump.stdout);
+    let psql = Command::new(folder.join("psql"))
+        .args(["--quiet", "--no-psqlrc", "--dbname", &to.conninfo(), "--file"])
+        .arg(script)
+        .output()
+        .unwrap();
+    assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
+}
+
+#[test]
+fn what_a_killed_load_has_dropped_is_put_back_in_a_database_restored_from_a_dump() {
+    for major in [13, 18] {
+        let server = Server::shared(major);
+        let (database, before) = left_by_a_killed_load(server);
+        let copy = server.database();
+        // Other tables have the OIDs that the journal names, or may have.
+        copy.sql("CREATE SCHEMA earlier; CREATE TABLE earlier.t (id bigint); DROP SCHEMA earlier CASCADE");
+        dumped_into(&database, &copy);
+        let told = restore(&copy).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("has come from another database: tables are found by their names"), "{told}");
+        assert_eq!(schema(&copy), before, "PostgreSQL {major}\n{told}");
+        assert_eq!((open_entries(&copy), copy.value(TUNED).as_str()), (0, "0"));
+        // The dump of a dump, and a table that has not come along.
+        let second = server.database();
+        dumped_into(&database, &second);
+        second.sql("DROP TABLE t");
+        let told = restore(&second).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("the index t_note of public.t is not put back: the table is gone"), "{told}");
+        let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("another database"), "{told}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
+    }
+}
+
+/// As by a version that did not note where it was.
+#[test]
+fn entries_that_may_be_of_the_table_of_their_name_stay_open() {
+    let server = Server::shared(15);
+    let (database, before) = left_by_a_killed_load(server);
+    database.sql("UPDATE howdah.undo SET ledger_oid = NULL; UPDATE howdah.tuned SET ledger_oid = NULL");
+    let copy = server.database();
+    dumped_into(&database, &copy);
+    let open = open_entries(&copy);
+    let told = restore(&copy).run(PATIENCE).expect_code(1).stderr;
+    let message = "of public.t is not put back: public.t has another OID than the table that was changed";
+    assert!(told.contains(message), "{told}");
+    assert!(told.contains("autovacuum_enabled of public.t is not put back"), "{told}");
+    assert!(told.contains("hint: if it is that table, restored from a dump, set table_oid = '"), "{told}");
+    assert_eq!((open_entries(&copy), copy.value(TUNED).as_str()), (open, "2"), "{told}");
+    for ledger_table in ["undo", "tuned"] {
+        copy.sql(&format!(
+            "UPDATE howdah.{ledger_table} SET table_oid = 'public.t'::regclass WHERE undone_at IS NULL"
+        ));
+    }
+    let told = restore(&copy).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(schema(&copy), before, "{told}");
+    assert_eq!((open_entries(&copy), copy.value(TUNED).as_str()), (0, "0"));
+}
