@@ -3,7 +3,7 @@
 //! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
 //! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date).
 
-use crate::widen::needed;
+use crate::widen::{characters, count_characters, needed, without_limit};
 use howdah_model::{Relation, Result};
 use howdah_target::define;
 use howdah_target::session::Session;
@@ -18,6 +18,9 @@ const ASKED_BYTES_MAX: usize = 1000;
 /// Those of one column.
 pub(crate) struct Misfits {
     has: String,
+    /// Of strings, how many characters it takes, and whether some value has more.
+    limit: Option<usize>,
+    is_long: bool,
     /// What the column surely does not hold.
     refused: ColumnState,
     doubtful: BTreeSet<String>,
@@ -26,11 +29,26 @@ pub(crate) struct Misfits {
 impl Misfits {
     /// For a column of this type.
     pub(crate) fn new(has: &str) -> Misfits {
-        Misfits { has: has.to_owned(), refused: ColumnState::default(), doubtful: BTreeSet::new() }
+        Misfits {
+            has: has.to_owned(),
+            limit: characters(has),
+            is_long: false,
+            refused: ColumnState::default(),
+            doubtful: BTreeSet::new(),
+        }
+    }
+
+    /// The type that the column has.
+    pub(crate) fn has(&self) -> &str {
+        &self.has
     }
 
     /// Takes in a value that is not NULL.
     pub(crate) fn observe(&mut self, value: &[u8]) {
+        if let Some(limit) = self.limit {
+            self.is_long |= count_characters(value) > limit;
+            return;
+        }
         let state = of(value);
         let Some(wanted) = needed(&self.has, &state) else { return };
         if wanted.type_name != "text" || misfit(&state, &self.has).is_some() {
@@ -54,6 +72,9 @@ impl Misfits {
         relation: &Relation,
         column: &str,
     ) -> Result<Option<Inferred>> {
+        if let Some(limit) = self.limit {
+            return Ok(self.is_long.then(|| without_limit(limit)));
+        }
         let mut refused = self.refused.clone();
         let values: Vec<&str> = self.doubtful.iter().map(String::as_str).collect();
         if !values.is_empty() {

@@ -11,7 +11,7 @@ use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
 use howdah_target::define::{self, Wider};
 use howdah_target::sql::quote_ident;
-use howdah_transcode::infer::{ColumnState, Inferred, Watch, misfit};
+use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, misfit};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -99,7 +99,8 @@ impl Widener {
         {
             let Some(column) = open.get_mut(&name) else { continue };
             if !column.made {
-                if needed(&column.type_name, watch.state()).is_some() {
+                let is_limited = characters(&column.type_name).is_some();
+                if is_limited || needed(&column.type_name, watch.state()).is_some() {
                     others.insert(no, (name, Misfits::new(&column.type_name)));
                 }
                 continue;
@@ -152,7 +153,7 @@ async fn wider_others(
     for (name, misfits) in others.values() {
         let asking = misfits.needed(&session, relation, name);
         if let Some(Inferred { type_name, .. }) = context.connection.attend(&session, asking).await? {
-            changes.push(Wider { name: name.clone(), type_name, text_sql: None });
+            changes.push(Wider { name: name.clone(), type_name, text_sql: text_sql(misfits.has(), name) });
         }
     }
     Ok(changes)
@@ -174,7 +175,10 @@ pub fn is_inferred(type_name: &str) -> bool {
         "text",
     ];
     let name = short(type_name);
-    known.contains(&name) || digits(name).is_some() || name == "double precision"
+    known.contains(&name)
+        || digits(name).is_some()
+        || name == "double precision"
+        || characters(name).is_some()
 }
 
 /// What a column which others made must become to hold these values, too; `None` if it holds them as it is.
@@ -182,12 +186,55 @@ pub fn is_inferred(type_name: &str) -> bool {
 pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     // The numbers 0 and 1 are truth values to a column that has these.
     let is_truth = short(has) == "boolean" && state.kinds() > 0 && misfit(state, has).is_none();
-    if state.is_empty() || is_truth {
+    if state.is_empty() || is_truth || characters(has).is_some() {
         return None;
     }
     let inferred = state.finish(true);
+    if holds_numbers(has, state, &inferred.type_name) {
+        return None;
+    }
     let type_name = wider(has, &inferred.type_name)?;
     Some(Inferred { type_name, ..inferred })
+}
+
+/// The numbers themselves fit, though the type that a new column would get for them is a wider one.
+fn holds_numbers(has: &str, state: &ColumnState, wanted: &str) -> bool {
+    match digits(short(has)) {
+        None => false,
+        Some((before, decimals)) if has.starts_with("numeric") => {
+            are_held_by_numeric(state, before, decimals)
+        }
+        Some(_) => {
+            let are_whole = matches!(short(wanted), "integer" | "bigint");
+            are_whole && misfit(state, has).is_none()
+        }
+    }
+}
+
+/// How many characters a column of strings takes, where that is limited.
+pub fn characters(type_name: &str) -> Option<usize> {
+    let rest = type_name.strip_prefix("character varying").or_else(|| type_name.strip_prefix("character"))?;
+    rest.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+}
+
+/// How many of them a value has. Blanks at the end that are too many are cut off by the server without a word, as the standard
+/// wants it.
+pub fn count_characters(value: &[u8]) -> usize {
+    let end = value.iter().rposition(|&byte| byte != b' ').map_or(0, |at| at + 1);
+    // Each has one byte that does not continue another.
+    value[..end].iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
+}
+
+/// What such a column becomes for longer values. The server need not rewrite the table for that.
+pub fn without_limit(limit: usize) -> Inferred {
+    let evidence = format!("strings of more than {limit} characters");
+    let type_name = "text".to_owned();
+    Inferred { type_name, reading: None, evidence, settled: true, text_template: None }
+}
+
+/// The SQL that gives the text of what is stored, where the usual one would rewrite the table for nothing.
+pub fn text_sql(has: &str, name: &str) -> Option<String> {
+    characters(has).map(|_| quote_ident(name))
 }
 
 /// The type that a column which others made must get to hold values of type `wanted`, too; `None` if it holds
@@ -292,6 +339,35 @@ mod tests {
         ] {
             assert_eq!(holds(has, wanted), expected, "{has} {wanted}");
         }
+    }
+
+    #[test]
+    fn a_column_that_holds_the_numbers_is_not_widened_for_the_type_that_a_new_one_would_get() {
+        for (has, values, expected) in [
+            ("smallint", &["1", "32767"][..], None),
+            ("smallint", &["1", "32768"], Some("integer")),
+            ("integer", &["2147483648"], Some("bigint")),
+            ("smallint", &["1.5"], Some("numeric")),
+            ("numeric(5,2)", &["1.25", "2.5", "999"], None),
+            ("numeric(5,2)", &["1000"], Some("numeric")),
+            ("numeric(5,2)", &["1.255"], Some("numeric")),
+            ("numeric(5,2)", &["1e2"], Some("numeric")),
+        ] {
+            let mut state = ColumnState::default();
+            values.iter().for_each(|value| state.observe(value.as_bytes()));
+            let found = needed(has, &state).map(|inferred| inferred.type_name);
+            assert_eq!(found.as_deref(), expected, "{has} {values:?}");
+        }
+    }
+
+    #[test]
+    fn characters_are_counted_as_the_server_counts_them() {
+        assert_eq!(characters("character varying(3)"), Some(3));
+        assert_eq!(characters("character(12)"), Some(12));
+        assert_eq!(characters("character varying"), None);
+        assert_eq!(characters("text"), None);
+        assert_eq!(count_characters("äöü  ".as_bytes()), 3);
+        assert_eq!(count_characters(b" a b"), 4);
     }
 
     #[test]

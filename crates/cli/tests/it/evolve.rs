@@ -70,3 +70,54 @@ fn values_that_no_sample_has_are_judged_by_the_server_too() {
     assert_eq!(shape(&database, "t"), "id integer, no integer, x double precision, truth text");
     assert_eq!(database.value("SELECT count(*) || ' ' || sum(no) FROM t"), "20000 239988");
 }
+
+#[test]
+fn a_column_that_holds_every_number_is_not_widened() {
+    let files = Files::new();
+    let source =
+        files.put("c.csv", b"id,r,v,d,b,n\n1,1.5,abc,2024-01-01,t,1.25\n2,2.5,abd ,2024-01-02,f,2.5\n");
+    let columns = "id smallint, r real, v character varying(3), d date, b boolean, n numeric(5,2)";
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql(&format!("CREATE TABLE c ({columns})"));
+        let told =
+            load(&database).args(["--evolve", "widen"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("widens"), "{told}");
+        assert_eq!(shape(&database, "c"), columns, "{version}");
+    }
+    let more = files.put("c.csv", b"id,n\n32767,999.99\n32768,1.125\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE c (id smallint, n numeric(5,2))");
+    load(&database).args(["--evolve", "widen"]).arg(&more).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "c"), "id integer, n numeric");
+    assert_eq!(database.value("SELECT max(id) || ' ' || min(n) FROM c"), "32768 1.125");
+}
+
+#[test]
+fn strings_that_are_too_long_make_their_column_text() {
+    let mut late = "id,v,w,s\n".to_owned();
+    for id in 0..2_000_000 / 40 {
+        let long = if id == 40_000 { "too long" } else { "abc" };
+        let _ = writeln!(late, "{id},{long},{:24},n", "\u{e4}bc");
+    }
+    let files = Files::new();
+    let (early, late) = (
+        files.put("early.csv", "id,v,w,s\n1,abcdefgh,\u{e4}\u{f6}\u{fc},no\n".as_bytes()),
+        files.put("late.csv", late.as_bytes()),
+    );
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        for source in [&early, &late] {
+            database.sql("DROP TABLE IF EXISTS t");
+            database.sql("CREATE TABLE t (id int, v varchar(3), w varchar(3), s char(1))");
+            database.sql("INSERT INTO t VALUES (-1, 'a', 'b', 'y')");
+            let load = load(&database).args(["--table", "t", "--evolve", "widen", "--force"]);
+            let told = load.arg(source).run(PATIENCE).expect_code(0).stderr;
+            let of_s = if source == &early { "text" } else { "character(1)" };
+            let expected = format!("id integer, v text, w character varying(3), s {of_s}");
+            assert_eq!(shape(&database, "t"), expected, "{version} {told}");
+            assert_eq!(database.value("SELECT max(length(v)) FROM t"), "8", "{version}");
+            assert_eq!(database.value("SELECT s FROM t WHERE id = -1"), "y", "{version}");
+        }
+    }
+}

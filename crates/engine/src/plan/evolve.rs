@@ -8,7 +8,7 @@ use super::head::Head;
 use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
-use crate::widen::{is_inferred, is_number, needed};
+use crate::widen::{characters, is_inferred, is_number, needed, without_limit};
 use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
 use howdah_target::session::Session;
 use howdah_transcode::infer::{self, ColumnState, Days};
@@ -20,6 +20,8 @@ struct Seen {
     state: ColumnState,
     days: Days,
     witnesses: Vec<Vec<u8>>,
+    /// The longest value has so many characters.
+    characters_max: usize,
     /// Some file has more values than were seen.
     incomplete: bool,
 }
@@ -64,12 +66,14 @@ fn seen(job: &Job, table: &Table, heads: &[Head]) -> BTreeMap<String, Seen> {
         let Some(found) = &head.found else { continue };
         let columns = &found.columns;
         let of_fields = columns.states.iter().zip(&columns.days).zip(&columns.witnesses);
-        for (name, ((state, days), witnesses)) in matched.fields.iter().zip(of_fields) {
+        let of_fields = of_fields.zip(&columns.characters_max);
+        for (name, (((state, days), witnesses), characters_max)) in matched.fields.iter().zip(of_fields) {
             let Some(name) = name else { continue };
             let seen = seen.entry(name.clone()).or_default();
             seen.state.join(state);
             seen.days.join(days);
             seen.witnesses.extend_from_slice(witnesses);
+            seen.characters_max = seen.characters_max.max(*characters_max);
             seen.incomplete |= !columns.complete;
         }
     }
@@ -103,7 +107,7 @@ async fn widen(
     (relation, column): (&Relation, &mut Column),
     seen: Seen,
 ) -> Result<Option<TableChange>> {
-    let Seen { state, days, witnesses, .. } = seen;
+    let Seen { state, days, witnesses, characters_max, .. } = seen;
     let has = column.type_name.as_str();
     let is_read = is_told(job, &column.name)
         || infer::reading_for(&state, &days, has).is_some()
@@ -112,9 +116,13 @@ async fn widen(
     if job.shaping.evolve != Evolve::Widen || !is_inferred(has) || is_read {
         return Ok(None);
     }
-    let mut wanted = needed(has, &state);
-    let is_doubtful =
-        |wanted: &infer::Inferred| wanted.type_name == "text" && infer::misfit(&state, has).is_none();
+    let mut wanted = match characters(has) {
+        Some(limit) => (characters_max > limit).then(|| without_limit(limit)),
+        None => needed(has, &state),
+    };
+    let is_doubtful = |wanted: &infer::Inferred| {
+        wanted.type_name == "text" && characters(has).is_none() && infer::misfit(&state, has).is_none()
+    };
     if wanted.as_ref().is_some_and(is_doubtful) {
         let mut misfits = Misfits::new(has);
         witnesses.iter().for_each(|value| misfits.observe(value));

@@ -2,6 +2,7 @@
 
 use super::finding::Windows;
 use crate::values;
+use crate::widen::count_characters;
 use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::{Finding, TableEnd};
@@ -37,6 +38,8 @@ pub(super) struct Columns {
     pub(super) days: Vec<Days>,
     /// Of each field the values that ruled out kinds, some at most.
     pub(super) witnesses: Vec<Vec<Vec<u8>>>,
+    /// Of each field, how many characters its longest value has.
+    pub(super) characters_max: Vec<usize>,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -53,6 +56,9 @@ impl Columns {
 
     fn observe(&mut self, no: usize, value: &[u8]) {
         if let (Some(state), Some(days)) = (self.states.get_mut(no), self.days.get_mut(no)) {
+            if let Some(longest) = self.characters_max.get_mut(no).filter(|longest| value.len() > **longest) {
+                *longest = (*longest).max(count_characters(value));
+            }
             let kinds = state.kinds();
             state.observe(value);
             days.observe(value);
@@ -84,7 +90,8 @@ impl Columns {
     fn none(finding: &Finding) -> Columns {
         let width = finding.width;
         let (states, days) = (vec![ColumnState::default(); width], vec![Days::default(); width]);
-        Columns { states, days, witnesses: vec![Vec::new(); width], ..Columns::default() }
+        let (witnesses, characters_max) = (vec![Vec::new(); width], vec![0; width]);
+        Columns { states, days, witnesses, characters_max, ..Columns::default() }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.

@@ -59,6 +59,15 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
     })
 }
 
+/// All values are numbers without an exponent, of no more digits than these before the point and behind it: a numeric column
+/// of such limits holds each as it is.
+pub fn are_held_by_numeric(state: &ColumnState, before: u32, decimals: u32) -> bool {
+    !state.is_empty()
+        && state.possible.meet(Kinds::DECIMAL)
+        && u32::from(state.decimals.before_max.max(state.integers.digits())) <= before
+        && u32::from(state.decimals.decimals_max) <= decimals
+}
+
 /// Integers beyond 0 and 1, or kinds that have no truth.
 fn is_other(state: &ColumnState) -> bool {
     let number = state.possible.meet(Kinds::INTEGER) && !state.integers.within(0, 1);
