@@ -332,19 +332,17 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
                 ledger.made(session, &plan.job_id, no, relation).await?;
             }
         }
-        let mut wider = Vec::new();
+        let (mut added, mut wider) = (Vec::new(), Vec::new());
         for change in &table.changes {
             match change {
-                TableChange::Add(column) => {
-                    define::add_column(session, (relation, lock_timeout_ms), column).await?;
-                }
+                TableChange::Add(column) => added.push(column),
                 TableChange::Widen(NewColumn { name, type_name, .. }) => {
                     wider.push(Wider { name: name.clone(), type_name: type_name.clone(), text_sql: None });
                 }
             }
         }
-        if !wider.is_empty() {
-            define::widen(session, (relation, lock_timeout_ms), &wider).await?;
+        if !table.changes.is_empty() {
+            define::evolve(session, (relation, lock_timeout_ms), (&added, &wider)).await?;
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
+use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
 
 /// Makes the table, unless another run of the same job has made it in the meantime.
@@ -62,8 +63,28 @@ pub async fn add_column(
     (relation, lock_timeout_ms): (&Relation, u64),
     column: &NewColumn,
 ) -> Result<()> {
-    let action = format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name);
-    alter(session, (relation, lock_timeout_ms), &action).await
+    evolve(session, (relation, lock_timeout_ms), (&[column], &[])).await
+}
+
+/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most.
+///
+/// # Errors
+/// As [`add_column`].
+pub async fn evolve(
+    session: &Session,
+    (relation, lock_timeout_ms): (&Relation, u64),
+    (added, wider): (&[&NewColumn], &[Wider]),
+) -> Result<()> {
+    let add = |column: &&NewColumn| {
+        format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name)
+    };
+    let widen = |column: &Wider| {
+        let (name, type_name) = (quote_ident(&column.name), &column.type_name);
+        let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
+        format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
+    };
+    let actions: Vec<String> = added.iter().map(add).chain(wider.iter().map(widen)).collect();
+    alter(session, (relation, lock_timeout_ms), &actions.join(", ")).await
 }
 
 /// A column that gets a wider type.
@@ -88,13 +109,7 @@ pub async fn widen(
     (relation, lock_timeout_ms): (&Relation, u64),
     columns: &[Wider],
 ) -> Result<()> {
-    let change = |column: &Wider| {
-        let (name, type_name) = (quote_ident(&column.name), &column.type_name);
-        let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
-        format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
-    };
-    let actions: Vec<String> = columns.iter().map(change).collect();
-    alter(session, (relation, lock_timeout_ms), &actions.join(", ")).await
+    evolve(session, (relation, lock_timeout_ms), (&[], columns)).await
 }
 
 /// Which of these values, by their places, the server does not take for this column. Where it cannot be asked, because the role may
@@ -193,9 +208,25 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Er
     let sqlstate = db.code().code();
     if final_classes.iter().any(|class| sqlstate.starts_with(class)) {
         let message = format!("table {relation} cannot be {what}: {message}");
-        return Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate);
+        let error = Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate);
+        return match in_the_way(db) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        };
     }
     server_error(db, &message)
+}
+
+/// What keeps a column from getting another type. The DETAIL of these errors holds names alone.
+fn in_the_way(db: &DbError) -> Option<String> {
+    // The one since version 16, the other before.
+    let of_type = ["RememberAllDependentForRebuilding", "ATExecAlterColumnType"];
+    let is_meant =
+        db.code().code() == "0A000" && db.routine().is_some_and(|routine| of_type.contains(&routine));
+    let detail = db.detail().filter(|_| is_meant)?.trim_end_matches('.');
+    Some(format!(
+        "{detail}: drop that, and make it again behind the load; or give the column its type yourself, without --evolve widen"
+    ))
 }
 
 #[cfg(test)]

@@ -121,3 +121,21 @@ fn strings_that_are_too_long_make_their_column_text() {
         }
     }
 }
+
+#[test]
+fn a_table_is_changed_as_a_whole_or_not_at_all() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,v,extra\n100000,abcdef,9\n");
+    for version in [13, 15, 18] {
+        let database = Server::shared(version).database();
+        let columns = "id smallint, v text";
+        database.sql(&format!("CREATE TABLE a ({columns}); CREATE VIEW av AS SELECT id FROM a"));
+        let widening = load(&database).args(["--evolve", "widen"]).arg(&source);
+        let told = widening.run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("hint: rule _RETURN on view av depends on column \"id\": drop that"), "{told}");
+        assert_eq!(shape(&database, "a"), columns, "{version}: nothing is changed");
+        database.sql("DROP VIEW av");
+        widening.run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "a"), "id integer, v text, extra integer", "{version}");
+    }
+}
