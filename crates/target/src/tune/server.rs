@@ -10,7 +10,7 @@ use crate::ledger::{Before, Held, Ledger, Thing};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal};
 use howdah_model::{Error, ErrorKind, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::{ToSql, Type};
 
 /// One setting as it is.
@@ -179,6 +179,11 @@ async fn hold_all(session: &Session, ledger: &Ledger, job_id: &str, changes: &[C
 pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
     ledger.lock_tuned_for_session(session).await?;
     let done = give_up_all(session, ledger, held).await;
+    let done =
+        done.map_err(|error| if error.kind() == ErrorKind::Table { left(&error, held) } else { error });
+    if done.is_err() {
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
     unlock(session, ledger, done).await
 }
 
@@ -213,6 +218,19 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     }
     run(session, &format!("{closed}; COMMIT")).await?;
     Ok(given)
+}
+
+/// What the server does not let this role put back.
+fn left(error: &Error, held: &[Held]) -> Error {
+    let names: BTreeSet<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!("not put back for the whole server are {names}: {}", error.message());
+    let left = Error::new(ErrorKind::Table, message)
+        .with_hint("run howdah restore as the role of the load that changed them, or as a superuser");
+    match error.sqlstate() {
+        Some(sqlstate) => left.with_sqlstate(sqlstate),
+        None => left,
+    }
 }
 
 async fn unlock<T>(session: &Session, ledger: &Ledger, done: Result<T>) -> Result<T> {

@@ -11,6 +11,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
 use crate::session::Session;
+use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
@@ -55,11 +56,37 @@ pub struct How {
 /// when the table was not free within some seconds, which may pass; those of ledger and session.
 pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
     let done = in_transaction(session, ledger, entry, how).await;
-    if done.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+    let Err(error) = done else { return done };
+    // Best effort: a session that is gone has rolled back.
+    let _ = session.client().batch_execute("ROLLBACK").await;
+    Err(if error.sqlstate() == Some("42501") { granted(session, error, &entry.change).await } else { error })
+}
+
+/// The error with the GRANT that helps, where the role lacks what is known to be needed.
+async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
+    let sql = "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
+                      pg_catalog.has_schema_privilege(c.relnamespace, 'CREATE'), \
+                      pg_catalog.pg_get_userbyid(c.relowner)::text \
+               FROM pg_catalog.pg_class c WHERE c.oid = $1";
+    // Only a hint depends on these.
+    let Ok(rows) = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await else {
+        return error;
+    };
+    let (Some(row), Ok(who)) = (rows.first(), who(session).await) else { return error };
+    let role = quote_ident(&who.role);
+    match (row.get(0), row.get(1)) {
+        (false, _) => {
+            let owner = quote_ident(row.get(2));
+            error.with_hint(format!("howdah restore has to run as the table's owner {owner}, or a superuser"))
+        }
+        (true, false) => {
+            let schema = quote_ident(&change.relation.schema);
+            error.with_hint(format!(
+                "the schema's owner can run GRANT CREATE ON SCHEMA {schema} TO {role}, then howdah restore"
+            ))
+        }
+        (true, true) => error,
     }
-    done
 }
 
 async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {

@@ -237,3 +237,36 @@ fn what_was_put_back_in_the_file_alone_is_read_by_the_server() {
     wait_until(&database, "checkpoint_timeout", "5min");
     assert_eq!(held(&database), 0);
 }
+
+/// A superuser's load was killed, and the owner of the table puts back what he can.
+#[test]
+fn what_a_role_may_not_put_back_is_named_with_who_may() {
+    let (server, database, _files, source) = prepared(15);
+    let before = auto_conf(&server);
+    database.sql("CREATE SCHEMA s; ALTER TABLE t SET SCHEMA s; CREATE INDEX t_part ON s.t (part)");
+    database.sql("CREATE ROLE owner LOGIN; ALTER TABLE s.t OWNER TO owner; GRANT USAGE ON SCHEMA s TO owner");
+    let shape = crate::indexes::schema(&database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--tune", "server"]);
+    let load = load.args(["--to", &database.conninfo(), "--indexes", "rebuild", "--chunk-size", "64kB"]);
+    let mut running = load.arg(&source).spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+    running.kill();
+    database.sql("GRANT USAGE ON SCHEMA howdah TO owner; GRANT ALL ON ALL TABLES IN SCHEMA howdah TO owner");
+    let to = database.conninfo().replace("user=postgres", "user=owner");
+    let as_owner = || howdah("restore").args(["--to", &to]).run(PATIENCE).expect_code(1).stderr;
+    let told = as_owner();
+    let grant = "the schema's owner can run GRANT CREATE ON SCHEMA \"s\" TO \"owner\", then `howdah restore";
+    let settings = ["not put back for the whole server are ", "max_wal_size", "as a superuser"];
+    assert!(told.contains(grant) && settings.iter().all(|part| told.contains(part)), "{told}");
+    assert!(!told.contains("--tune table"), "{told}");
+    database.sql("GRANT CREATE ON SCHEMA s TO owner");
+    let told = as_owner();
+    assert!(told.contains("the index t_part of s.t is built"), "{told}");
+    assert!(told.contains("hint: run howdah restore as the role of the load that changed them"), "{told}");
+    assert!(held(&database) > 3);
+    restore(&database).run(PATIENCE).expect_code(0);
+    assert_eq!(auto_conf(&server), before);
+    database.sql("REVOKE CREATE ON SCHEMA s FROM owner");
+    assert_eq!(crate::indexes::schema(&database), shape);
+    assert_eq!(held(&database), 0);
+}
