@@ -9,6 +9,7 @@ use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::TREE_SQL;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE.
@@ -19,6 +20,37 @@ const FORBIDS_SQL: &str = "\
             JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
             WHERE f.conrelid NOT IN (SELECT oid FROM tree)), \
            (SELECT pg_catalog.has_table_privilege(oid, 'TRUNCATE') FROM tree WHERE level = 0)";
+
+/// Tables with foreign keys to it that do something about rows whose key is deleted, by what they do.
+const FOLLOWS_SQL: &str = "\
+    SELECT f.confdeltype::text, \
+           pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
+    FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' AND f.conparentid = 0 \
+    JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
+    WHERE f.confdeltype IN ('c', 'n', 'd') GROUP BY 1 ORDER BY 1";
+
+/// What the server does to rows of other tables when rows of this one are deleted, by their foreign keys: the middle of a
+/// sentence; `None`: nothing.
+///
+/// # Errors
+/// Those of the session.
+pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Option<String>> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let rows = session.client().query_typed(&format!("{TREE_SQL} {FOLLOWS_SQL}"), &names).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the foreign keys"))?;
+    let follow = |row: &Row| {
+        let (action, tables): (&str, &str) = (row.get(0), row.get(1));
+        match action {
+            "c" => format!("deletes rows of {tables} too (ON DELETE CASCADE)"),
+            "n" => format!("sets columns of {tables} to NULL (ON DELETE SET NULL)"),
+            _ => format!("sets columns of {tables} to their default (ON DELETE SET DEFAULT)"),
+        }
+    };
+    let follows: Vec<String> = rows.iter().map(follow).collect();
+    Ok((!follows.is_empty()).then(|| follows.join(" and ")))
+}
 
 /// Why the table cannot be emptied, before anything is done.
 ///
@@ -32,9 +64,12 @@ pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
     let Some(row) = rows.first() else { return Ok(()) };
     if let Some(referring) = row.get::<_, Option<String>>(0) {
         let message = format!("{relation} cannot be emptied: foreign keys of {referring} refer to it");
-        return Err(Error::new(ErrorKind::Table, message).with_hint(
-            "give --mode merge --delete-missing, which the foreign keys are checked for, or drop them for the load",
-        ));
+        let merge = match follows_delete(session, relation).await? {
+            Some(follows) => format!("drop them for the load; or give --mode merge --delete-missing, which {follows}"),
+            None => "give --mode merge --delete-missing, which the foreign keys are checked for, or drop them for the load"
+                .to_owned(),
+        };
+        return Err(Error::new(ErrorKind::Table, message).with_hint(merge));
     }
     if row.get::<_, Option<bool>>(1) == Some(false) {
         let message = format!("this role may not TRUNCATE {relation}");

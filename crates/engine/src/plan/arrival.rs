@@ -113,6 +113,12 @@ pub(super) async fn choose(
                 .with_hint("leave it out of the files, or give --mode insert-new"));
         }
         let mut note = describe(job, &staging);
+        if job.arrival.delete_missing {
+            let asking = truncate::follows_delete(session, &table.table.relation);
+            if let Some(follows) = context.connection.attend(session, asking).await? {
+                note += &format!("; by their foreign keys --delete-missing {follows}");
+            }
+        }
         if leave_out::is_for(job) {
             note += "; records that the table would refuse are left out before";
         }

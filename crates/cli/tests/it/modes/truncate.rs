@@ -100,6 +100,20 @@ fn a_table_that_others_refer_to_is_refused_before_a_row_is_read() {
     let refused = command.run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("foreign keys of public.child refer to it"), "{}", refused.stderr);
     assert_eq!(database.value("SELECT count(*) FROM t"), "5000");
+    assert!(refused.stderr.contains("hint: give --mode merge --delete-missing, which"), "{}", refused.stderr);
+    // Those that would follow are named, here and in the plan of what does that.
+    database.sql(
+        "CREATE TABLE gone (id bigint REFERENCES t ON DELETE CASCADE); CREATE TABLE kept (id bigint REFERENCES t ON DELETE SET NULL)",
+    );
+    let follows = "--delete-missing deletes rows of public.gone too (ON DELETE CASCADE) and sets columns of public.kept to NULL";
+    let refused = command.run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains(&follows.replacen("missing", "missing, which", 1)), "{}", refused.stderr);
+    let plan =
+        howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--to", &database.conninfo()]);
+    let plan = plan.args(["--mode", "merge", "--delete-missing", "--key", "id"]).arg(&source);
+    let told = plan.run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains(follows), "{told}");
+    database.sql("DROP TABLE gone; DROP TABLE kept");
     // A foreign key to itself is no obstacle.
     database.sql("DROP TABLE child");
     command.run(PATIENCE).expect_code(0);
