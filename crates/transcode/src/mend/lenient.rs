@@ -230,12 +230,16 @@ impl Lenient {
     }
 
     /// A record without a flaw stays as it was cut, its fields added or dropped, if that keeps as many records
-    /// whole as quotes read as data do, or more than another style.
+    /// whole as quotes read as data do, or more than another style. One that is too wide for that is left out as it was
+    /// cut, and not torn apart, if that keeps more records whole and takes none with it.
     fn is_better_than_cut(&self, best: &Choice, ahead: &Ahead, as_cut: &Record) -> bool {
-        let cut = ahead.strict.filter(|_| ahead.flaw.is_none() && width::can_fit(as_cut, self.width));
-        let Some(behind) = cut.and_then(|length| ahead.bytes.get(length..)) else { return true };
+        let Some(length) = ahead.strict.filter(|_| ahead.flaw.is_none()) else { return true };
+        let Some(behind) = ahead.bytes.get(length..) else { return true };
         let whole = self.whole(behind, ahead.at_end);
-        best.whole > whole || best.whole == whole && best.mend != Mend::StrayQuote
+        if width::can_fit(as_cut, self.width) {
+            return best.whole > whole || best.whole == whole && best.mend != Mend::StrayQuote;
+        }
+        best.whole >= whole || length > ahead.line_bytes && self.swallows(ahead, length)
     }
 
     /// Considers the record by other rules, if it has no flaw then. What is weak must look like the records behind.
@@ -243,6 +247,10 @@ impl Lenient {
         let mut record = Record::default();
         let read = cells.read_near(ahead.bytes, ahead.at_end, &mut record, 0);
         let Ok(Next::Record { length, .. }) = read else { return };
+        // A quote of another style that stands alone in a value reaches to the next one, however many records on.
+        if mend != Mend::OtherLineEnding && length > ahead.line_bytes && self.swallows(ahead, length) {
+            return;
+        }
         let behind = ahead.bytes.get(length..).unwrap_or_default();
         let looks_alike = || {
             record.len() == self.width

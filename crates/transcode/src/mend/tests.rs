@@ -303,6 +303,34 @@ fn leniently_a_quote_never_swallows_the_records_behind_it() {
 }
 
 #[test]
+fn leniently_a_quote_of_another_style_swallows_no_record_either() {
+    let behind = ["4,5,6\n".repeat(20), "7,8,'\n".to_owned(), "9,10,11\n".repeat(9)].concat();
+    for row in ["1,2,',more\n", "1,',3,more\n"] {
+        let (lines, mends) = mended(&Dialect::csv(), 3, format!("{row}{behind}").as_bytes());
+        assert_eq!(lines, behind.replace(',', "\t"), "{row}");
+        assert_eq!(mends, [(Mend::LeftOut, 1)], "{row}");
+    }
+    let (lines, mends) = mended(&Dialect::csv(), 3, format!("1,'a\nb',3\n{behind}").as_bytes());
+    assert_eq!(lines, format!("1\ta\\nb\t3\n{}", behind.replace(',', "\t")), "several lines of one record");
+    assert_eq!(mends, [(Mend::OtherQuotes, 1)]);
+}
+
+#[test]
+fn leniently_a_record_that_is_too_wide_is_left_out_and_not_torn_apart() {
+    let behind = "4,\"5\n5\",6\n7,8,9\n10,11,12\n";
+    for row in [
+        "1,2,\"\n\",more\n",
+        "1,2,\"a\n\"\"\",more\n",
+        "1,\"\n,\",3,more\n",
+        "\"1\",\"2\",\"\n\n\",\"more\"\n",
+    ] {
+        let (lines, mends) = mended(&Dialect::csv(), 3, format!("{row}{behind}").as_bytes());
+        assert_eq!(lines, "4\t5\\n5\t6\n7\t8\t9\n10\t11\t12\n", "{row}");
+        assert_eq!(mends, [(Mend::LeftOut, 1)], "{row}");
+    }
+}
+
+#[test]
 fn leniently_fields_of_several_lines_stay_beside_lost_quotes() {
     let after = "\"4\",\"5\",\"6\"\n\"7\",\"8\",\"9\"\n";
     let rows = [
