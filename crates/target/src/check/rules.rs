@@ -308,7 +308,31 @@ impl<'a> OfTable<'a> {
     /// The keys of the rows, `k1` and so on, with their places.
     fn keys_of_rows(&self, unique: &Unique) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
-        format!("SELECT {place} AS place, {} FROM {from}{}", self.fields(unique), unique.filter())
+        let conditions: Vec<String> = unique.predicate.clone().into_iter().chain(self.counts()).collect();
+        let filter = match conditions.is_empty() {
+            true => String::new(),
+            false => format!(" WHERE ({})", conditions.join(") AND (")),
+        };
+        format!("SELECT {place} AS place, {} FROM {from}{filter}", self.fields(unique))
+    }
+
+    /// Of several records of a key one counts, and a load has taken the others away before their rows meet anything. A check
+    /// has not. See [`crate::arrival::duplicates`].
+    fn counts(&self) -> Option<String> {
+        let order = match self.arrival.keep {
+            _ if !self.arrival.check || !self.arrival.has_key() => return None,
+            Keep::Error => return None,
+            Keep::First => "",
+            Keep::Last => " DESC",
+        };
+        let (place, waiting) = (&self.rows.place, &self.rows.waiting);
+        let key: Vec<String> = self.arrival.key.iter().map(|column| quote_ident(column)).collect();
+        Some(format!(
+            "{place} IN (SELECT d.place FROM (SELECT {place} AS place, \
+                 pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{order}) AS no FROM {waiting}) AS d \
+             WHERE d.no = 1)",
+            key.join(", ")
+        ))
     }
 
     /// The keys by which records are merged, of those as well that would not come.

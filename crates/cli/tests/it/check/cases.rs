@@ -223,6 +223,22 @@ fn what_the_mode_makes_of_the_rows_that_are_there_counts() {
 }
 
 #[test]
+fn records_that_do_not_count_repeat_no_other_key() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (id int PRIMARY KEY, b int UNIQUE, UNIQUE (id, b))",
+            "id,b\n3,3\n3,3\n4,4\n5,4\n5,6\n",
+        );
+        let source = files.path().join("a.csv");
+        let keep =
+            |which| check(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--keep", which]);
+        report(&keep("last"), 0);
+        assert_eq!(kinds(&report(&keep("first"), 3)), [kind("23505", "t_b_key", 4)], "PostgreSQL {major}");
+    }
+}
+
+#[test]
 fn bad_records_are_written_to_a_file_that_can_be_mended_and_loaded() {
     for name in ["a.csv", "a.csv.gz"] {
         let mut csv = "id,b,c\n".to_owned();
