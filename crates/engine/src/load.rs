@@ -7,7 +7,7 @@ use crate::indexes::restore_command;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
-use crate::settle::{When, is_due_when_empty, make_whole, settle};
+use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::{
     Context, after, arrival, finish, frozen, guards, indexes, rejected, rejects, retry, sequences, triggers,
     tune, verify,
@@ -64,6 +64,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     let Planned { plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
     let reject_file = reject_file.as_deref();
     if let History::Done { at } = &history {
+        settle_done(context, &plan).await;
         return Err(already_done(&plan.job_id, at));
     }
     if plan.job.arrival.check {

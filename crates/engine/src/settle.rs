@@ -70,19 +70,57 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     let dropped = dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)).collect();
     let mut by_job = by_job(dropped, tuned);
     by_job.remove(&run.plan.job_id);
+    let tuned = run.plan.tuning.level >= Tune::Session;
     for (job_id, left) in by_job {
-        // Held by a session that is gone with this one, if not before.
-        if !connection.attend(&session, ledger.take_job(&session, &job_id)).await? {
-            continue;
-        }
-        tell(&run.context, format!("job {job_id} was killed and has left something to put back"));
-        tell_moved(&run.context, &left.dropped, &left.tuned);
-        let tuned = run.plan.tuning.level >= Tune::Session;
-        for error in put_back_left(&run.context, ledger, left, tuned).await {
-            let restore = restore_command(&run.context, ledger, &job_id);
-            run.warn(format!("{error}; {restore} puts it back"));
-        }
-        connection.attend(&session, ledger.leave_job(&session, &job_id)).await?;
+        settle_one(&run.context, ledger, &session, (&job_id, left), tuned, |told| run.warn(told)).await?;
+    }
+    connection.keep(session);
+    Ok(())
+}
+
+/// Puts back what this job has left, if nobody is at work on it.
+async fn settle_one(
+    context: &Context,
+    ledger: &Ledger,
+    session: &Session,
+    (job_id, left): (&str, Left),
+    tuned: bool,
+    warn: impl Fn(String),
+) -> Result<()> {
+    let connection = &context.connection;
+    // Held by a session that is gone with this one, if not before.
+    if !connection.attend(session, ledger.take_job(session, job_id)).await? {
+        return Ok(());
+    }
+    tell(context, format!("job {job_id} was killed and has left something to put back"));
+    tell_moved(context, &left.dropped, &left.tuned);
+    for error in put_back_left(context, ledger, left, tuned).await {
+        let restore = restore_command(context, ledger, job_id);
+        warn(format!("{error}; {restore} puts it back"));
+    }
+    connection.attend(session, ledger.leave_job(session, job_id)).await
+}
+
+/// The same for a job that is done: it was killed behind its last row, and no run of it gets further than to be told so.
+pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
+    let Some(ledger) = ledger_of(&plan.job) else { return };
+    let settled = context.stop.guard(settle_this(context, &ledger, plan)).await;
+    if let Err(error) = settled {
+        tell(context, format!("what this job has left behind is not put back: {error}"));
+    }
+}
+
+async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let (connection, job_id) = (&context.connection, plan.job_id.as_str());
+    let session = connection.open().await?;
+    let reading = async {
+        tokio::try_join!(ledger.open_undos(&session, Some(job_id)), ledger.held(&session, Some(job_id)))
+    };
+    let (dropped, held) = connection.attend(&session, reading).await?;
+    if !dropped.is_empty() || !held.is_empty() {
+        let left = Left { dropped, tuned: held };
+        let tuned = plan.tuning.level >= Tune::Session;
+        settle_one(context, ledger, &session, (job_id, left), tuned, |told| tell(context, told)).await?;
     }
     connection.keep(session);
     Ok(())

@@ -100,3 +100,22 @@ fn a_load_that_has_survived_a_restart_of_the_server_is_not_taken_for_dead() {
     assert_eq!(schema(&database), before);
     assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
 }
+
+#[test]
+fn a_job_that_was_killed_behind_its_last_row_is_put_right_by_the_run_that_is_told_so() {
+    let (database, _files, source, _) = prepared(15);
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    let load = load(&database, &source, "table");
+    load.run(PATIENCE).expect_code(0);
+    // What it leaves that is killed between its end in the ledger and the last of what it puts back.
+    database.sql(
+        "ALTER TABLE t SET (autovacuum_enabled = false); \
+         UPDATE howdah.tuned SET undone_at = NULL WHERE name = 'autovacuum_enabled'",
+    );
+    assert_eq!(held(&database), 1);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("this job finished"), "{told}");
+    assert!(told.contains("was killed and has left something to put back"), "{told}");
+    assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
+}
