@@ -122,16 +122,23 @@ pub async fn put_back(run: &Run, session: &Session, failed: bool) {
 }
 
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then
-/// has to put back what they share.
+/// has to put back what they share. Whether that run lives cannot be told: a session whose client was cut off holds the job until
+/// the server finds out.
 pub async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Session> {
     let ledger = run.ledger.as_ref()?;
     let (context, job_id) = (Context { stop: Stop::default(), ..run.context.clone() }, &run.plan.job_id);
     let last = in_time(failed, is_last(&context, ledger, job_id, session)).await;
-    last.unwrap_or_else(|error| {
-        let restore = restore_command(&context, ledger, job_id);
-        run.warn(format!("{error}; {restore} puts back what the job has left"));
-        None
-    })
+    let restore = || restore_command(&context, ledger, job_id);
+    match &last {
+        Ok(Some(_)) => {}
+        Ok(None) => run.warn(format!(
+            "another run of this job holds it still, and is to put back what they have changed; if that run is dead, {}, or the \
+             next load, puts back what the job has left",
+            restore()
+        )),
+        Err(error) => run.warn(format!("{error}; {} puts back what the job has left", restore())),
+    }
+    last.ok().flatten()
 }
 
 /// Somebody waits for the end of a load that has failed.

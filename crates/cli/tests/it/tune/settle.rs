@@ -2,9 +2,10 @@
 
 use super::{GATE, HELD, held, load};
 use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, restore, schema, wait_for};
-use crate::scene::{Files, PATIENCE, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const ROWS: u64 = 5000;
 
@@ -117,5 +118,30 @@ fn a_job_that_was_killed_behind_its_last_row_is_put_right_by_the_run_that_is_tol
     let told = load.run(PATIENCE).expect_code(1).stderr;
     assert!(told.contains("this job finished"), "{told}");
     assert!(told.contains("was killed and has left something to put back"), "{told}");
+    assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
+}
+
+#[test]
+fn a_run_whose_job_is_held_by_another_says_who_is_to_put_back() {
+    let (database, _files, source, _) = prepared(15);
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    let told = std::thread::scope(|scope| {
+        // As the session of a run whose client was cut off does, until the server finds out.
+        scope.spawn(|| {
+            database.try_sql(
+                "SELECT pg_advisory_lock_shared(hashtextextended('howdah/held', 114827953725800)), pg_sleep(90)",
+            )
+        });
+        while database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0" {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let done = load(&database, &source, "table").args(["--job-id", "held"]).run(PATIENCE).expect_code(0);
+        database.rows(END_SESSIONS);
+        done.stderr
+    });
+    assert!(told.contains("another run of this job holds it still"), "{told}");
+    assert!(held(&database) > 0);
+    restore(&database).run(PATIENCE).expect_code(0);
     assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
 }
