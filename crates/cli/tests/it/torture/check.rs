@@ -1,8 +1,9 @@
 //! What must be true when a load has been run to its end, whatever had struck it.
 
+use super::account;
 use super::shape::Shape;
 use super::stage::Stage;
-use super::world::{LOADER, World};
+use super::world::World;
 use std::time::{Duration, Instant};
 
 /// What a server and a database were like before the load.
@@ -23,6 +24,12 @@ impl Findings {
     pub(super) fn is_clean(&self) -> bool {
         self.lost == 0 && self.doubled == 0 && self.left_behind.is_empty()
     }
+
+    pub(super) fn add(&mut self, other: Findings) {
+        self.lost += other.lost;
+        self.doubled += other.doubled;
+        self.left_behind.extend(other.left_behind);
+    }
 }
 
 impl Before {
@@ -34,31 +41,36 @@ impl Before {
     pub(super) fn compare(&self, world: &World<'_>, stage: &Stage, ledger_relations: &[String]) -> Findings {
         // Whoever was forgotten by the network has been told by now.
         world.to_server.end_forgotten();
-        let mut found = rows(stage);
-        found.left_behind.extend(self.traces(stage));
-        let left = &mut found.left_behind;
-        if world.settings(&stage.database) != self.settings {
-            left.push("settings are not what they were".to_owned());
+        let mut found = Findings::default();
+        for place in stage.scenario.places {
+            let (lost, doubled) = lost_and_doubled(stage, place);
+            found.lost += lost;
+            found.doubled += doubled;
+            found.left_behind.extend(derived(stage, place));
         }
+        let left = &mut found.left_behind;
+        left.extend(self.traces(world, stage));
         let relations = relations_of_ledger(stage);
         if relations != ledger_relations {
             left.push(format!("the ledger holds {relations:?}, and usually {ledger_relations:?}"));
         }
-        left.extend(derived(stage));
+        left.extend(account::check(stage));
         left.extend(sessions(stage));
         found
     }
 
     /// What restore must have put right, even before the load goes on.
-    pub(super) fn traces(&self, stage: &Stage) -> Vec<String> {
-        let mut left = Vec::new();
+    pub(super) fn traces(&self, world: &World<'_>, stage: &Stage) -> Vec<String> {
+        let mut left: Vec<String> = self.settings_that_differ(world, stage).into_iter().collect();
         let schema = stage.schema();
         if schema != self.schema {
             left.push(format!("the schema differs: {}", first_difference(&self.schema, &schema)));
         }
-        let open = stage.ledger_count("undo WHERE undone_at IS NULL");
-        if open > 0 {
-            left.push(format!("{open} entries of the journal are open"));
+        for journal in ["undo", "tuned"] {
+            let open = stage.ledger_count(&format!("{journal} WHERE undone_at IS NULL"));
+            if open > 0 {
+                left.push(format!("{open} entries of the journal {journal} are open"));
+            }
         }
         let prepared = stage.database.value("SELECT count(*) FROM pg_prepared_xacts");
         if prepared != "0" {
@@ -66,11 +78,27 @@ impl Before {
         }
         left
     }
+
+    /// Sessions that begin just behind a reload may still have what was there before it.
+    fn settings_that_differ(&self, world: &World<'_>, stage: &Stage) -> Option<String> {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            let settings = world.settings(&stage.database);
+            if settings == self.settings {
+                return None;
+            }
+            if Instant::now() > deadline {
+                let differs = first_difference(&self.settings.join("\n"), &settings.join("\n"));
+                return Some(format!("settings are not what they were: {differs}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// Relations of the ledger's schema, staging tables included if there are any.
 pub(super) fn relations_of_ledger(stage: &Stage) -> Vec<String> {
-    let schema = stage.scenario.ledger.replace('\'', "''");
+    let schema = stage.scenario.knobs.ledger.replace('\'', "''");
     let rows = stage.database.rows(&format!(
         "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = '{schema}' \
          ORDER BY 1"
@@ -78,25 +106,29 @@ pub(super) fn relations_of_ledger(stage: &Stage) -> Vec<String> {
     rows.into_iter().filter_map(|mut row| row[0].take()).collect()
 }
 
-fn rows(stage: &Stage) -> Findings {
-    const COLUMNS: &str = "id, part, score, amount, day, note";
+fn lost_and_doubled(stage: &Stage, place: &str) -> (u64, u64) {
+    // A table that the load has made may have narrower types.
+    const COLUMNS: &str = "id::bigint, part::integer, score::integer, amount::numeric(12,2), day::date, note";
     let database = &stage.database;
-    let (wanted, got) =
-        (format!("(SELECT {COLUMNS} FROM model.wanted)"), format!("(SELECT {COLUMNS} FROM t)"));
+    let wanted = format!("(SELECT {COLUMNS} FROM {place}.wanted)");
+    let got = format!("(SELECT {COLUMNS} FROM {place}.t)");
     if database.digest(&wanted) == database.digest(&got) {
-        return Findings::default();
+        return (0, 0);
     }
     let count = |sql: String| database.value(&sql).parse().unwrap();
     let lost: u64 = count(format!("SELECT count(*) FROM ({wanted} EXCEPT ALL {got}) lost"));
     // A row that came with another value counts on both sides.
     let doubled = count(format!("SELECT count(*) FROM ({got} EXCEPT ALL {wanted}) doubled"));
-    Findings { lost, doubled, left_behind: Vec::new() }
+    (lost, doubled)
 }
 
-/// What the server made of the rows: what triggers have seen, numbers of keys.
-fn derived(stage: &Stage) -> Vec<String> {
-    let holds = |sql: &str, what: &str| (stage.database.value(sql) != "t").then(|| what.to_owned());
-    let found = match (stage.scenario.shape, stage.scenario.triggers) {
+/// What the server made of the rows: what triggers have seen, numbers of keys, partitions, types.
+fn derived(stage: &Stage, place: &str) -> Option<String> {
+    let holds = |sql: &str, what: &str| {
+        let sql = format!("SET search_path TO {place}; {sql}");
+        (stage.database.value(&sql) != "t").then(|| format!("{place}: {what}"))
+    };
+    match (stage.scenario.shape, stage.scenario.knobs.triggers) {
         (Shape::Watched, "keep") if stage.scenario.mode.inserts_all() => holds(
             "SELECT count(*) = (SELECT count(*) FROM t) AND count(*) = count(DISTINCT id) FROM seen",
             "the trigger has not seen each row once",
@@ -104,23 +136,33 @@ fn derived(stage: &Stage) -> Vec<String> {
         (Shape::Numbered, _) => {
             holds("SELECT nextval('t_k_seq') > max(k) FROM t", "the sequence does not go on behind the keys")
         }
+        (Shape::Dated(unit), _) => {
+            let wanted = format!(
+                "SELECT ARRAY(SELECT DISTINCT to_char(day, '{}') FROM wanted WHERE day >= '2024-01-01' ORDER BY 1) \
+                      = ARRAY(SELECT relname::text FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid \
+                                WHERE inhparent = 't'::regclass AND relname <> 't_old' ORDER BY 1) \
+                    AND (SELECT indisvalid FROM pg_index WHERE indexrelid = 't_id'::regclass) \
+                    AND (SELECT count(reloptions) = 0 FROM pg_class JOIN pg_inherits ON inhrelid = oid)",
+                unit.name_of_partition()
+            );
+            holds(&wanted, "other partitions, options of them, or an index that not all of them have")
+        }
+        (Shape::Absent, _) => holds(
+            "SELECT array_agg(format('%s %s', attname, atttypid::regtype) ORDER BY attnum) \
+                 = '{id integer,part integer,score integer,amount numeric,day date,note text}' \
+                 AND (SELECT reloptions IS NULL FROM pg_class WHERE oid = 't'::regclass) \
+             FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0",
+            "other types, or options",
+        ),
         _ => None,
-    };
-    let kept = format!(
-        "SELECT count(*) = count(DISTINCT (file_no, record)) AND count(*) = (SELECT sum(rows_rejected) FROM {0}.file WHERE job_id = done) \
-            AND count(*) = (SELECT sum(rejected) FROM {0}.chunk WHERE job_id = done) AND count(*) > 0 \
-         FROM {0}.reject JOIN (SELECT job_id AS done FROM {0}.job WHERE status = 'done') d ON done = job_id GROUP BY done",
-        stage.ledger
-    );
-    let keeps = stage.scenario.mode.done_code() == 3;
-    let kept = keeps.then(|| holds(&kept, "refused records are not kept once each")).flatten();
-    found.into_iter().chain(kept).collect()
+    }
 }
 
 /// Sessions of the load end soon after it.
 fn sessions(stage: &Stage) -> Option<String> {
     let sql = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE usename = '{LOADER}' AND datname = current_database()"
+        "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND datname = current_database()",
+        stage.scenario.role
     );
     let deadline = Instant::now() + Duration::from_secs(10);
     while stage.database.value(&sql) != "0" {

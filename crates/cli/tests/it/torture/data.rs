@@ -1,16 +1,20 @@
-//! The rows of a load, as the test knows them, and the files that say the same.
+//! The rows of a load, as the test knows them.
 //!
-//! The model reaches the server as one csv file in UTF-8, by the server's own COPY; the load reads the same rows in
-//! whatever format, encoding and compression its scenario has drawn.
+//! The model reaches the server as csv in UTF-8, by the server's own COPY; the load reads the same rows as
+//! [`super::written`] writes them, flaws included.
 
-use crate::scene::gzip;
+use super::flaw::Flaw;
+use super::written::Charset;
 use fastrand::Rng;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Columns of a file, in its order.
 pub(super) const HEADER: &str = "id,part,score,amount,day,note";
+/// Rows of files have ids from here on; smaller ones are for rows that were there before.
+pub(super) const FIRST_ID: u64 = 1000;
 
-/// What the table must hold.
+/// A row, or a record that is refused.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     id: u64,
@@ -20,60 +24,43 @@ pub(super) struct Record {
     /// Day of 2024, or none.
     day: Option<u16>,
     note: Option<String>,
+    /// What is wrong with it.
+    pub(super) flaw: Option<Flaw>,
+    /// The table must hold it.
+    pub(super) is_stored: bool,
 }
 
-/// COPY's two formats that consist of lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Csv,
-    Text,
+/// What rows are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stuff {
+    pub(super) charset: Charset,
+    /// Some notes are so wide that the server stores them out of line.
+    pub(super) wide: bool,
+    /// Every row has a day, one of so many.
+    pub(super) days: Option<u16>,
 }
 
-/// How a file is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charset {
-    Utf8,
-    Latin1,
-}
-
-/// How a file is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Codec {
-    Plain,
-    Gzip,
-    Zstd,
-}
-
-impl Codec {
-    pub(super) fn suffix(self) -> &'static str {
-        match self {
-            Codec::Plain => "",
-            Codec::Gzip => ".gz",
-            Codec::Zstd => ".zst",
-        }
-    }
-}
-
-/// Rows with ids from `first` on; `wide` ones have notes that the server stores out of line.
-pub(super) fn records(random: &mut Rng, first: u64, count: u64, charset: Charset, wide: bool) -> Vec<Record> {
-    (first..first + count)
-        .map(|id| Record {
-            id,
-            part: random.u8(..),
-            score: random.i16(..),
-            amount_cents: random.i64(-9_999_999..9_999_999),
-            day: (random.u8(..10) > 0).then(|| random.u16(1..=366)),
-            note: note(random, charset, wide && id % 50 == 0),
-        })
-        .collect()
+/// Rows with ids from `first` on.
+pub(super) fn records(random: &mut Rng, first: u64, count: u64, stuff: Stuff) -> Vec<Record> {
+    let one = |id| Record {
+        id,
+        part: random.u8(..),
+        score: random.i16(..),
+        amount_cents: random.i64(-9_999_999..9_999_999),
+        day: match stuff.days {
+            Some(days) => Some(random.u16(1..=days)),
+            None => (random.u8(..10) > 0).then(|| random.u16(1..=366)),
+        },
+        note: note(random, stuff.charset, stuff.wide && id % 50 == 0),
+        flaw: None,
+        is_stored: true,
+    };
+    (first..first + count).map(one).collect()
 }
 
 fn note(random: &mut Rng, charset: Charset, wide: bool) -> Option<String> {
-    const NASTY: [&str; 8] = ["\n", "\"", "\\", ",", "\t", "'", "\r\n", "%s"];
-    let letters: &[char] = match charset {
-        Charset::Utf8 => &['a', 'z', ' ', 'é', '€', '漢', '🐘'],
-        Charset::Latin1 => &['a', 'z', ' ', 'é', 'ß', 'ÿ', '£'],
-    };
+    const NASTY: [&str; 10] = ["\n", "\"", "\\", ",", "\t", "'", "\r\n", "%s", ";", "|"];
+    let letters = charset.letters();
     match random.u8(..20) {
         0 => None,
         1 => Some(String::new()),
@@ -89,18 +76,49 @@ fn note(random: &mut Rng, charset: Charset, wide: bool) -> Option<String> {
     }
 }
 
+/// Gives some records the key of an earlier one; of each key only the first, or the last, is stored.
+pub(super) fn repeat_keys(random: &mut Rng, files: &mut [Vec<Record>], last_counts: bool) {
+    let mut places: Vec<(usize, usize)> =
+        (0..files.len()).flat_map(|file| (0..files[file].len()).map(move |no| (file, no))).collect();
+    let repeats = places.len() / 300;
+    for _ in 0..repeats {
+        let (from, to) = (places[random.usize(..places.len())], places[random.usize(..places.len())]);
+        let (id, part) = (files[from.0][from.1].id, files[from.0][from.1].part);
+        let record = &mut files[to.0][to.1];
+        (record.id, record.part) = (id, part);
+    }
+    if last_counts {
+        places.reverse();
+    }
+    let mut seen = BTreeMap::new();
+    for (file, no) in places {
+        let record = &mut files[file][no];
+        record.is_stored = seen.insert(record.id, ()).is_none();
+    }
+}
+
 impl Record {
-    fn fields(&self) -> [Option<String>; 6] {
+    /// Its fields as a file has them.
+    pub(super) fn fields(&self) -> Vec<Option<String>> {
         let sign = if self.amount_cents < 0 { "-" } else { "" };
         let cents = self.amount_cents.abs();
-        [
+        let mut fields = vec![
             Some(self.id.to_string()),
             Some(self.part.to_string()),
             Some(self.score.to_string()),
             Some(format!("{sign}{}.{:02}", cents / 100, cents % 100)),
             self.day.map(day_of_2024),
             self.note.clone(),
-        ]
+        ];
+        if let Some(flaw) = self.flaw {
+            flaw.spoil(&mut fields, self.id);
+        }
+        fields
+    }
+
+    /// What `--lenient` makes of a record that is short of its last field.
+    pub(super) fn lose_note(&mut self) {
+        self.note = None;
     }
 }
 
@@ -115,46 +133,11 @@ fn day_of_2024(mut day: u16) -> String {
     unreachable!("a year of 366 days")
 }
 
-/// The model: csv in UTF-8 with a header.
+/// The model: what must be stored of these records, as csv in UTF-8 with a header.
 pub(super) fn model(records: &[Record]) -> Vec<u8> {
-    text_of(records, Format::Csv).into_bytes()
-}
-
-/// A file of these records.
-pub(super) fn file(records: &[Record], format: Format, charset: Charset, codec: Codec) -> Vec<u8> {
-    let text = text_of(records, format);
-    let bytes: Vec<u8> = match charset {
-        Charset::Utf8 => text.into_bytes(),
-        Charset::Latin1 => text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect(),
-    };
-    match codec {
-        Codec::Plain => bytes,
-        Codec::Gzip => gzip(&bytes),
-        Codec::Zstd => zstd::encode_all(bytes.as_slice(), 1).unwrap(),
-    }
-}
-
-fn text_of(records: &[Record], format: Format) -> String {
-    let mut text = if format == Format::Csv { format!("{HEADER}\n") } else { String::new() };
-    for record in records {
-        let fields = record.fields().map(|field| match format {
-            Format::Csv => field.map_or_else(String::new, |value| csv_field(&value)),
-            Format::Text => field.map_or_else(|| "\\N".to_owned(), |value| text_field(&value)),
-        });
-        text += &fields.join(if format == Format::Csv { "," } else { "\t" });
-        text.push('\n');
-    }
-    text
-}
-
-fn csv_field(value: &str) -> String {
-    if value.is_empty() || value.contains(['"', ',', '\n', '\r']) || value == "\\." {
-        format!("\"{}\"", value.replace('"', "\"\""))
-    } else {
-        value.to_owned()
-    }
-}
-
-fn text_field(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
+    let stored = records
+        .iter()
+        .filter(|record| record.is_stored)
+        .map(|record| Record { flaw: None, ..record.clone() });
+    super::written::Format::Csv.text_of(&stored.collect::<Vec<_>>()).into_bytes()
 }

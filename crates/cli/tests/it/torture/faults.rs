@@ -122,10 +122,11 @@ enum Moment {
 
 impl Moment {
     fn draw(stage: &Stage, random: &mut Rng) -> Moment {
-        let chunks = 1200 / stage.scenario.chunk_kb;
+        // Of some 75 bytes a row.
+        let chunks = (stage.scenario.rows * 3 / 40 / stage.scenario.knobs.chunk_kb).max(1);
         match random.u8(..10) {
             0 | 1 => Moment::Started(Duration::from_millis(random.u64(20..500))),
-            2 | 3 if stage.scenario.indexes == "rebuild" => Moment::PutBack(random.u64(1..4)),
+            2 | 3 if stage.scenario.knobs.indexes == "rebuild" => Moment::PutBack(random.u64(1..4)),
             4 => Moment::Chunks(chunks),
             _ => Moment::Chunks(random.u64(..chunks)),
         }
@@ -196,10 +197,10 @@ pub(super) fn strike(
         Fault::Deadlock => hit = others::deadlock(world, stage, &mut running, random),
         Fault::Changed => {
             let no = random.usize(..stage.contents.len());
-            stage.put(world, no, &others::changed(&stage.contents[no]));
+            stage.put(world, no, &others::changed(&stage.contents[no].1));
         }
         Fault::NoConnections => {
-            let held = stage.database.take_all_connections(super::world::LOADER);
+            let held = stage.database.take_all_connections(stage.scenario.role);
             end_sessions(stage);
             std::thread::sleep(Duration::from_millis(random.u64(100..600)));
             hit &= held.count() > 0;
@@ -285,5 +286,5 @@ fn pause_then(random: &mut Rng, heal: impl FnOnce()) {
 }
 
 fn end_sessions(stage: &Stage) {
-    stage.database.rows(&format!("{END_SESSIONS} AND usename = '{}'", super::world::LOADER));
+    stage.database.rows(&format!("{END_SESSIONS} AND usename = '{}'", stage.scenario.role));
 }

@@ -1,115 +1,174 @@
-//! What a load does to the rows that are there, and to records that the table refuses. A further mode is a variant here
-//! and nothing elsewhere.
+//! What a load does to the rows that are there, and to records that do not fit.
 
 use super::shape::Shape;
+use super::written::Written;
 use fastrand::Rng;
 
-/// How rows reach the table. Where a flag says so, all at once.
+/// How rows reach the table, and what becomes of bad records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// They are added.
-    Append { atomic: bool },
-    /// They are added, but for those that a CHECK refuses.
-    Skip,
-    /// The same all at once, or by a key.
-    SkipStaged { key: Option<&'static str>, atomic: bool },
-    /// The table is emptied first.
-    Truncate { freeze: bool },
-    /// Another table takes its place, with all rows, or with those alone that a CHECK takes.
-    Replace { skips: bool },
-    /// They change rows of the same key.
-    Merge { key: &'static str, atomic: bool },
-    /// They are added where there is no row of the same key.
-    InsertNew { key: &'static str, atomic: bool },
+pub(super) struct Mode {
+    pub(super) arrival: Arrival,
+    /// All at once.
+    pub(super) atomic: bool,
+    pub(super) on_error: OnError,
 }
 
-/// Ids of files begin at 1,000.
+/// How rows reach the table. A further mode is a variant here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// They are added.
+    Append,
+    /// The table is emptied first.
+    Truncate { freeze: bool },
+    /// Another table takes its place.
+    Replace,
+    /// They change rows of the same key; rows without a record may go.
+    Merge { key: &'static str, keep: Keep, deletes: bool },
+    /// They are added where there is no row of the same key.
+    InsertNew { key: &'static str, keep: Keep },
+    /// The load makes the table.
+    Make { freeze: bool },
+}
+
+/// Which of several records of a key counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// There is but one.
+    Only,
+    First,
+    Last,
+}
+
+/// What becomes of records that do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnError {
+    /// There are none.
+    Stop,
+    /// They are kept aside.
+    Skip,
+    /// They are mended or left out.
+    Lenient,
+}
+
+/// So many rows are there before a load, with ids from 1 on.
+pub(super) const OLD_ROWS: u64 = 500;
 const OLD_SQL: &str = "INSERT INTO t (id, part, score, amount, day, note) \
     SELECT i, i % 256, -i, i / 100.0, '2023-01-01', 'old' FROM generate_series(1, 500) i;";
-const OLD_STAY_SQL: &str = "INSERT INTO model.wanted (id, part, score, amount, day, note) \
+const OLD_STAY_SQL: &str = "INSERT INTO wanted (id, part, score, amount, day, note) \
     SELECT id, part, score, amount, day, note FROM t;";
 /// Some rows of the files are there already, with other values.
 const OTHER_VALUES_SQL: &str = "INSERT INTO t (id, part, score, amount, day, note) \
-    SELECT id, part, score + 1, amount, NULL, 'other' FROM model.wanted WHERE id >= 1000 AND id % 3 = 0;";
+    SELECT id, part, score + 1, amount, NULL, 'other' FROM wanted WHERE id >= 1000 AND id % 3 = 0;";
 
 impl Mode {
-    pub(super) fn draw(random: &mut Rng, shape: Shape) -> Mode {
-        let atomic = random.bool();
-        match (random.u8(..14), shape.key()) {
-            (0, _) => Mode::Append { atomic: true },
-            (1 | 2, _) => Mode::Skip,
-            (3, _) => Mode::Truncate { freeze: false },
-            (10, _) => Mode::Truncate { freeze: true },
-            (4 | 11, _) if shape.can_be_replaced() => Mode::Replace { skips: atomic },
-            (5 | 6, Some(key)) => Mode::Merge { key, atomic },
-            (7, Some(key)) => Mode::InsertNew { key, atomic },
-            (8 | 9, key) => Mode::SkipStaged { key, atomic: atomic || key.is_none() },
-            _ => Mode::Append { atomic: false },
-        }
+    pub(super) const APPEND: Mode = Mode { arrival: Arrival::Append, atomic: false, on_error: OnError::Stop };
+
+    pub(super) fn draw(random: &mut Rng, shape: Shape, written: Written) -> Mode {
+        let arrival = Arrival::draw(random, shape);
+        let can_be_atomic =
+            matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
+                && !shape.is_dated();
+        let on_error = match random.u8(..10) {
+            _ if !arrival.can_leave_out() => OnError::Stop,
+            0..4 if shape != Shape::Absent => OnError::Skip,
+            4..6 if !written.is_told() => OnError::Lenient,
+            _ => OnError::Stop,
+        };
+        Mode { arrival, atomic: can_be_atomic && random.u8(..3) == 0, on_error }
     }
 
     /// Options of the command.
-    pub(super) fn arguments(self) -> Vec<String> {
-        let (words, atomic): (&[&str], bool) = match self {
-            Mode::Append { atomic } => (&[], atomic),
-            Mode::Skip => (&["--on-error", "skip"], false),
-            Mode::SkipStaged { key: None, atomic } => (&["--on-error", "skip"], atomic),
-            Mode::SkipStaged { key: Some(key), atomic } => {
-                (&["--on-error", "skip", "--mode", "merge", "--key", key], atomic)
-            }
-            Mode::Truncate { freeze: false } => (&["--mode", "truncate"], false),
-            Mode::Truncate { freeze: true } => (&["--mode", "truncate", "--freeze"], false),
-            Mode::Replace { skips: false } => (&["--mode", "replace"], false),
-            Mode::Replace { skips: true } => (&["--mode", "replace", "--on-error", "skip"], false),
-            Mode::Merge { key, atomic } => (&["--mode", "merge", "--key", key], atomic),
-            Mode::InsertNew { key, atomic } => (&["--mode", "insert-new", "--key", key], atomic),
-        };
-        words.iter().copied().chain(atomic.then_some("--atomic")).map(str::to_owned).collect()
-    }
-
-    /// Run when `t` is there and `model.wanted` holds the rows of the files: what was in `t` before, and what that
-    /// and the files must come to.
-    pub(super) fn prepare_sql(self) -> String {
-        match self {
-            Mode::Append { .. } => format!("{OLD_SQL} {OLD_STAY_SQL}"),
-            Mode::Skip => format!(
-                "{OLD_SQL} {OLD_STAY_SQL} ALTER TABLE t ADD CONSTRAINT refuses CHECK (id < 1000 OR id % 1997 <> 0); \
-                 DELETE FROM model.wanted WHERE id >= 1000 AND id % 1997 = 0;"
-            ),
-            Mode::SkipStaged { key: None, .. } => Mode::Skip.prepare_sql(),
-            Mode::SkipStaged { .. } => format!("{} {OTHER_VALUES_SQL}", Mode::Skip.prepare_sql()),
-            Mode::Truncate { .. } | Mode::Replace { skips: false } => OLD_SQL.to_owned(),
-            Mode::Replace { skips: true } => format!(
-                "{OLD_SQL} ALTER TABLE t ADD CONSTRAINT refuses CHECK (id < 1000 OR id % 1997 <> 0); \
-                 DELETE FROM model.wanted WHERE id >= 1000 AND id % 1997 = 0;"
-            ),
-            Mode::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
-            Mode::InsertNew { .. } => format!(
-                "{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL} \
-                 UPDATE model.wanted w SET (score, day, note) = (t.score, t.day, t.note) FROM t WHERE t.id = w.id;"
-            ),
+    pub(super) fn arguments(self) -> Vec<&'static str> {
+        let mut words = self.arrival.arguments();
+        words.extend(self.atomic.then_some("--atomic"));
+        match self.on_error {
+            OnError::Stop => {}
+            OnError::Skip => words.extend(["--on-error", "skip"]),
+            OnError::Lenient => words.push("--lenient"),
         }
+        words
     }
 
     /// Rows wait until all of them are there.
     pub(super) fn is_staged(self) -> bool {
-        match self {
-            Mode::Append { atomic } => atomic,
-            Mode::Skip | Mode::Truncate { .. } => false,
-            Mode::SkipStaged { .. } | Mode::Replace { .. } | Mode::Merge { .. } | Mode::InsertNew { .. } => {
-                true
-            }
-        }
+        self.atomic
+            || matches!(self.arrival, Arrival::Replace | Arrival::Merge { .. } | Arrival::InsertNew { .. })
     }
 
     /// Each row that there is came by one INSERT into the table.
     pub(super) fn inserts_all(self) -> bool {
-        matches!(self, Mode::Append { .. } | Mode::Skip | Mode::SkipStaged { key: None, .. })
+        self.arrival == Arrival::Append
+    }
+}
+
+impl Arrival {
+    fn draw(random: &mut Rng, shape: Shape) -> Arrival {
+        let keep = [Keep::Only, Keep::Only, Keep::First, Keep::Last][random.usize(..4)];
+        let coin = random.bool();
+        if shape == Shape::Absent {
+            return Arrival::Make { freeze: coin };
+        }
+        match (random.u8(..10), shape.key()) {
+            (0, _) => Arrival::Truncate { freeze: false },
+            (1, _) if !shape.is_dated() => Arrival::Truncate { freeze: true },
+            (2, _) if shape.can_be_replaced() => Arrival::Replace,
+            (3..6, Some(key)) => Arrival::Merge { key, keep, deletes: coin },
+            (6, Some(key)) => Arrival::InsertNew { key, keep },
+            _ => Arrival::Append,
+        }
     }
 
-    /// The exit code of a load with nothing left to do.
-    pub(super) fn done_code(self) -> i32 {
-        let skips = matches!(self, Mode::Skip | Mode::SkipStaged { .. } | Mode::Replace { skips: true });
-        if skips { 3 } else { 0 }
+    /// Records may be left out, and the model still knows what comes of it.
+    fn can_leave_out(self) -> bool {
+        !self.is_frozen()
+            && self.keep() == Keep::Only
+            && !matches!(self, Arrival::Merge { deletes: true, .. })
+    }
+
+    /// All rows of a table come in one transaction.
+    pub(super) fn is_frozen(self) -> bool {
+        matches!(self, Arrival::Truncate { freeze: true } | Arrival::Make { freeze: true })
+    }
+
+    pub(super) fn keep(self) -> Keep {
+        match self {
+            Arrival::Merge { keep, .. } | Arrival::InsertNew { keep, .. } => keep,
+            _ => Keep::Only,
+        }
+    }
+
+    fn arguments(self) -> Vec<&'static str> {
+        let mut words = match self {
+            Arrival::Append => vec![],
+            Arrival::Truncate { .. } => vec!["--mode", "truncate"],
+            Arrival::Replace => vec!["--mode", "replace"],
+            Arrival::Merge { key, .. } => vec!["--mode", "merge", "--key", key],
+            Arrival::InsertNew { key, .. } => vec!["--mode", "insert-new", "--key", key],
+            Arrival::Make { .. } => vec!["--create"],
+        };
+        words.extend(self.is_frozen().then_some("--freeze"));
+        words.extend(matches!(self, Arrival::Merge { deletes: true, .. }).then_some("--delete-missing"));
+        match self.keep() {
+            Keep::Only => {}
+            Keep::First => words.extend(["--keep", "first"]),
+            Keep::Last => words.extend(["--keep", "last"]),
+        }
+        words
+    }
+
+    /// Run when `t` is there and `wanted` holds the rows of the files: what was in `t` before, and what that and the files
+    /// must come to.
+    pub(super) fn prepare_sql(self) -> String {
+        match self {
+            Arrival::Make { .. } => String::new(),
+            Arrival::Append => format!("{OLD_SQL} {OLD_STAY_SQL}"),
+            Arrival::Truncate { .. } | Arrival::Replace => OLD_SQL.to_owned(),
+            Arrival::Merge { deletes: true, .. } => format!("{OLD_SQL} {OTHER_VALUES_SQL}"),
+            Arrival::Merge { .. } => format!("{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL}"),
+            Arrival::InsertNew { .. } => format!(
+                "{OLD_SQL} {OLD_STAY_SQL} {OTHER_VALUES_SQL} \
+                 UPDATE wanted w SET (score, day, note) = (t.score, t.day, t.note) FROM t WHERE t.id = w.id;"
+            ),
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Change {
 
     /// Whether it was let in.
     pub(super) fn make(self, stage: &Stage) -> bool {
-        let role = super::world::LOADER;
+        let role = stage.scenario.role;
         let sql = format!("SET lock_timeout = '5s'; SET ROLE {role}; BEGIN; {}; COMMIT", self.sql());
         stage.database.try_sql(&sql).is_ok()
     }

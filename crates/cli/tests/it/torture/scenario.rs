@@ -1,116 +1,124 @@
-//! One load, drawn from a seed: files, table and options.
+//! One load, drawn from a seed: who loads which files into what, and how.
 
-use super::data::{self, Charset, Codec, Format, Record};
-use super::mode::Mode;
+use super::data::{self, FIRST_ID, Record, Stuff};
+use super::faults::Fault;
+use super::flaw::{self, Flaw};
+use super::knobs::Knobs;
+use super::mode::{Keep, Mode};
 use super::shape::Shape;
+use super::world::{CHIEF, LOADER};
+use super::written::{Charset, Codec, Written};
 use fastrand::Rng;
-
-/// Rows of a load, over all its files.
-const ROWS: u64 = 16_000;
-/// Rows of files have ids from here on; smaller ones are for rows that were there before.
-const FIRST_ID: u64 = 1000;
 
 /// All that is drawn before a load starts.
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
+    /// Who loads, and owns the tables.
+    pub(super) role: &'static str,
+    /// Schemas with a table `t` each, all of them loaded by one command.
+    pub(super) places: &'static [&'static str],
     pub(super) shape: Shape,
     pub(super) mode: Mode,
-    pub(super) format: Format,
-    pub(super) charset: Charset,
-    /// The codec of each file.
+    pub(super) written: Written,
+    /// Rows of all files together.
+    pub(super) rows: u64,
+    /// The encoding of the database.
+    pub(super) server_encoding: &'static str,
+    /// The codec of each file of a table.
     pub(super) files: Vec<Codec>,
     /// They are objects of a bucket.
     pub(super) in_bucket: bool,
-    pub(super) jobs: u64,
-    pub(super) chunk_kb: u64,
-    pub(super) indexes: &'static str,
-    pub(super) triggers: &'static str,
-    pub(super) encode: &'static str,
-    pub(super) partitions: &'static str,
-    pub(super) ledger: &'static str,
-    /// It retries, instead of ending at the first failure.
-    pub(super) patient: bool,
-    /// How sources and table are compared in the end.
-    pub(super) verify: Option<&'static str>,
+    pub(super) knobs: Knobs,
+    /// What is wrong with some records.
+    pub(super) flaws: Vec<Flaw>,
+    /// One record in so many is bad.
+    pub(super) flaw_every: u64,
     /// The files are checked before they are loaded, and that is struck, too.
     pub(super) checked: bool,
 }
 
-fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
-    all[random.usize(..all.len())]
+/// The records of a file.
+pub(super) struct Records {
+    pub(super) place: &'static str,
+    /// What the file is called.
+    pub(super) name: String,
+    pub(super) codec: Codec,
+    pub(super) records: Vec<Record>,
 }
 
 impl Scenario {
-    pub(super) fn draw(random: &mut Rng) -> Scenario {
-        let files = random.usize(1..=4);
+    /// A load that this fault can strike.
+    pub(super) fn draw(random: &mut Rng, fault: Fault) -> Scenario {
+        // Some connections are kept for superusers, so that one of them does not run out of any.
+        let is_superuser = random.u8(..4) == 0 && fault != Fault::NoConnections;
         let shape = Shape::draw(random);
-        let mode = Mode::draw(random, shape);
-        let triggers = one_of(random, &["keep", "disable"]);
-        let indexes = one_of(random, &["auto", "keep", "rebuild", "rebuild"]);
-        let charset = one_of(random, &[Charset::Utf8, Charset::Utf8, Charset::Latin1]);
-        let partitions = one_of(random, &["auto", "direct", "parent"]);
-        // The client has to know the partition of each row.
-        let is_routed = shape == Shape::Partitioned && mode == Mode::Truncate { freeze: true };
-        Scenario {
+        let mut written = Written::draw(random, shape != Shape::Absent);
+        let mode = Mode::draw(random, shape, written);
+        let needs_reading = shape.is_dated() || mode.arrival.is_frozen();
+        if needs_reading {
+            // Whoever makes or finds partitions has to read the rows.
+            written.charset = Charset::Utf8;
+        }
+        let knobs = Knobs::draw(random, shape, mode, is_superuser);
+        let other_encoding =
+            written.charset.of_database().filter(|_| random.bool() && !shape.has_foreign_key());
+        let files = random.usize(1..=4);
+        let mut scenario = Scenario {
+            role: if is_superuser { CHIEF } else { LOADER },
+            places: if random.u8(..6) == 0 { &["public", "other"] } else { &["public"] },
             shape,
             mode,
-            format: one_of(random, &[Format::Csv, Format::Csv, Format::Text]),
-            charset: if is_routed { Charset::Utf8 } else { charset },
-            files: (0..files).map(|_| one_of(random, &[Codec::Plain, Codec::Gzip, Codec::Zstd])).collect(),
-            in_bucket: random.u8(..3) == 0,
-            jobs: random.u64(1..=4),
-            chunk_kb: one_of(random, &[64, 100, 256]),
-            indexes: if mode.is_staged() { "auto" } else { indexes },
-            triggers: if mode.is_staged() { "keep" } else { triggers },
-            encode: one_of(random, &["auto", "csv", "text", "binary"]),
-            partitions: if is_routed { "direct" } else { partitions },
-            ledger: one_of(random, &["howdah", "howdah", "night \"shift\"; --"]),
-            patient: random.u8(..3) == 0,
-            verify: one_of(random, &[None, None, Some("count"), Some("checksum")]),
+            written,
+            rows: [4000, 4000, 8000, 16_000][random.usize(..4)],
+            server_encoding: other_encoding.unwrap_or("UTF8"),
+            files: (0..files).map(|_| Codec::ALL[random.usize(..Codec::ALL.len())]).collect(),
+            in_bucket: random.u8(..3) == 0 || fault.needs_bucket(),
+            knobs,
+            flaws: Vec::new(),
+            flaw_every: [2000, 500, 150][random.usize(..3)],
             checked: random.u8(..4) == 0,
-        }
-    }
-
-    /// The records of each file.
-    pub(super) fn records(&self, random: &mut Rng) -> Vec<Vec<Record>> {
-        let count = ROWS / self.files.len() as u64;
-        let file = |no: u64| {
-            let wide = self.shape == Shape::Wide;
-            data::records(random, FIRST_ID + no * count, count, self.charset, wide)
         };
-        (0..self.files.len() as u64).map(file).collect()
+        scenario.flaws = Flaw::draw(&scenario, random);
+        scenario
     }
 
-    /// What a file is called.
-    pub(super) fn file_name(&self, no: usize) -> String {
-        let format = if self.format == Format::Csv { "csv" } else { "txt" };
-        format!("part{no}.{format}{}", self.files[no].suffix())
+    /// The records of all files, table by table.
+    pub(super) fn records(&self, random: &mut Rng) -> Vec<Records> {
+        let count = self.rows / (self.files.len() * self.places.len()) as u64;
+        let stuff =
+            Stuff { charset: self.written.charset, wide: self.shape == Shape::Wide, days: self.shape.days() };
+        let mut all = Vec::new();
+        for place in self.places {
+            let firsts = (0..self.files.len() as u64).map(|no| FIRST_ID + no * count);
+            let mut files: Vec<_> = firsts.map(|first| data::records(random, first, count, stuff)).collect();
+            if self.mode.arrival.keep() != Keep::Only {
+                data::repeat_keys(random, &mut files, self.mode.arrival.keep() == Keep::Last);
+            }
+            flaw::spoil(random, &mut files, &self.flaws, self.flaw_every, self.mode);
+            all.extend(files.into_iter().zip(&self.files).enumerate().map(|(no, (records, codec))| {
+                Records {
+                    place,
+                    name: format!("{place}.{}", self.written.file_name(no, *codec)),
+                    codec: *codec,
+                    records,
+                }
+            }));
+        }
+        all
+    }
+
+    /// Sources of the command, within their folder or bucket.
+    pub(super) fn sources(&self) -> Vec<String> {
+        let place = if self.places.len() == 1 { self.places[0] } else { "{table}" };
+        let names = self.files.iter().enumerate().map(|(no, codec)| self.written.file_name(no, *codec));
+        names.map(|name| format!("{place}.{name}")).collect()
     }
 
     /// Options of the command, but for sources and where to.
     pub(super) fn arguments(&self) -> Vec<String> {
-        let mut words: Vec<String> = match self.format {
-            Format::Csv => vec!["--format", "csv", "--header"],
-            Format::Text => vec!["--format", "text", "--columns", data::HEADER],
-        }
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-        let (jobs, chunk) = (self.jobs.to_string(), format!("{}kB", self.chunk_kb));
-        let pairs = [
-            ("--encoding", if self.charset == Charset::Utf8 { "UTF8" } else { "LATIN1" }),
-            ("--jobs", &jobs),
-            ("--chunk-size", &chunk),
-            ("--indexes", self.indexes),
-            ("--triggers", self.triggers),
-            ("--encode", self.encode),
-            ("--partitions", self.partitions),
-            ("--ledger", self.ledger),
-            ("--retry-for", if self.patient { "30s" } else { "0s" }),
-        ];
-        words.extend(pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value.to_owned()]));
-        words.extend(self.verify.into_iter().flat_map(|by| ["--verify".to_owned(), by.to_owned()]));
-        words.extend(self.mode.arguments());
-        words
+        let table = if self.places.len() == 1 { "t" } else { "{table}.t" };
+        let words = ["--table", table].into_iter().chain(self.written.arguments());
+        let words = words.chain(self.mode.arguments()).chain(self.shape.arguments().iter().copied());
+        words.map(str::to_owned).chain(self.knobs.arguments()).collect()
     }
 }

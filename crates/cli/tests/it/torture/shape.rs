@@ -1,4 +1,4 @@
-//! The tables that are loaded: plain, with keys, with triggers, partitioned, numbered, wide.
+//! The tables that are loaded: plain, with keys, with triggers, partitioned, numbered, wide, or yet to be made.
 
 use fastrand::Rng;
 
@@ -17,13 +17,45 @@ pub(super) enum Shape {
     Numbered,
     /// Values that are stored out of line.
     Wide,
+    /// Partitions of time, which the load makes.
+    Dated(Unit),
+    /// There is none: the load makes it.
+    Absent,
+}
+
+/// What a partition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Day,
+    Month,
+}
+
+impl Unit {
+    /// As `to_char` makes it of a day.
+    pub(super) fn name_of_partition(self) -> &'static str {
+        match self {
+            Unit::Day => "\"t_\"YYYY_MM_DD",
+            Unit::Month => "\"t_\"YYYY_MM",
+        }
+    }
 }
 
 const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
 
 impl Shape {
-    const ALL: [Shape; 6] =
-        [Shape::Plain, Shape::Keyed, Shape::Watched, Shape::Partitioned, Shape::Numbered, Shape::Wide];
+    const ALL: [Shape; 11] = [
+        Shape::Plain,
+        Shape::Keyed,
+        Shape::Keyed,
+        Shape::Watched,
+        Shape::Partitioned,
+        Shape::Partitioned,
+        Shape::Numbered,
+        Shape::Wide,
+        Shape::Dated(Unit::Day),
+        Shape::Dated(Unit::Month),
+        Shape::Absent,
+    ];
 
     pub(super) fn draw(random: &mut Rng) -> Shape {
         Shape::ALL[random.usize(..Shape::ALL.len())]
@@ -34,13 +66,44 @@ impl Shape {
         match self {
             Shape::Keyed | Shape::Watched => Some("id"),
             Shape::Partitioned => Some("part,id"),
-            Shape::Plain | Shape::Numbered | Shape::Wide => None,
+            Shape::Plain | Shape::Numbered | Shape::Wide | Shape::Dated(_) | Shape::Absent => None,
+        }
+    }
+
+    pub(super) fn is_dated(self) -> bool {
+        matches!(self, Shape::Dated(_))
+    }
+
+    /// Of so many days is each row one; `None` where it need not have any.
+    pub(super) fn days(self) -> Option<u16> {
+        match self {
+            Shape::Dated(Unit::Day) => Some(12),
+            Shape::Dated(Unit::Month) => Some(366),
+            _ => None,
+        }
+    }
+
+    /// Options of the command.
+    pub(super) fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Shape::Dated(Unit::Day) => &["--create-partitions", "day"],
+            Shape::Dated(Unit::Month) => &["--create-partitions", "month"],
+            _ => &[],
+        }
+    }
+
+    /// Tables that a load makes, as `pg_dump` finds them in a schema.
+    pub(super) fn made(self) -> Option<&'static str> {
+        match self {
+            Shape::Dated(_) => Some("t_2024*"),
+            Shape::Absent => Some("t"),
+            _ => None,
         }
     }
 
     /// Another table may take its place.
     pub(super) fn can_be_replaced(self) -> bool {
-        self != Shape::Partitioned
+        !matches!(self, Shape::Partitioned | Shape::Dated(_) | Shape::Absent)
     }
 
     /// Foreign keys take locks on another table.
@@ -48,7 +111,7 @@ impl Shape {
         matches!(self, Shape::Keyed | Shape::Watched)
     }
 
-    /// Makes `t`, and `model.wanted` for the rows that it must come to hold.
+    /// Makes `t`, and `wanted` for the rows that it must come to hold.
     pub(super) fn sql(self) -> String {
         let keys = format!(
             "CREATE TABLE parent (part integer PRIMARY KEY); \
@@ -64,8 +127,8 @@ impl Shape {
             Shape::Keyed => keys,
             Shape::Watched => format!(
                 "{keys}; CREATE TABLE seen (id bigint); \
-                 CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS \
-                     'BEGIN INSERT INTO public.seen VALUES (NEW.id); RETURN NULL; END'; \
+                 CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS \
+                     'BEGIN INSERT INTO seen VALUES (NEW.id); RETURN NULL; END'; \
                  CREATE TRIGGER see AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION see()"
             ),
             Shape::Partitioned => format!(
@@ -78,7 +141,12 @@ impl Shape {
             ),
             Shape::Numbered => format!("CREATE TABLE t (k bigserial PRIMARY KEY, {COLUMNS})"),
             Shape::Wide => format!("CREATE TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
+            Shape::Dated(_) => format!(
+                "CREATE TABLE t ({COLUMNS}) PARTITION BY RANGE (day); CREATE INDEX t_id ON t (id); \
+                 CREATE TABLE t_old PARTITION OF t FOR VALUES FROM ('2023-01-01') TO ('2024-01-01')"
+            ),
+            Shape::Absent => "SELECT".to_owned(),
         };
-        format!("{table}; CREATE SCHEMA model; CREATE TABLE model.wanted ({COLUMNS})")
+        format!("{table}; CREATE TABLE wanted ({COLUMNS})")
     }
 }

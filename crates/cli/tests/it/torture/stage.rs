@@ -1,24 +1,78 @@
 //! A database with a scenario's table in it, its files, and the command that loads them.
 
 use super::data;
-use super::mode::Mode;
-use super::scenario::Scenario;
-use super::world::{LOADER, World};
+use super::flaw::Flaw;
+use super::knobs::Knobs;
+use super::mode::Arrival;
+use super::scenario::{Records, Scenario};
+use super::world::World;
 use crate::scene::{Files, howdah};
 use fastrand::Rng;
 use howdah_testkit::{Database, HowdahCommand};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
+
+/// Records that are left out.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    pub(super) records: u64,
+    /// So many of them are left out.
+    pub(super) count: u64,
+    /// So many of these does a check tell.
+    told: u64,
+    /// Names of files and numbers of records, from 1.
+    pub(super) surely: BTreeSet<(String, u64)>,
+    /// Of two equal ones either may be.
+    pub(super) perhaps: BTreeSet<(String, u64)>,
+}
+
+impl Refused {
+    fn of(files: &[Records]) -> Refused {
+        let mut refused = Refused::default();
+        for file in files {
+            for (no, record) in (1..).zip(&file.records) {
+                let place = (file.name.clone(), no);
+                refused.records += 1;
+                // Of several records of a key, those that do not count are no bad ones.
+                let Some(flaw) = record.flaw else { continue };
+                refused.count += u64::from(!record.is_stored);
+                refused.told += u64::from(!record.is_stored && !flaw.is_raised());
+                if flaw == Flaw::Repeat {
+                    refused.perhaps.insert(place);
+                } else if !record.is_stored {
+                    refused.surely.insert(place);
+                }
+            }
+        }
+        refused
+    }
+}
+
+/// Makes a schema with the table in it and the model beside it.
+fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[Records]) {
+    let Scenario { role, shape, mode, flaws, .. } = scenario;
+    let within = format!("SET ROLE {role}; SET search_path TO {place}");
+    database.sql(&format!("CREATE SCHEMA IF NOT EXISTS {place}; GRANT ALL ON SCHEMA {place} TO {role}"));
+    database.sql(&format!("{within}; {}", shape.sql()));
+    for file in files.iter().filter(|file| file.place == place) {
+        let copy = format!("COPY {place}.wanted FROM STDIN (FORMAT csv, HEADER true, ENCODING 'UTF8')");
+        database.copy_in(&copy, data::model(&file.records)).unwrap();
+    }
+    let flaws: String = flaws.iter().map(|flaw| flaw.sql()).collect();
+    database.sql(&format!("{within}; {} {flaws}", mode.arrival.prepare_sql()));
+}
 
 /// What a load of this scenario needs, and what it must come to.
 pub(super) struct Stage {
     pub(super) scenario: Scenario,
     pub(super) database: Database,
     pub(super) bucket: String,
-    /// The bytes of each file.
-    pub(super) contents: Vec<Vec<u8>>,
+    /// The name and the bytes of each file.
+    pub(super) contents: Vec<(String, Vec<u8>)>,
+    pub(super) refused: Refused,
     /// When each file was written, if they are files.
     made_at: Vec<SystemTime>,
     files: Files,
@@ -28,31 +82,30 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn set(world: &World<'_>, scenario: Scenario, seed: u64, random: &mut Rng) -> Stage {
-        let database = world.server.database();
+        let database = world.server.database_in(scenario.server_encoding);
+        let files = scenario.records(random);
         // Indexes in a tablespace of their own are not carried over to another table.
-        let tablespace = if matches!(scenario.mode, Mode::Replace { .. }) { "" } else { world.tablespace() };
+        let tablespace = if scenario.mode.arrival == Arrival::Replace { "" } else { world.tablespace() };
         database.sql(&format!(
-            "GRANT ALL ON DATABASE {0} TO {LOADER}; GRANT ALL ON SCHEMA public TO {LOADER}; \
-             ALTER DATABASE {0} SET default_tablespace = '{1}'",
+            "GRANT ALL ON DATABASE {0} TO {1}; ALTER DATABASE {0} SET default_tablespace = '{tablespace}'",
             database.name(),
-            tablespace
+            scenario.role
         ));
-        let records = scenario.records(random);
-        database.sql(&format!("SET ROLE {LOADER}; {}", scenario.shape.sql()));
-        for records in &records {
-            let copy = "COPY model.wanted FROM STDIN (FORMAT csv, HEADER true, ENCODING 'UTF8')";
-            database.copy_in(copy, data::model(records)).unwrap();
-        }
-        database.sql(&format!("SET ROLE {LOADER}; {}", scenario.mode.prepare_sql()));
-        let (files, bucket) = (Files::new(), format!("torture-{}-{seed}", world.server.major()));
-        let contents: Vec<Vec<u8>> = records
-            .iter()
-            .zip(&scenario.files)
-            .map(|(records, codec)| data::file(records, scenario.format, scenario.charset, *codec))
-            .collect();
-        let ledger = format!("\"{}\"", scenario.ledger.replace('"', "\"\""));
-        let mut stage = Stage { scenario, database, bucket, contents, made_at: Vec::new(), files, ledger };
-        (0..stage.contents.len()).for_each(|no| stage.put(world, no, &stage.contents[no]));
+        scenario.places.iter().for_each(|place| furnish(&database, &scenario, place, &files));
+        let mut stage = Stage {
+            refused: Refused::of(&files),
+            contents: files
+                .iter()
+                .map(|file| (file.name.clone(), scenario.written.file(&file.records, file.codec)))
+                .collect(),
+            made_at: Vec::new(),
+            files: Files::new(),
+            bucket: format!("torture-{}-{seed}", world.server.major()),
+            ledger: format!("\"{}\"", scenario.knobs.ledger.replace('"', "\"\"")),
+            scenario,
+            database,
+        };
+        (0..stage.contents.len()).for_each(|no| stage.put(world, no, &stage.contents[no].1));
         if !stage.scenario.in_bucket {
             let made_at = |no| stage.path(no).metadata().unwrap().modified().unwrap();
             stage.made_at = (0..stage.contents.len()).map(made_at).collect();
@@ -62,17 +115,17 @@ impl Stage {
 
     /// Writes a file or an object.
     pub(super) fn put(&self, world: &World<'_>, no: usize, bytes: &[u8]) {
-        let name = self.scenario.file_name(no);
+        let name = &self.contents[no].0;
         if self.scenario.in_bucket {
-            world.s3.put(&self.bucket, &name, bytes);
+            world.s3.put(&self.bucket, name, bytes);
         } else {
-            self.files.put(&name, bytes);
+            self.files.put(name, bytes);
         }
     }
 
     /// Makes a file what it was, its time of change included.
     pub(super) fn put_back(&self, world: &World<'_>, no: usize) {
-        self.put(world, no, &self.contents[no]);
+        self.put(world, no, &self.contents[no].1);
         if !self.scenario.in_bucket {
             let file = File::options().append(true).open(self.path(no)).unwrap();
             file.set_modified(self.made_at[no]).unwrap();
@@ -80,12 +133,24 @@ impl Stage {
     }
 
     fn path(&self, no: usize) -> PathBuf {
-        self.files.path().join(self.scenario.file_name(no))
+        self.files.path().join(&self.contents[no].0)
+    }
+
+    /// The exit code of `howdah check`.
+    pub(super) fn check_code(&self) -> i32 {
+        if self.refused.told > 0 { 3 } else { 0 }
+    }
+
+    /// The exit code of a load with nothing left to do.
+    pub(super) fn done_code(&self) -> i32 {
+        if self.refused.count > 0 { 3 } else { 0 }
     }
 
     /// How the command reaches the database: as an ordinary role, through the proxy.
     fn to(&self, world: &World<'_>) -> String {
-        self.database.conninfo_through(&world.to_server).replace("user=postgres", &format!("user={LOADER}"))
+        self.database
+            .conninfo_through(&world.to_server)
+            .replace("user=postgres", &format!("user={}", self.scenario.role))
     }
 
     /// `howdah load` of all files.
@@ -95,7 +160,8 @@ impl Stage {
 
     /// The same without `--verify`.
     pub(super) fn load_unverified(&self, world: &World<'_>) -> HowdahCommand {
-        self.command("load", &Scenario { verify: None, ..self.scenario.clone() }, world)
+        let knobs = Knobs { verify: None, ..self.scenario.knobs.clone() };
+        self.command("load", &Scenario { knobs, ..self.scenario.clone() }, world)
     }
 
     /// `howdah check` of all files, with the options of the load.
@@ -104,30 +170,28 @@ impl Stage {
     }
 
     fn command(&self, name: &str, scenario: &Scenario, world: &World<'_>) -> HowdahCommand {
-        let command = howdah(name).args(["--table", "t", "--to", &self.to(world)]);
-        let command = command
-            .args(scenario.arguments())
-            .envs(world.s3.env_through(&world.to_s3))
-            .envs(world.clock_env());
-        (0..self.contents.len()).fold(command, |command, no| {
-            if self.scenario.in_bucket {
-                command.arg(format!("s3://{}/{}", self.bucket, self.scenario.file_name(no)))
+        let command = howdah(name).args(["--to", &self.to(world)]).args(scenario.arguments());
+        let command = command.envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
+        scenario.sources().into_iter().fold(command, |command, name| {
+            if scenario.in_bucket {
+                command.arg(format!("s3://{}/{name}", self.bucket))
             } else {
-                command.arg(self.path(no))
+                command.arg(self.files.path().join(name))
             }
         })
     }
 
     /// `howdah restore`.
     pub(super) fn restore(&self, world: &World<'_>) -> HowdahCommand {
-        howdah("restore").args(["--to", &self.to(world), "--ledger", self.scenario.ledger])
+        howdah("restore").args(["--to", &self.to(world), "--ledger", self.scenario.knobs.ledger])
     }
 
     /// `howdah resume` of the one job there is; `None` before it is in the ledger.
     pub(super) fn resume(&self, world: &World<'_>) -> Option<HowdahCommand> {
         let jobs = self.database.try_rows(&format!("SELECT job_id FROM {}.job", self.ledger)).ok()?;
         let job = jobs.first()?[0].clone()?;
-        let resume = howdah("resume").args([&job, "--to", &self.to(world), "--ledger", self.scenario.ledger]);
+        let resume =
+            howdah("resume").args([&job, "--to", &self.to(world), "--ledger", self.scenario.knobs.ledger]);
         Some(resume.envs(world.s3.env_through(&world.to_s3)))
     }
 
@@ -137,13 +201,22 @@ impl Stage {
         counted.ok().and_then(|rows| rows[0][0].as_deref()?.parse().ok()).unwrap_or(0)
     }
 
-    /// What `pg_dump --schema-only` says of everything but the ledger.
+    /// What `pg_dump --schema-only` says of everything but the ledger and tables that the load makes.
     pub(super) fn schema(&self) -> String {
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin/pg_dump");
-        let out = Command::new(program)
-            .args(["--schema-only", "--exclude-schema", &self.ledger, "--dbname", &self.database.conninfo()])
-            .output()
-            .unwrap();
+        let mut command = Command::new(program);
+        command.args([
+            "--schema-only",
+            "--exclude-schema",
+            &self.ledger,
+            "--dbname",
+            &self.database.conninfo(),
+        ]);
+        let made = self.scenario.shape.made();
+        for place in self.scenario.places.iter().filter(|_| made.is_some()) {
+            command.arg(format!("--exclude-table={place}.{}", made.unwrap_or_default()));
+        }
+        let out = command.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
         // The key that guards against hostile servers is another one each time.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// The role that loads: it owns the tables, and is no superuser.
 pub(super) const LOADER: &str = "loader";
+/// Another one that is a superuser, and so may change settings of the server.
+pub(super) const CHIEF: &str = "chief";
 /// Each way through the proxy takes so long, or loads would be over before anything strikes.
 const DELAY: Duration = Duration::from_millis(5);
 
@@ -45,7 +47,7 @@ pub(super) fn server(major: u32, means: &Means) -> Server {
         server.keep_wal_in(&disk.path());
     }
     let admin = server.database();
-    admin.sql(&format!("CREATE ROLE {LOADER} LOGIN"));
+    admin.sql(&format!("CREATE ROLE {LOADER} LOGIN; CREATE ROLE {CHIEF} LOGIN SUPERUSER"));
     if let Some(disk) = &means.data_disk {
         admin.sql(&format!("CREATE TABLESPACE small LOCATION '{}'", disk.path().display()));
         admin.sql(&format!("GRANT CREATE ON TABLESPACE small TO {LOADER}"));

@@ -1,0 +1,189 @@
+//! What is wrong with a record that a load leaves out, and where such records can come.
+
+use super::data::Record;
+use super::mode::{Arrival, Mode, OnError};
+use super::scenario::Scenario;
+use super::written::{Charset, Format};
+use fastrand::Rng;
+
+/// Stands for a byte that is no character in UTF-8. No other value has it.
+pub(super) const NO_CHARACTER: char = '\u{10FFFF}';
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// A CHECK refuses it.
+    Check,
+    /// NOT NULL refuses it.
+    NoPart,
+    /// No integer where one must be.
+    Type,
+    /// More digits than the type has.
+    Range,
+    /// A day that no calendar has.
+    Day,
+    /// No day, and so no partition.
+    NoPartition,
+    /// The last field is missing.
+    Short,
+    /// There is a field too many.
+    Long,
+    /// The key of a row that was there before.
+    OldKey,
+    /// The same record as another one, which comes first where one session reads both.
+    Repeat,
+    /// The foreign key leads nowhere.
+    Orphan,
+    /// A trigger raises an error before the row is stored.
+    RaisedBefore,
+    /// A trigger raises one behind it.
+    RaisedAfter,
+    /// A byte that is no character.
+    BadByte,
+    /// A NUL byte.
+    Nul,
+}
+
+impl Flaw {
+    const ALL: [Flaw; 15] = [
+        Flaw::Check,
+        Flaw::NoPart,
+        Flaw::Type,
+        Flaw::Range,
+        Flaw::Day,
+        Flaw::NoPartition,
+        Flaw::Short,
+        Flaw::Long,
+        Flaw::OldKey,
+        Flaw::Repeat,
+        Flaw::Orphan,
+        Flaw::RaisedBefore,
+        Flaw::RaisedAfter,
+        Flaw::BadByte,
+        Flaw::Nul,
+    ];
+
+    /// Those of a load, one to four kinds; none where nothing may be left out.
+    pub(super) fn draw(scenario: &Scenario, random: &mut Rng) -> Vec<Flaw> {
+        if scenario.mode.on_error == OnError::Stop {
+            return Vec::new();
+        }
+        let mut flaws: Vec<Flaw> = Flaw::ALL.into_iter().filter(|flaw| flaw.can_come(scenario)).collect();
+        random.shuffle(&mut flaws);
+        flaws.truncate(random.usize(1..5));
+        flaws
+    }
+
+    fn can_come(self, scenario: &Scenario) -> bool {
+        let Scenario { shape, mode, knobs, written, .. } = scenario;
+        if mode.on_error == OnError::Lenient {
+            // What only the server refuses ends the load.
+            return matches!(self, Flaw::Short | Flaw::Long);
+        }
+        let has_keys = shape.key().is_some() && (mode.is_staged() || knobs.indexes != "rebuild");
+        let fires = knobs.triggers == "keep";
+        match self {
+            Flaw::Check | Flaw::NoPart | Flaw::Type | Flaw::Range | Flaw::Day | Flaw::Short | Flaw::Long => {
+                true
+            }
+            Flaw::NoPartition => shape.is_dated(),
+            Flaw::OldKey => has_keys && mode.arrival == Arrival::Append,
+            Flaw::Repeat => has_keys,
+            Flaw::Orphan => shape.has_foreign_key() && has_keys && fires,
+            // What a trigger does, no query tells.
+            Flaw::RaisedBefore | Flaw::RaisedAfter => {
+                mode.arrival == Arrival::Append && !mode.is_staged() && fires
+            }
+            Flaw::BadByte => written.is_told() && written.charset == Charset::Utf8,
+            Flaw::Nul => written.format == Format::Csv && written.charset == Charset::Utf8,
+        }
+    }
+
+    /// Only storing the row tells.
+    pub(super) fn is_raised(self) -> bool {
+        matches!(self, Flaw::RaisedBefore | Flaw::RaisedAfter)
+    }
+
+    /// Makes the fields of a good record bad.
+    pub(super) fn spoil(self, fields: &mut Vec<Option<String>>, id: u64) {
+        let (no, value) = match self {
+            Flaw::Check => (2, "99999".to_owned()),
+            Flaw::Type => (2, "many".to_owned()),
+            Flaw::Range => (3, "99999999999.00".to_owned()),
+            Flaw::Day => (4, "2024-02-30".to_owned()),
+            Flaw::Orphan => (1, "300".to_owned()),
+            Flaw::RaisedBefore => (5, "raise before".to_owned()),
+            Flaw::RaisedAfter => (5, "raise after".to_owned()),
+            Flaw::BadByte => (5, format!("bad {NO_CHARACTER}")),
+            Flaw::Nul => (5, "nul \0".to_owned()),
+            Flaw::NoPart => return fields[1] = None,
+            Flaw::NoPartition => return fields[4] = None,
+            Flaw::Short => return drop(fields.pop()),
+            Flaw::Long => {
+                // An empty field among them might be the surplus one.
+                for (no, value) in [(4, "2024-01-01"), (5, "long")] {
+                    let field = fields[no].take().filter(|field| !field.trim().is_empty());
+                    fields[no] = field.or_else(|| Some(value.to_owned()));
+                }
+                return fields.push(Some("more".to_owned()));
+            }
+            Flaw::OldKey => {
+                let old = id % super::mode::OLD_ROWS + 1;
+                fields[1] = Some((old % 256).to_string());
+                (0, old.to_string())
+            }
+            Flaw::Repeat => return,
+        };
+        fields[no] = Some(value);
+    }
+
+    /// Makes the server refuse it, where the table would not.
+    pub(super) fn sql(self) -> &'static str {
+        match self {
+            Flaw::Check => "ALTER TABLE t ADD CONSTRAINT refuses CHECK (score < 99999);",
+            Flaw::NoPart => "ALTER TABLE t ALTER part SET NOT NULL;",
+            Flaw::RaisedBefore => {
+                "CREATE FUNCTION raise_before() RETURNS trigger LANGUAGE plpgsql AS \
+                     'BEGIN RAISE EXCEPTION USING MESSAGE = ''no''; END'; \
+                 CREATE TRIGGER raise_before BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.note = 'raise before') \
+                     EXECUTE FUNCTION raise_before();"
+            }
+            Flaw::RaisedAfter => {
+                "CREATE FUNCTION raise_after() RETURNS trigger LANGUAGE plpgsql AS \
+                     'BEGIN RAISE EXCEPTION USING MESSAGE = ''no''; END'; \
+                 CREATE TRIGGER raise_after AFTER INSERT ON t FOR EACH ROW WHEN (NEW.note = 'raise after') \
+                     EXECUTE FUNCTION raise_after();"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// Spoils about one record in `every`, and one at least. The first and the last ones of a file stay: by them it is found how
+/// it is written.
+pub(super) fn spoil(random: &mut Rng, files: &mut [Vec<Record>], flaws: &[Flaw], every: u64, mode: Mode) {
+    const EDGE: usize = 5;
+    let mut must = !flaws.is_empty();
+    for file in files {
+        for no in EDGE..file.len().saturating_sub(EDGE) {
+            if flaws.is_empty() || !(must || random.u64(..every) == 0) {
+                continue;
+            }
+            must = false;
+            let flaw = flaws[random.usize(..flaws.len())];
+            if flaw == Flaw::Repeat {
+                let Some(of) = (0..no).rev().find(|before| file[*before].flaw.is_none()) else { continue };
+                file[no] = file[of].clone();
+                // Nor may the other one be anything but good.
+                file[of].flaw = Some(Flaw::Repeat);
+            }
+            let record = &mut file[no];
+            record.flaw = Some(flaw);
+            record.is_stored = false;
+            if flaw == Flaw::Short && mode.on_error == OnError::Lenient {
+                record.is_stored = true;
+                record.lose_note();
+            }
+        }
+    }
+}
