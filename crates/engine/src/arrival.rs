@@ -12,7 +12,7 @@ use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use crate::spot::Spots;
-use crate::{rejected, rejects};
+use crate::{emptied, rejected, rejects};
 use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
@@ -166,6 +166,9 @@ async fn come_in(
                 on_session(run, check).await?;
             }
         }
+    }
+    if on_session(run, async |session| ledger.has_lost(session, &run.plan.job_id).await).await? {
+        return Err(emptied::while_coming_in());
     }
     for (into, rows) in all.iter().zip(waiting) {
         account(run, ledger, into, rows).await?;

@@ -12,7 +12,7 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
 use howdah_model::{Error, ErrorKind, Event, Mode, Plan, Receipt, Relation, Result, Stage};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::FileAccount;
+use howdah_target::ledger::{FileAccount, Ledger};
 use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,7 +64,10 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     let receipts = async {
         match &run.ledger {
             None => Ok(None),
-            Some(ledger) => ledger.receipts(&session, &run.plan.job_id).await.map(Some),
+            Some(ledger) => {
+                ledger.forget_emptied(&session, &run.plan.job_id).await?;
+                ledger.receipts(&session, &run.plan.job_id).await.map(Some)
+            }
         }
     };
     let emptied = emptied(&run.plan);
@@ -155,6 +158,10 @@ pub(crate) async fn note_account(run: &Run) -> Result<()> {
 /// Reads the files again and loads the chunks that have no receipt any more.
 async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u64) -> Result<()> {
     let message = match run.plan.job.arrival.freeze {
+        false if run.ledger.as_ref().is_some_and(Ledger::is_volatile) => format!(
+            "the server crashed and has emptied the UNLOGGED tables, of rows that were in them before as well: loading \
+             {missing} rows again"
+        ),
         false => format!(
             "the server crashed and lost {missing} rows it had not yet written to disk: loading these again"
         ),

@@ -5,12 +5,13 @@
 //! All of it is asked once a second on the session that holds the job, which has nothing else to do meanwhile.
 
 use crate::disk::{Disk, disks, server_disks};
+use crate::emptied;
 use crate::indexes::tell;
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
 use howdah_target::guards::{self, Replica, Slot};
-use howdah_target::session::Session;
+use howdah_target::session::{Backend, Session};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -41,6 +42,8 @@ const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 /// What is known from sample to sample.
 #[derive(Default)]
 pub struct Guard {
+    /// The server process that has held the job since it began.
+    first: Backend,
     data_directory: Option<PathBuf>,
     sees_replicas: Option<bool>,
     full: BTreeSet<&'static str>,
@@ -59,7 +62,7 @@ pub struct Guard {
 /// # Errors
 /// Table, when replicas are to be looked at and the role may not.
 pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
-    let mut guard = Guard::default();
+    let mut guard = Guard { first: session.backend(), ..Guard::default() };
     guard.learn(run, session).await;
     if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
         let message = "--max-replica-lag: this role may not see how far replicas are";
@@ -110,6 +113,20 @@ async fn hold_again(run: &Run, lost: &Session) -> Option<Result<Session>> {
 }
 
 impl Guard {
+    /// Without a ledger nothing tells of a crash that has emptied UNLOGGED tables, but that no session lives through one.
+    ///
+    /// # Errors
+    /// `ConnectionLost`, where the session that the load began with is gone.
+    pub(crate) async fn expect_one_server(&self, run: &Run, session: &Session) -> Result<()> {
+        if run.plan.tuning.unlogged.is_empty() {
+            return Ok(());
+        }
+        if session.backend() == self.first && guards::waiting(session, &[]).await.is_ok() {
+            return Ok(());
+        }
+        Err(emptied::may_be_emptied())
+    }
+
     async fn learn(&mut self, run: &Run, session: &Session) {
         let learn = async {
             let (disks, replicas) =

@@ -18,6 +18,7 @@ pub mod budget;
 pub mod check;
 pub mod connection;
 mod disk;
+mod emptied;
 pub mod feed;
 pub mod finish;
 mod frozen;

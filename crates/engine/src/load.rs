@@ -9,8 +9,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::{
-    Context, after, arrival, finish, frozen, guards, indexes, rejected, rejects, retry, sequences, triggers,
-    tune, verify,
+    Context, after, arrival, emptied, finish, frozen, guards, indexes, rejected, rejects, retry, sequences,
+    triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -70,7 +70,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     if plan.job.arrival.check {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
     }
-    let ledger = ledger_of(&plan.job);
+    let ledger = ledger_of(&plan.job).map(|ledger| emptied::watching(ledger, &plan));
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
@@ -86,7 +86,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         }
     };
     let Begun { mut session, noted } = begun;
-    let Noted { receipts, before, publication, dropped, tuned, forgotten } = noted;
+    let Noted { receipts, before, publication, dropped, tuned, forgotten, emptied } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
@@ -98,6 +98,9 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
             "the ledger held chunks of an earlier job {}, which was deleted from it: they are forgotten, and everything is loaded",
             run.plan.job_id
         ));
+    }
+    if emptied {
+        run.warn(emptied::EMPTIED.to_owned());
     }
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
@@ -138,6 +141,8 @@ struct Noted {
     tuned: bool,
     /// The ledger held chunks of a job of this name, which was deleted from it.
     forgotten: bool,
+    /// The server has emptied the tables since an earlier run of the job.
+    emptied: bool,
 }
 
 /// There is work for two sessions at once.
@@ -190,6 +195,8 @@ async fn open_ledger(
     let forgotten = begin_job(session, ledger, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
+    ledger.keep_marks(session).await?;
+    let void = ledger.forget_emptied(session, &plan.job_id).await?;
     if plan.job.arrival.mode == Mode::Truncate {
         empty_tables(session, ledger, plan).await?;
     }
@@ -210,7 +217,7 @@ async fn open_ledger(
     let ((), receipts, before, publication, dropped, tuned) =
         tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten })
+    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten, emptied: void > 0 })
 }
 
 /// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
@@ -488,7 +495,7 @@ async fn done_by_another(run: &Run) -> Option<String> {
 async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> Result<()> {
     for _ in 0..finish::ROUNDS_MAX {
         guarded(run, session, guard, Box::pin(after_the_rows(run))).await?;
-        let Some(ledger) = &run.ledger else { return Ok(()) };
+        let Some(ledger) = &run.ledger else { return guard.expect_one_server(run, session).await };
         // A finished load must be remembered as finished, whatever it takes.
         let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
         if close(&run.context, &run.plan, ledger, Some(&*session), (Status::Done, rows, chunks)).await? {

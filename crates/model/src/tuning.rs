@@ -64,6 +64,18 @@ pub struct TuningPlan {
     pub notes: Vec<String>,
     /// What is unsafe about the server or the tables as they are, and why it matters.
     pub unsafe_as_it_is: Vec<String>,
+    /// Tables whose rows a crash of the server takes. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub unlogged: Vec<UnloggedTable>,
+}
+
+/// A table that a crash of the server empties.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnloggedTable {
+    /// The table that is loaded.
+    pub relation: Relation,
+    /// All of its rows go; else those of some partitions.
+    pub whole: bool,
 }
 
 /// How far replicas may be behind.

@@ -51,5 +51,6 @@ mod torture;
 mod triggers;
 mod tune;
 mod twice;
+mod unlogged;
 mod unquoted;
 mod verify;

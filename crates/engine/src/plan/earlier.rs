@@ -8,20 +8,23 @@
 use super::head::{Head, HeadReader, Heads};
 use super::identity::Settled;
 use super::sources::Source;
+use super::tune::unlogged_table;
 use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
+use crate::emptied;
 use crate::feed::{Opened, mending_shape, rewriting_shape};
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange,
-    TablePlan, ToastCompression, Tune,
+    TablePlan, ToastCompression, Tune, UnloggedTable,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::staging;
+use howdah_target::tune::table as tuned_table;
 use howdah_transcode::decompress::may_have_parts;
 use std::collections::HashMap;
 
@@ -55,6 +58,9 @@ pub(super) async fn go_on(
     if !done && row.chunks > 0 && !staging_is_there(session, &row.plan).await? {
         return Ok(None);
     }
+    if emptied_since(session, ledger, &row).await? {
+        return Ok(None);
+    }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
     let history = match row.finished_at {
         Some(at) if done => History::Done { at },
@@ -74,6 +80,35 @@ pub(super) async fn go_on(
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier }))
+}
+
+/// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks have come as they
+/// were read goes on without those that are lost.
+async fn emptied_since(session: &Session, ledger: &Ledger, row: &JobRow) -> Result<bool> {
+    let (done, arrival) = (row.status == JobStatus::Done, &row.plan.job.arrival);
+    let mut now = Vec::new();
+    for TablePlan { table, .. } in &row.plan.tables {
+        let storages = tuned_table::look(session, &table.relation).await?;
+        now.extend(unlogged_table(&table.relation, &storages));
+    }
+    let has_rows = done || (row.chunks > 0 && !arrival.is_staged());
+    if now.is_empty() || !has_rows && !arrival.is_staged() {
+        return Ok(false);
+    }
+    let was =
+        |table: &UnloggedTable| row.plan.tuning.unlogged.iter().any(|was| was.relation == table.relation);
+    if let Some(table) = now.iter().find(|table| has_rows && !was(table)) {
+        return Err(emptied::unknown(&row.job_id, &table.relation));
+    }
+    let watching = emptied::watching(ledger.clone(), &row.plan);
+    if !(done || arrival.is_staged()) || !watching.has_lost(session, &row.job_id).await? {
+        return Ok(false);
+    }
+    let all =
+        row.plan.tables.iter().all(|table| {
+            now.iter().any(|unlogged| unlogged.whole && unlogged.relation == table.table.relation)
+        });
+    if all || arrival.has_key() { Ok(true) } else { Err(emptied::in_part(&row.job_id)) }
 }
 
 /// The staging tables that chunks were copied into, if they were.

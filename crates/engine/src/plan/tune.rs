@@ -4,7 +4,7 @@
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
 use howdah_model::{
-    Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan,
+    Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan, UnloggedTable,
 };
 use howdah_target::arrival::part::{WAL_COMPRESSION, may_compress_wal};
 use howdah_target::ledger::Held;
@@ -51,6 +51,7 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
             continue;
         }
         let storages = context.connection.attend(session, table::look(session, relation)).await?;
+        tuning.unlogged.extend(unlogged_table(relation, &storages));
         unlogged.extend(storages.iter().filter(|storage| storage.unlogged).map(|it| it.relation.to_string()));
         if level >= Tune::Table {
             of_table(plan, table, &storages, &held, &mut tuning);
@@ -64,6 +65,13 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
     }
     tuning.unsafe_as_it_is = as_it_is(&now, unlogged);
     Ok(tuning)
+}
+
+/// What a crash of the server leaves of the table, if that is not all.
+pub(super) fn unlogged_table(relation: &Relation, storages: &[Storage]) -> Option<UnloggedTable> {
+    let some = storages.iter().any(|storage| storage.unlogged);
+    let whole = storages.iter().all(|storage| storage.unlogged);
+    some.then(|| UnloggedTable { relation: relation.clone(), whole })
 }
 
 async fn of_sessions(

@@ -31,13 +31,13 @@ impl Ledger {
     pub(crate) fn claim<'a>(&self, job_id: &'a str, origin: &Origin) -> Result<Claim<'a>> {
         let too_large =
             |_| Error::new(ErrorKind::Internal, "a number of the chunk does not fit the ledger's column");
-        let sql = format!(
+        let sql = self.marked(format!(
             "INSERT INTO {}.chunk \
              (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
              ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
             self.quoted
-        );
+        ));
         Ok(Claim {
             sql,
             job_id,

@@ -281,13 +281,15 @@ impl Ledger {
     pub async fn forget_deleted(&self, session: &Session, job_id: &str) -> Result<bool> {
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         // Chunks last: they keep the job from beginning until all is gone.
-        let deletes = ["chunk_part", "reject", "step", "chunk"].map(|table| {
+        let marks = self.has_marks(session).await?.then_some("unlogged_mark");
+        let tables = marks.into_iter().chain(["chunk_part", "reject", "step", "chunk"]);
+        let deletes = tables.map(|table| {
             format!(
                 "DELETE FROM {schema}.{table} WHERE job_id = {job} \
                  AND NOT EXISTS (SELECT FROM {schema}.job WHERE job_id = {job}) RETURNING job_id"
             )
         });
-        let answers = session.client().simple_query(&deletes.join("; ")).await;
+        let answers = session.client().simple_query(&deletes.collect::<Vec<_>>().join("; ")).await;
         let answers = answers.map_err(|error| self.error(&error, "forgetting a job that was deleted"))?;
         Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
@@ -344,11 +346,14 @@ impl Ledger {
     /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
     fn close_sql(&self, job_id: &str, Ending { status, rows_stored, chunks, .. }: Ending<'_>) -> String {
         let (schema, job) = (&self.quoted, quote_literal(job_id));
+        let is_done = status == Status::Done;
+        let standing = self.standing_sql(&job).filter(|_| is_done).map(|sql| format!(" AND {sql}"));
+        let standing = standing.unwrap_or_default();
         format!(
             "UPDATE {schema}.job SET status = CASE status WHEN 'done' THEN status ELSE {} END, \
              rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
              WHERE job_id = {job} \
-               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks} RETURNING job_id",
+               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{standing} RETURNING job_id",
             quote_literal(JobStatus::from(status).as_str()),
         )
     }

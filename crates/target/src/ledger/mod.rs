@@ -6,6 +6,7 @@ mod account;
 mod before;
 mod check;
 mod claim;
+mod emptied;
 mod job;
 mod origin;
 mod proof;
@@ -19,6 +20,7 @@ mod verify;
 pub use account::FileAccount;
 pub use before::LoadedBefore;
 pub use check::RejectKind;
+pub use emptied::Volatile;
 pub use job::{Ending, JobRow, JobStatus};
 pub use origin::Origin;
 pub(crate) use proof::busy;
@@ -30,6 +32,7 @@ pub use undo::{NewUndo, Undo, UndoKind};
 use crate::error::session_error;
 use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind};
+use std::sync::Arc;
 
 /// The version written beside jobs and migrations.
 const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -41,12 +44,14 @@ pub struct Ledger {
     schema: String,
     /// The same, ready for SQL.
     quoted: String,
+    /// What a crash of the server takes from the tables of the job, while the ledger goes on.
+    volatile: Option<Arc<Volatile>>,
 }
 
 impl Ledger {
     /// The ledger in this schema (unquoted name). Nothing is created or read.
     pub fn new(schema: &str) -> Ledger {
-        Ledger { schema: schema.to_owned(), quoted: quote_ident(schema) }
+        Ledger { schema: schema.to_owned(), quoted: quote_ident(schema), volatile: None }
     }
 
     /// The schema's name, unquoted.

@@ -49,7 +49,7 @@ const RIGHTS_SQL: &str = "\
     FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
 
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
-const LOCK_KEY: i64 = 0x686f_7764_6168;
+pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
     /// Makes sure that the schema is there, of this version, and may be used; true if it was not there. Two round trips if it is.

@@ -48,7 +48,11 @@ impl Ledger {
         step: Step,
     ) -> Result<bool> {
         let (name, part_no) = step.words();
-        self.insert_step(session, job_id, table, (name, part_no)).await
+        let claimed = self.insert_step(session, job_id, table, (name, part_no)).await?;
+        if claimed && matches!(step, Step::Part(_) | Step::Delete) {
+            self.mark_step(session, job_id).await?;
+        }
+        Ok(claimed)
     }
 
     /// Writes down what the step has changed, in the transaction that has claimed it.

@@ -1,0 +1,130 @@
+//! UNLOGGED tables: a crash of the server empties them, and no receipt outlives that.
+
+use crate::crash::forgetful;
+use crate::scene::{Files, PATIENCE, Scene, csv};
+use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use std::path::Path;
+use std::time::Duration;
+
+const ROWS: u64 = 30_000;
+const EMPTIED: &str = "emptied the UNLOGGED tables";
+
+fn scene(server: &Server, plain: &[u8]) -> Scene {
+    let scene = Scene::new(server, &[plain]);
+    scene.database.sql("ALTER TABLE t SET UNLOGGED");
+    scene
+}
+
+fn load(scene: &Scene, source: &Path) -> HowdahCommand {
+    scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source)
+}
+
+#[test]
+fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
+    let (files, plain) = (Files::new(), csv(11, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    for major in MAJORS {
+        let server = Server::private(major, &forgetful());
+        let scene = scene(&server, &plain);
+        let load = load(&scene, &source);
+        scene.slow_down("BEFORE", Duration::from_millis(60));
+
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(4, || running.is_running()));
+        running.kill();
+        // The receipts are on disk, and their rows are not.
+        scene.database.sql("CHECKPOINT");
+        server.crash_and_restart();
+
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(8, || running.is_running()), "{}", running.stderr_so_far());
+        scene.database.sql("CHECKPOINT");
+        server.crash_and_restart();
+        let finished = running.wait(PATIENCE).expect_code(0);
+        assert!(finished.stderr.contains("check  read 30,000 = stored 30,000"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("since an earlier run"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("loading "), "{}", finished.stderr);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        scene.assert_done(&format!("PostgreSQL {major}"));
+
+        // A clean stop leaves the rows, and a crash after the end takes them.
+        server.stop_fast();
+        server.start();
+        let done = load.run(PATIENCE);
+        assert!(done.stderr.contains("its rows are in the table"), "{}", done.stderr);
+        scene.assert_exact("a clean stop");
+        server.crash_and_restart();
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact("a crash after the end");
+    }
+}
+
+#[test]
+fn rows_that_came_from_staging_tables_are_loaded_again() {
+    let (files, plain) = (Files::new(), csv(12, 1, 2000));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(18, &forgetful());
+    let scene = scene(&server, &plain);
+    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+    for mode in
+        [&["--mode", "merge", "--key", "id"][..], &["--mode", "insert-new", "--key", "id"], &["--atomic"]]
+    {
+        scene.database.sql("TRUNCATE t");
+        let load = load(&scene, &source).args(mode.iter().copied());
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact("at first");
+        server.crash_and_restart();
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("{mode:?}"));
+    }
+}
+
+#[test]
+fn rows_that_are_lost_in_part_are_no_success() {
+    let (files, plain) = (Files::new(), csv(13, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(15, &forgetful());
+    let scene = Scene::partitioned(&server, &[&plain]);
+    scene.database.sql("ALTER TABLE t_rest SET UNLOGGED");
+    scene.slow_down("BEFORE", Duration::from_millis(60));
+    let mut running = load(&scene, &source).spawn();
+    assert!(scene.wait_for_chunks(4, || running.is_running()));
+    scene.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    let failed = running.wait(PATIENCE).expect_code(1);
+    assert!(failed.stderr.contains("emptied the UNLOGGED partitions"), "{}", failed.stderr);
+}
+
+/// Nothing is noted there that a crash could take.
+#[test]
+fn without_a_ledger_a_lost_server_is_no_success() {
+    let (files, plain) = (Files::new(), csv(14, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(15, &forgetful());
+    let scene = scene(&server, &plain);
+    scene.slow_down("BEFORE", Duration::from_millis(60));
+    let mut running = load(&scene, &source).args(["--ledger", "none"]).spawn();
+    while running.is_running() && scene.database.value("SELECT count(*) > 0 FROM t") != "t" {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.crash_and_restart();
+    let failed = running.wait(PATIENCE);
+    assert_ne!(failed.code, Some(0), "{}", failed.stderr);
+}
+
+/// A table that was logged when the rows came has no marks.
+#[test]
+fn what_came_before_a_table_was_unlogged_is_not_taken_for_proved() {
+    let (files, plain) = (Files::new(), csv(15, 1, 1000));
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    load(&scene, &source).run(PATIENCE).expect_code(0);
+    scene.database.sql("ALTER TABLE t SET UNLOGGED");
+    let told = load(&scene, &source).run(PATIENCE).expect_code(1);
+    assert!(told.stderr.contains("without noting that it is UNLOGGED"), "{}", told.stderr);
+    scene.database.sql("ALTER TABLE t SET LOGGED");
+    let told = load(&scene, &source).run(PATIENCE);
+    assert!(told.stderr.contains("its rows are in the table"), "{}", told.stderr);
+    assert!(!told.stderr.contains(EMPTIED));
+}

@@ -1,0 +1,184 @@
+//! UNLOGGED tables: a crash of the server, or the promotion of a replica, empties all of them and leaves the ledger as it was,
+//! whose receipts are wrong then. So each transaction that brings rows into one leaves a mark in a table of the ledger's schema
+//! that is UNLOGGED itself: the marks go when the rows go, and a receipt without its mark is void. Nothing else tells: the server
+//! may keep its start time through a crash, and keeps the rows through a clean stop.
+
+use super::Ledger;
+use super::schema::LOCK_KEY;
+use crate::session::Session;
+use howdah_model::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use tokio_postgres::types::{ToSql, Type};
+
+/// What a job has in UNLOGGED tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volatile {
+    /// The files that go there chunk by chunk.
+    pub file_nos: Vec<i32>,
+    /// Rows come by steps, from staging tables, which are logged.
+    pub by_steps: bool,
+    /// Only some partitions of a table are UNLOGGED, so that a chunk may be lost in part.
+    pub in_part: bool,
+}
+
+/// The marks, which are made where a load first needs them: most ledgers have none.
+const MAKE_SQL: &str = "\
+    CREATE UNLOGGED TABLE IF NOT EXISTS @schema@.unlogged_mark ( \
+        job_id text NOT NULL, \
+        xid    xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id()); \
+    CREATE INDEX IF NOT EXISTS unlogged_mark_job_idx ON @schema@.unlogged_mark (job_id); \
+    COMMENT ON TABLE @schema@.unlogged_mark IS 'Transactions that have stored rows in UNLOGGED tables: emptied by a crash of the \
+        server like these'; \
+    COMMENT ON COLUMN @schema@.unlogged_mark.job_id IS 'The job'; \
+    COMMENT ON COLUMN @schema@.unlogged_mark.xid IS 'The transaction'";
+
+/// Chunks of the files `@files@` of job `@job@` whose mark is gone.
+const VOID_SQL: &str = "\
+    c.job_id = @job@ AND c.file_no = ANY (@files@::pg_catalog.int4[]) \
+    AND NOT EXISTS (SELECT FROM @schema@.unlogged_mark m WHERE m.job_id = c.job_id AND m.xid = c.xid)";
+
+/// Each step has left its mark. All marks go at once, so that counting them tells.
+const STEPS_SQL: &str = "\
+    (SELECT pg_catalog.count(*) FROM @schema@.step s WHERE s.job_id = @job@ AND s.name IN ('part', 'delete')) \
+    <= (SELECT pg_catalog.count(*) FROM @schema@.unlogged_mark m WHERE m.job_id = @job@)";
+
+/// There is nothing whose mark could be gone.
+const NOTHING_SQL: &str = "\
+    NOT EXISTS (SELECT FROM @schema@.chunk c WHERE c.job_id = @job@ AND c.file_no = ANY (@files@::pg_catalog.int4[])) \
+    AND NOT EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = @job@ AND s.name IN ('part', 'delete'))";
+
+impl Ledger {
+    /// The ledger of a job with rows in UNLOGGED tables.
+    #[must_use]
+    pub fn with_volatile(self, volatile: Volatile) -> Ledger {
+        Ledger { volatile: Some(Arc::new(volatile)), ..self }
+    }
+
+    /// A crash of the server takes rows that the ledger knows.
+    pub fn is_volatile(&self) -> bool {
+        self.volatile.is_some()
+    }
+
+    /// Makes the table of marks, if the job needs it and it is not there.
+    ///
+    /// # Errors
+    /// Ledger, where the role may not make it; those of the session.
+    pub async fn keep_marks(&self, session: &Session) -> Result<()> {
+        if self.volatile.is_none() || self.has_marks(session).await? {
+            return Ok(());
+        }
+        let sql = format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); {MAKE_SQL}; COMMIT");
+        let made = session.client().batch_execute(&sql.replace("@schema@", &self.quoted)).await;
+        let Err(error) = made else { return Ok(()) };
+        let mapped = self.error(&error, "making the marks of UNLOGGED tables");
+        // The failed transaction block is still open.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+        if mapped.sqlstate() != Some("42501") {
+            return Err(mapped);
+        }
+        let schema = &self.quoted;
+        let message = format!(
+            "rows of UNLOGGED tables are proved by a table {schema}.unlogged_mark, which this role may not make"
+        );
+        Err(Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
+            "the owner of {schema} can load into an UNLOGGED table once, or grant CREATE on the schema; or ALTER TABLE ... SET LOGGED"
+        )))
+    }
+
+    pub(super) async fn has_marks(&self, session: &Session) -> Result<bool> {
+        let sql = "SELECT pg_catalog.to_regclass($1) IS NOT NULL";
+        let name = format!("{}.unlogged_mark", self.quoted);
+        let row = session.client().query_typed_one(sql, &[(&name, Type::TEXT)]).await;
+        Ok(row.map_err(|error| self.error(&error, "looking for the marks of UNLOGGED tables"))?.get(0))
+    }
+
+    /// The claim on a chunk, whose row count it keeps, with its mark.
+    pub(super) fn marked(&self, claim_sql: String) -> String {
+        match &self.volatile {
+            Some(volatile) if !volatile.file_nos.is_empty() => format!(
+                "WITH claimed AS ({claim_sql} RETURNING job_id, xid) \
+                 INSERT INTO {}.unlogged_mark (job_id, xid) SELECT job_id, xid FROM claimed",
+                self.quoted
+            ),
+            _ => claim_sql,
+        }
+    }
+
+    /// Leaves the mark of a step in its transaction.
+    pub(super) async fn mark_step(&self, session: &Session, job_id: &str) -> Result<()> {
+        if !self.volatile.as_ref().is_some_and(|volatile| volatile.by_steps) {
+            return Ok(());
+        }
+        let sql = format!("INSERT INTO {}.unlogged_mark (job_id) VALUES ($1)", self.quoted);
+        let done = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "marking a step in the ledger"))
+    }
+
+    /// All rows that the ledger knows of the job (a literal) are there, as a condition; `None` where no crash takes any.
+    pub(super) fn standing_sql(&self, job: &str) -> Option<String> {
+        let volatile = self.volatile.as_ref()?;
+        if volatile.by_steps {
+            return Some(self.filled(STEPS_SQL, job));
+        }
+        let void = format!("NOT EXISTS (SELECT FROM @schema@.chunk c WHERE {VOID_SQL})");
+        Some(self.filled(&void, job))
+    }
+
+    fn filled(&self, sql: &str, job: &str) -> String {
+        let file_nos = self.volatile.iter().flat_map(|volatile| &volatile.file_nos);
+        let files: Vec<String> = file_nos.map(i32::to_string).collect();
+        let files = format!("'{{{}}}'", files.join(","));
+        // The job's name comes last: it may hold anything.
+        sql.replace("@schema@", &self.quoted).replace("@files@", &files).replace("@job@", job)
+    }
+
+    /// The server has emptied UNLOGGED tables behind rows that the ledger knows.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn has_lost(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let Some(standing) = self.standing_sql("$1") else { return Ok(false) };
+        // A run may have ended before it made any.
+        let standing = match self.has_marks(session).await? {
+            true => standing,
+            false => self.filled(NOTHING_SQL, "$1"),
+        };
+        let row =
+            session.client().query_typed_one(&format!("SELECT {standing}"), &[(&job_id, Type::TEXT)]).await;
+        let row = row.map_err(|error| self.error(&error, "looking for rows that a crash has taken"))?;
+        Ok(!row.get::<_, bool>(0))
+    }
+
+    /// Forgets the chunks whose rows the server has emptied; how many.
+    ///
+    /// # Errors
+    /// Table, where other partitions still hold rows of these chunks; those of the session.
+    pub async fn forget_emptied(&self, session: &Session, job_id: &str) -> Result<u64> {
+        let Some(volatile) = self.volatile.as_ref().filter(|volatile| !volatile.by_steps) else {
+            return Ok(0);
+        };
+        // Most roles need not delete anything there.
+        if !self.has_lost(session, job_id).await? {
+            return Ok(0);
+        }
+        if volatile.in_part {
+            let message = format!(
+                "the server crashed and has emptied the UNLOGGED partitions, with rows of job {job_id}, whose others are in the \
+                 partitions that are logged"
+            );
+            return Err(Error::new(ErrorKind::Table, message)
+                .with_hint("take its rows out of the table, then load under another --job-id"));
+        }
+        let of_gone = "WHERE x.job_id = $1 AND x.file_no = gone.file_no AND x.chunk_no = gone.chunk_no";
+        let sql = format!(
+            "WITH gone AS (DELETE FROM @schema@.chunk c WHERE {VOID_SQL} RETURNING c.file_no, c.chunk_no), \
+             parts AS (DELETE FROM @schema@.chunk_part x USING gone {of_gone}), \
+             rejects AS (DELETE FROM @schema@.reject x USING gone {of_gone}) \
+             SELECT pg_catalog.count(*) FROM gone"
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&job_id, Type::TEXT)];
+        let row = session.client().query_typed_one(&self.filled(&sql, "$1"), &parameters).await;
+        let row = row.map_err(|error| self.error(&error, "forgetting chunks that a crash has taken"))?;
+        Ok(row.get::<_, i64>(0).unsigned_abs())
+    }
+}
