@@ -10,6 +10,7 @@ use crate::Context;
 use crate::indexes::{Crew, tell};
 use crate::load::by_file;
 use crate::pipeline::Run;
+use crate::plan::arrival::events;
 use crate::retry::patiently;
 use crate::spot::Spots;
 use crate::{emptied, rejected, rejects};
@@ -26,7 +27,7 @@ use howdah_target::arrival::verify;
 use howdah_target::ledger::{Ending, Ledger};
 use howdah_target::replace::{self, Missing, Replacement};
 use howdah_target::session::Session;
-use howdah_target::staging;
+use howdah_target::{rewrite, staging};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,9 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
             async |session: &Session| Into::read(session, table, staging, &run.plan.job.arrival.key).await;
         let into = on_session(run, read).await?;
         into.expect_columns(table)?;
+        let events = events(&run.plan.job.arrival);
+        on_session(run, async |session| rewrite::expect_no_rules(session, &into.relation, &events).await)
+            .await?;
         all.push(into);
     }
     let leaves_out = leave_out::is_for(&run.plan.job);

@@ -4,7 +4,7 @@
 //! Enters a [`Job`], leaves a [`Plan`] that can be printed, kept and shipped. Reads the heads of the files,
 //! the catalog and the ledger; changes nothing anywhere.
 
-mod arrival;
+pub(crate) mod arrival;
 mod columns;
 mod cost;
 mod dated;

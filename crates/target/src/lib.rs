@@ -62,6 +62,7 @@ pub mod finish;
 
 pub mod numbers;
 pub mod replace;
+pub mod rewrite;
 pub mod sequences;
 
 pub mod upkeep;

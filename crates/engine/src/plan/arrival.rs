@@ -7,11 +7,12 @@ use crate::arrival::leave_out;
 use howdah_model::arrival::PlaceColumn;
 use howdah_model::plan::{FilePlan, TablePlan};
 use howdah_model::{
-    Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, RelationKind, Result, StagingPlan,
+    Arrival, Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, RelationKind, Result, StagingPlan,
 };
 use howdah_target::arrival::table::Into;
+use howdah_target::rewrite::Event;
 use howdah_target::session::Session;
-use howdah_target::{replace, staging, truncate};
+use howdah_target::{replace, rewrite, staging, truncate};
 use sha2::{Digest, Sha256};
 
 /// The name of the column that places are kept in, where no column of the table has it.
@@ -102,6 +103,9 @@ pub(super) async fn choose(
         if job.arrival.mode == Mode::Replace {
             context.connection.attend(session, replace::check(session, &table.table.relation)).await?;
         }
+        let events = events(&job.arrival);
+        let ruling = rewrite::expect_no_rules(session, &table.table.relation, &events);
+        context.connection.attend(session, ruling).await?;
         let reading = Into::read(session, table, &staging, &job.arrival.key);
         let into = context.connection.attend(session, reading).await?;
         if let Some(column) = into.fixed_column().filter(|_| job.arrival.mode == Mode::Merge) {
@@ -125,6 +129,18 @@ pub(super) async fn choose(
         table.notes.push(note);
     }
     Ok(())
+}
+
+/// The statements by which rows come in from staging tables. A new table has no rules.
+pub(crate) fn events(arrival: &Arrival) -> Vec<Event> {
+    let own: &[Event] = match arrival.mode {
+        Mode::Replace => &[],
+        Mode::Append | Mode::Truncate => &[Event::Insert],
+        // PostgreSQL takes no ON CONFLICT where there is a rule on UPDATE.
+        Mode::Merge | Mode::InsertNew => &[Event::Insert, Event::Update],
+    };
+    let delete = arrival.delete_missing.then_some(Event::Delete);
+    own.iter().copied().chain(delete).collect()
 }
 
 /// What is said of a table that no row comes into.

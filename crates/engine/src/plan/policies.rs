@@ -3,6 +3,7 @@
 use crate::Context;
 use howdah_model::{Mode, Plan, Result};
 use howdah_target::policies::{self, Policies};
+use howdah_target::rewrite::{self, Event};
 use howdah_target::session::Session;
 
 /// The beginning of the note; an earlier run's plan has it already.
@@ -32,6 +33,8 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             if !temporary {
                 return Err(policies::no_temporary(session, relation).await?);
             }
+            let ruling = rewrite::expect_no_rules(session, relation, &[Event::Insert]);
+            context.connection.attend(session, ruling).await?;
             policies::go_through(table)?;
         }
         table.notes.push(format!(

@@ -184,3 +184,54 @@ fn a_key_that_is_null_is_told_of_the_table() {
         assert!(told.contains("hint: a row whose key is NULL is the same as no other"), "{told}");
     }
 }
+
+/// Rules rewrite INSERT and UPDATE, and not COPY.
+#[test]
+fn rows_do_not_come_by_statements_that_rules_rewrite() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n2,y\n");
+    let (merge, insert_new) =
+        (&["--mode", "merge", "--key", "id"][..], &["--mode", "insert-new", "--key", "id"][..]);
+    let (atomic, deleting) = (&["--atomic"][..], &["--mode", "merge", "--key", "id", "--delete-missing"][..]);
+    let append: &[&str] = &[];
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE other (id int, note text)");
+        for (rule, refuses, takes) in [
+            ("INSERT TO t DO INSTEAD NOTHING", &[merge, insert_new, atomic][..], &[append][..]),
+            (
+                "INSERT TO t DO INSTEAD INSERT INTO other VALUES (new.id, new.note)",
+                &[merge, atomic],
+                &[append],
+            ),
+            ("INSERT TO t DO ALSO NOTIFY came", &[merge, atomic], &[append]),
+            ("UPDATE TO t DO INSTEAD NOTHING", &[merge, insert_new], &[append, atomic]),
+            ("DELETE TO t DO INSTEAD NOTHING", &[deleting], &[append, merge]),
+        ] {
+            let make = format!(
+                "DROP TABLE IF EXISTS t; CREATE TABLE t (id int PRIMARY KEY, note text); CREATE RULE r AS ON {rule}"
+            );
+            database.sql(&make);
+            for args in refuses {
+                let words = ["its rules (r) rewrite", "hint: DROP RULE"];
+                refused(&database, &source, args, 1, &words);
+            }
+            for args in takes {
+                database.sql(&make);
+                let load = load(&database, &[&source]).args(args.iter().copied()).args(["--force"]);
+                load.run(PATIENCE).expect_code(0);
+                assert_eq!(database.value("SELECT count(*) FROM t"), "2", "{rule}, {args:?}");
+            }
+            database.sql(&format!("{make}; ALTER TABLE t DISABLE RULE r"));
+            // PostgreSQL takes no ON CONFLICT even then.
+            if rule.starts_with("UPDATE") {
+                refused(&database, &source, merge, 1, &["its rules (r) rewrite"]);
+                continue;
+            }
+            let load = load(&database, &[&source]).args(refuses[0].iter().copied()).args(["--force"]);
+            load.run(PATIENCE).expect_code(0);
+            assert_eq!(database.value("SELECT count(*) FROM t"), "2", "{rule}, disabled");
+        }
+        assert_eq!(database.value("SELECT count(*) FROM other"), "0");
+    }
+}
