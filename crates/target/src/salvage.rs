@@ -57,6 +57,19 @@ struct AboutARow {
 /// Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large. Source: PostgreSQL documentation, appendix A.
 const ABOUT_A_ROW: AboutARow = AboutARow { classes: ["22", "23", "44", "P0", "38", "39"], states: ["54000"] };
 
+/// What no value is to blame for, even where COPY was reading one: connections, transactions, resources, what is in use, operators, the
+/// system (classes); rights, and tables or indexes that are damaged (states).
+const NOT_ABOUT_A_VALUE: (&[&str], &[&str]) =
+    (&["08", "25", "28", "40", "53", "54", "55", "57", "58", "F0"], &["42501", "XX001", "XX002"]);
+
+/// COPY names a column where its type's input function has refused a value, with whatever SQLSTATE that has: a `tsvector` says
+/// 42601 and a `regclass` 42P01.
+fn is_about_a_value(error: &Error, sqlstate: &str) -> bool {
+    let (classes, states) = NOT_ABOUT_A_VALUE;
+    let is_other = classes.iter().any(|class| sqlstate.starts_with(class)) || states.contains(&sqlstate);
+    error.place().column.is_some() && !sqlstate.is_empty() && !is_other
+}
+
 /// The server said this about a row, not about itself, the table or the session: another row may well be stored.
 pub fn is_about_a_row(error: &Error) -> bool {
     let sqlstate = error.sqlstate().unwrap_or_default();
@@ -65,7 +78,8 @@ pub fn is_about_a_row(error: &Error) -> bool {
     }
     error.kind() == ErrorKind::Server
         && (ABOUT_A_ROW.classes.iter().any(|class| sqlstate.starts_with(class))
-            || ABOUT_A_ROW.states.contains(&sqlstate))
+            || ABOUT_A_ROW.states.contains(&sqlstate)
+            || is_about_a_value(error, sqlstate))
 }
 
 /// A function or trigger in PL/pgSQL raised it.

@@ -7,6 +7,7 @@ mod many;
 mod place;
 mod random;
 mod reload;
+mod sqlstates;
 mod stopped;
 mod tried;
 
