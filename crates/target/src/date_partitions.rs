@@ -3,7 +3,7 @@
 //! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps none of
 //! them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER TABLE, ATTACH PARTITION.
 
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::session::bounds::{self, BoundOf};
@@ -185,7 +185,7 @@ const NAME_TAKEN: &str = "42P07";
 fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
-    let words = message_of_definition(db, names.into_iter());
+    let words = safe_message(db, names.into_iter());
     match db.code().code() {
         "55P03" => {
             let held = "other sessions hold it or a table that it refers to";

@@ -4,7 +4,7 @@
 //! option are checked to be a type before they stand in a statement.
 
 use crate::copy::judge::judge;
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
@@ -199,7 +199,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Er
     let Some(db) = error.as_db_error() else { return session_error(error, "changing a table") };
     // Converting what is stored fails with the value in the server's words.
     let names = [relation.name.as_str(), relation.schema.as_str()];
-    let message = format!("the server says: {}", message_of_definition(db, names.into_iter()));
+    let message = format!("the server says: {}", safe_message(db, names.into_iter()));
     if db.code().code() == "55P03" {
         return server_error(db, &format!("table {relation} cannot be {what} yet: other sessions hold it"));
     }

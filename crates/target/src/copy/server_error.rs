@@ -111,22 +111,6 @@ pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a 
     message_without_values(sqlstate_of_text(db), db.message(), &known_names(db, names))
 }
 
-/// What the server says about a statement that changes what is defined, safe to show: as [`safe_message`], with what an event
-/// trigger says in full, which sees no rows and says why the change is forbidden.
-pub(crate) fn message_of_definition<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
-    let by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
-    match by_user && db.where_().is_some_and(is_without_arguments) {
-        true => db.message().to_owned(),
-        false => safe_message(db, names),
-    }
-}
-
-/// The outermost function of a context takes no arguments. Such a one is called by a change of definitions only if it is an
-/// event trigger: functions of indexes, CHECKs and partition keys that know a value have it from an argument.
-fn is_without_arguments(context: &str) -> bool {
-    context.lines().next_back().is_some_and(|outermost| outermost.contains("() "))
-}
-
 /// What the server says while it reads a value: whatever it has looked for and not found is the value.
 fn message_of_input<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
     input_without_values(sqlstate_of_text(db), db.message(), &known_names(db, names))
@@ -326,21 +310,6 @@ mod tests {
             ["COPY t2, line 3, column b: \"x\"", "COPY t2, line 3", "COPY t2, line 3, column b: \"\"\""]
         {
             assert!(!is_empty(context), "{context}");
-        }
-    }
-
-    #[test]
-    fn event_triggers_are_told_from_functions_that_know_a_row() {
-        assert!(is_without_arguments("PL/pgSQL function no_ddl() line 1 at RAISE"));
-        assert!(is_without_arguments(
-            "PL/pgSQL function say(text) line 1 at RAISE\nPL/pgSQL function public.no_ddl() line 2 at PERFORM"
-        ));
-        for context in [
-            "",
-            "PL/pgSQL function of_row(integer) line 1 at RAISE",
-            "PL/pgSQL function say() line 1 at RAISE\nPL/pgSQL function of_row(integer) line 2 at PERFORM",
-        ] {
-            assert!(!is_without_arguments(context), "{context}");
         }
     }
 

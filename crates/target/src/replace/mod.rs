@@ -12,7 +12,7 @@ mod refusal_sql;
 pub use fill::fill;
 
 use crate::build::Build;
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
@@ -307,7 +307,7 @@ fn changed(old: &Relation) -> Error {
 fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "replacing the table") };
     let names = [old.name.as_str(), old.schema.as_str()];
-    let told = message_of_definition(db, names.into_iter());
+    let told = safe_message(db, names.into_iter());
     match db.code().code() {
         "55P03" => server_error(
             db,

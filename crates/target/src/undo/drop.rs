@@ -4,7 +4,7 @@
 use super::SPELLING_SQL;
 use super::capture::{Captured, capture};
 use super::entries::{Place, with_workers};
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
@@ -127,7 +127,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let message = format!(
         "the indexes of {relation} cannot be dropped: the server says: {}",
-        message_of_definition(db, names.into_iter())
+        safe_message(db, names.into_iter())
     );
     if sqlstate == "53200" {
         return Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(

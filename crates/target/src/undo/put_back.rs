@@ -6,7 +6,7 @@
 use super::SPELLING_SQL;
 use super::entries::WORKERS;
 use crate::build::Build;
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
@@ -324,7 +324,7 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "putting indexes back") };
     let (sqlstate, title) = (db.code().code(), change.to_string());
     let names = [change.relation.name.as_str(), change.relation.schema.as_str(), change.name.as_str()];
-    let told = message_of_definition(db, names.into_iter());
+    let told = safe_message(db, names.into_iter());
     let (message, hint) = match sqlstate {
         "55P03" => {
             let message = format!("{title} cannot be put back yet: other sessions hold the table");

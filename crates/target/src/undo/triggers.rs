@@ -3,7 +3,7 @@
 
 use super::SPELLING_SQL;
 use super::catalog_sql::{TREE_SQL, TRIGGERS_SQL};
-use crate::copy::server_error::message_of_definition;
+use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
@@ -217,7 +217,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u
     let sqlstate = db.code().code();
     let title = format!("the triggers of {relation} cannot be disabled");
     let names = [relation.name.as_str(), relation.schema.as_str()];
-    let told = message_of_definition(db, names.into_iter());
+    let told = safe_message(db, names.into_iter());
     match sqlstate {
         "55P03" => {
             let message = format!(
