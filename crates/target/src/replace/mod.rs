@@ -65,8 +65,9 @@ pub async fn check(session: &Session, old: &Relation) -> Result<()> {
     let mut reasons: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     reasons.dedup();
     let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reasons"));
-    Err(Error::new(ErrorKind::Table, message)
-        .with_hint("--mode merge --delete-missing --atomic changes the table itself, all at once"))
+    Err(Error::new(ErrorKind::Table, message).with_hint(
+        "--mode merge --delete-missing --atomic changes a table without rules itself, all at once",
+    ))
 }
 
 /// `a; b; c; and 2 more reasons`.
