@@ -107,6 +107,9 @@ fn wait_until(scene: &Scene, what: &str, within: Duration) {
 const SLEEPS: &str = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() \
     AND wait_event = 'PgSleep')";
 
+const NO_JOB_LOCK: &str = "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' \
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
 const NOBODY_ELSE: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() \
     AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
 
@@ -167,6 +170,8 @@ fn a_restore_that_is_stopped_leaves_no_session_at_work() {
         let mut running = load.arg(&source).spawn();
         assert!(scene.wait_for_chunks(4, || running.is_running()));
         running.kill();
+        // The server may not have noticed yet: restore leaves alone what a run seems to be at.
+        wait_until(&scene, NO_JOB_LOCK, PATIENCE);
         let restore = || scene.verb("restore");
         let running = restore().spawn();
         // What the killed load was at may sleep as well.
