@@ -16,6 +16,7 @@
 mod background;
 mod clock;
 mod command;
+pub mod compress;
 mod corpus;
 mod database;
 mod guard;

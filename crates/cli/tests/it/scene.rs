@@ -3,11 +3,9 @@
 //! Every row has an id of its own and nothing enforces it: a row stored twice or lost changes count and
 //! digest. The oracle is the server's own COPY.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+pub(crate) use howdah_testkit::compress::gzip;
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -38,13 +36,6 @@ pub(crate) fn csv(seed: u64, first: u64, rows: u64) -> Vec<u8> {
         let _ = writeln!(text, "{id},{},{}.{:02},{note}", random.u8(..), random.u32(..), random.u8(..100));
     }
     text.into_bytes()
-}
-
-/// The same bytes as one gzip member.
-pub(crate) fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// A folder of files for one test.

@@ -1,9 +1,9 @@
 //! Records that are sent in COPY's binary format: when they are, what arrives, and what is said when they are not.
 
-use crate::compress::gzip;
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, Jobs, Told};
 use howdah_testkit::MAJORS;
+use howdah_testkit::compress::gzip;
 
 /// Notes how each row came.
 const WATCH: &str =

@@ -1,8 +1,8 @@
 //! Compressed files, and files that are no tables at all.
 
-use crate::compress::{any, bgzf, gzip, gzip_members, zstd_frames};
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{Codec, ErrorKind, Format, Header, LedgerChoice};
+use howdah_testkit::compress::{any, bgzf, gzip, gzip_members, zstd_frames};
 
 const CODECS: [Codec; 6] = [Codec::None, Codec::Gzip, Codec::Zstd, Codec::Bzip2, Codec::Xz, Codec::Lz4];
 

@@ -66,7 +66,7 @@ fn a_file_that_changes_between_plan_and_load_is_refused() {
     for name in ["plain.csv", "packed.csv.gz"] {
         let packed = |text: &str| match name {
             "plain.csv" => text.as_bytes().to_vec(),
-            _ => crate::compress::gzip(text.as_bytes()),
+            _ => howdah_testkit::compress::gzip(text.as_bytes()),
         };
         let file = place.file(name, packed("1\n2\n"));
         let path = place.path(name);

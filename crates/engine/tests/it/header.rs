@@ -1,11 +1,11 @@
 //! Which field goes to which column.
 
-use crate::compress::gzip;
 use crate::rig::{Place, job};
 use howdah_engine::copy_options::parse;
 use howdah_engine::model::plan::Encode;
 use howdah_engine::model::{ColumnChoice, ErrorKind, Format, FormatKind, Header};
 use howdah_testkit::MAJORS;
+use howdah_testkit::compress::gzip;
 
 fn with_header(format: Format) -> Format {
     Format { header: Header::Names, ..format }

@@ -1,8 +1,8 @@
 //! Long records, many sessions, little memory.
 
-use crate::compress::gzip;
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{ErrorKind, Format, Jobs, LedgerChoice};
+use howdah_testkit::compress::gzip;
 
 /// Short records, one of `bytes` bytes in quotes (and lines) as the third, short records.
 fn with_long_record(bytes: usize) -> String {

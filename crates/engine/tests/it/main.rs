@@ -9,7 +9,6 @@
 mod binary;
 mod borders;
 mod codecs;
-mod compress;
 mod files;
 mod header;
 mod limits;

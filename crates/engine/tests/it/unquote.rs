@@ -1,9 +1,9 @@
 //! csv that is sent as COPY text: what arrives, what is said of it, and when it is not.
 
-use crate::compress::gzip;
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Jobs};
 use howdah_testkit::MAJORS;
+use howdah_testkit::compress::gzip;
 
 /// Notes how each row came.
 const WATCH: &str = "CREATE TABLE t (a int, b text); CREATE TABLE came (a int, by text);

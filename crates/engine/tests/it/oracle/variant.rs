@@ -1,9 +1,9 @@
 //! The ways a file is loaded: how it is stored, how it is cut, by how many sessions.
 
-use crate::compress;
 use fastrand::Rng;
 use howdah_engine::model::{EncodeChoice, Header, Taper};
 use howdah_testkit::NastyFile;
+use howdah_testkit::compress;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,23 +1,24 @@
 //! Compressed files as other programs write them.
 
 use flate2::Compression;
-use howdah_engine::model::Codec;
+use howdah_model::Codec;
 use std::io::Write;
 
-pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+/// One gzip member.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
 /// Several members, as `cat a.gz b.gz` makes them, cut without regard to records; one of them empty.
-pub(crate) fn gzip_members(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip_members(bytes: &[u8]) -> Vec<u8> {
     let (one, two) = bytes.split_at(bytes.len() / 3);
     [gzip(one), gzip(b""), gzip(two)].concat()
 }
 
 /// Members that tell their lengths, as `bgzip` writes them, and the empty one that it ends with.
-pub(crate) fn bgzf(bytes: &[u8]) -> Vec<u8> {
+pub fn bgzf(bytes: &[u8]) -> Vec<u8> {
     let member = |bytes: &[u8]| {
         let whole = gzip(bytes);
         let length = u16::try_from(whole.len() + 8 - 1).unwrap();
@@ -33,7 +34,7 @@ pub(crate) fn bgzf(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Many frames with checksums, as `pzstd` writes them.
-pub(crate) fn zstd_frames(bytes: &[u8]) -> Vec<u8> {
+pub fn zstd_frames(bytes: &[u8]) -> Vec<u8> {
     let frame = |bytes: &[u8]| {
         let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
         encoder.include_checksum(true).unwrap();
@@ -43,11 +44,13 @@ pub(crate) fn zstd_frames(bytes: &[u8]) -> Vec<u8> {
     bytes.chunks(300_000).flat_map(frame).collect()
 }
 
-pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+/// One zstd frame.
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-pub(crate) fn any(codec: Codec, bytes: &[u8]) -> Vec<u8> {
+/// What a codec makes of it.
+pub fn any(codec: Codec, bytes: &[u8]) -> Vec<u8> {
     match codec {
         Codec::None => bytes.to_vec(),
         Codec::Gzip => gzip(bytes),
