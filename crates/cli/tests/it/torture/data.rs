@@ -116,6 +116,11 @@ impl Record {
         fields
     }
 
+    /// What `--nul` makes of a value with a NUL byte.
+    pub(super) fn take_nul(&mut self, instead: &str) {
+        self.note = Some(format!("nul {instead}"));
+    }
+
     /// What `--lenient` makes of a record that is short of its last field.
     pub(super) fn lose_note(&mut self) {
         self.note = None;

@@ -1,7 +1,7 @@
 //! What is wrong with a record that a load leaves out, and where such records can come.
 
 use super::data::Record;
-use super::mode::{Arrival, Mode, OnError};
+use super::mode::{Arrival, OnError};
 use super::scenario::Scenario;
 use super::written::{Charset, Format};
 use fastrand::Rng;
@@ -95,7 +95,7 @@ impl Flaw {
                 mode.arrival == Arrival::Append && !mode.is_staged() && fires
             }
             Flaw::BadByte => written.is_told() && written.charset == Charset::Utf8,
-            Flaw::Nul => written.format == Format::Csv && written.charset == Charset::Utf8,
+            Flaw::Nul => written.format != Format::Text && written.charset == Charset::Utf8,
         }
     }
 
@@ -161,12 +161,13 @@ impl Flaw {
 
 /// Spoils about one record in `every`, and one at least. The first and the last ones of a file stay: by them it is found how
 /// it is written.
-pub(super) fn spoil(random: &mut Rng, files: &mut [Vec<Record>], flaws: &[Flaw], every: u64, mode: Mode) {
+pub(super) fn spoil(random: &mut Rng, files: &mut [Vec<Record>], scenario: &Scenario) {
     const EDGE: usize = 5;
+    let Scenario { flaws, flaw_every: every, mode, knobs, .. } = scenario;
     let mut must = !flaws.is_empty();
     for file in files {
         for no in EDGE..file.len().saturating_sub(EDGE) {
-            if flaws.is_empty() || !(must || random.u64(..every) == 0) {
+            if flaws.is_empty() || !(must || random.u64(..*every) == 0) {
                 continue;
             }
             must = false;
@@ -183,6 +184,15 @@ pub(super) fn spoil(random: &mut Rng, files: &mut [Vec<Record>], flaws: &[Flaw],
             if flaw == Flaw::Short && mode.on_error == OnError::Lenient {
                 record.is_stored = true;
                 record.lose_note();
+            }
+            let instead = match knobs.nul {
+                "strip" => "",
+                "replace" => "\u{FFFD}",
+                _ => continue,
+            };
+            if flaw == Flaw::Nul {
+                record.is_stored = true;
+                record.take_nul(instead);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Options that say how a load goes about it, and not what comes of it.
 
-use super::mode::Mode;
+use super::mode::{Mode, OnError};
 use super::shape::Shape;
 use fastrand::Rng;
 
@@ -23,6 +23,14 @@ pub(super) struct Knobs {
     pub(super) memory: &'static str,
     /// How sources and table are compared in the end.
     pub(super) verify: Option<&'static str>,
+    /// What becomes of NUL bytes.
+    pub(super) nul: &'static str,
+    /// A bound that is not reached.
+    pub(super) bounded: bool,
+    /// The type of the ids of a table that the load makes, if it is told.
+    pub(super) id_type: Option<&'static str>,
+    /// A table that the load makes gets a primary key.
+    pub(super) keyed: bool,
 }
 
 fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
@@ -37,6 +45,13 @@ impl Knobs {
             if mode.is_staged() { &["auto", "keep"] } else { &["auto", "keep", "rebuild", "rebuild"] };
         let triggers: &[&str] = if mode.is_staged() { &["keep"] } else { &["keep", "disable"] };
         let partitions: &[&str] = if is_routed { &["direct"] } else { &["auto", "direct", "parent"] };
+        // What stored a row leaves no trace where the row is written anew.
+        let verify: &[Option<&str>] = if shape == Shape::Narrow {
+            &[None]
+        } else {
+            &[None, None, Some("count"), Some("checksum")]
+        };
+        let is_made = shape == Shape::Absent;
         let tune: &[Option<&str>] = if is_superuser {
             &[Some("server"), Some("server"), Some("table"), None]
         } else {
@@ -58,7 +73,11 @@ impl Knobs {
             ),
             toast_compression: one_of(random, &["auto", "auto", "keep"]),
             memory: one_of(random, &["256MB", "64MB"]),
-            verify: one_of(random, &[None, None, Some("count"), Some("checksum")]),
+            verify: one_of(random, verify),
+            nul: one_of(random, &["reject", "reject", "strip", "replace"]),
+            bounded: mode.on_error == OnError::Skip && random.bool(),
+            id_type: if is_made { one_of(random, &[None, Some("bigint")]) } else { None },
+            keyed: is_made && random.bool(),
         }
     }
 
@@ -76,8 +95,17 @@ impl Knobs {
             ("--retry-for", if self.patient { "30s" } else { "0s" }),
             ("--toast-compression", self.toast_compression),
             ("--memory", self.memory),
+            ("--nul", self.nul),
         ];
-        let sometimes = [("--tune", self.tune), ("--after", self.after), ("--verify", self.verify)];
+        let types = self.id_type.map(|name| format!("id={name}"));
+        let sometimes = [
+            ("--tune", self.tune),
+            ("--after", self.after),
+            ("--verify", self.verify),
+            ("--max-errors", self.bounded.then_some("40%")),
+            ("--types", types.as_deref()),
+            ("--primary-key", self.keyed.then_some("id")),
+        ];
         let sometimes = sometimes.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let words = always.into_iter().chain(sometimes);
         words.flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()

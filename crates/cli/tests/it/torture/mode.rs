@@ -69,7 +69,8 @@ impl Mode {
             matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
                 && !shape.is_dated();
         let on_error = match random.u8(..10) {
-            _ if !arrival.can_leave_out() => OnError::Stop,
+            // What is too long or too large widens the column.
+            _ if !arrival.can_leave_out() || shape == Shape::Narrow => OnError::Stop,
             0..4 if shape != Shape::Absent => OnError::Skip,
             4..6 if !written.is_told() => OnError::Lenient,
             _ => OnError::Stop,
@@ -109,6 +110,8 @@ impl Arrival {
             return Arrival::Make { freeze: coin };
         }
         match (random.u8(..10), shape.key()) {
+            // What was in the table before, a crash may take.
+            _ if shape == Shape::Unlogged => Arrival::Truncate { freeze: coin },
             (0, _) => Arrival::Truncate { freeze: false },
             (1, _) if !shape.is_dated() => Arrival::Truncate { freeze: true },
             (2, _) if shape.can_be_replaced() => Arrival::Replace,

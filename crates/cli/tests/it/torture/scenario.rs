@@ -52,14 +52,18 @@ impl Scenario {
         // Some connections are kept for superusers, so that one of them does not run out of any.
         let is_superuser = random.u8(..4) == 0 && fault != Fault::NoConnections;
         let shape = Shape::draw(random);
-        let mut written = Written::draw(random, shape != Shape::Absent);
+        let mut written = Written::draw(random, !shape.needs_finding());
         let mode = Mode::draw(random, shape, written);
         let needs_reading = shape.is_dated() || mode.arrival.is_frozen();
         if needs_reading {
             // Whoever makes or finds partitions has to read the rows.
             written.charset = Charset::Utf8;
         }
-        let knobs = Knobs::draw(random, shape, mode, is_superuser);
+        let mut knobs = Knobs::draw(random, shape, mode, is_superuser);
+        if written.is_told() {
+            // COPY alone reads the files.
+            knobs.nul = "reject";
+        }
         let other_encoding =
             written.charset.of_database().filter(|_| random.bool() && !shape.has_foreign_key());
         let files = random.usize(1..=4);
@@ -94,7 +98,7 @@ impl Scenario {
             if self.mode.arrival.keep() != Keep::Only {
                 data::repeat_keys(random, &mut files, self.mode.arrival.keep() == Keep::Last);
             }
-            flaw::spoil(random, &mut files, &self.flaws, self.flaw_every, self.mode);
+            flaw::spoil(random, &mut files, self);
             all.extend(files.into_iter().zip(&self.files).enumerate().map(|(no, (records, codec))| {
                 Records {
                     place,

@@ -15,8 +15,14 @@ pub(super) enum Shape {
     Partitioned,
     /// A key that the server numbers, which no file has.
     Numbered,
+    /// That as an identity column, a generated column, and one that has been dropped.
+    Grown,
     /// Values that are stored out of line.
     Wide,
+    /// A crash of the server empties it.
+    Unlogged,
+    /// Types that the load has to widen.
+    Narrow,
     /// Partitions of time, which the load makes.
     Dated(Unit),
     /// There is none: the load makes it.
@@ -43,7 +49,7 @@ impl Unit {
 const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
 
 impl Shape {
-    const ALL: [Shape; 11] = [
+    const ALL: [Shape; 15] = [
         Shape::Plain,
         Shape::Keyed,
         Shape::Keyed,
@@ -51,9 +57,13 @@ impl Shape {
         Shape::Partitioned,
         Shape::Partitioned,
         Shape::Numbered,
+        Shape::Grown,
         Shape::Wide,
+        Shape::Unlogged,
+        Shape::Narrow,
         Shape::Dated(Unit::Day),
         Shape::Dated(Unit::Month),
+        Shape::Absent,
         Shape::Absent,
     ];
 
@@ -66,8 +76,20 @@ impl Shape {
         match self {
             Shape::Keyed | Shape::Watched => Some("id"),
             Shape::Partitioned => Some("part,id"),
-            Shape::Plain | Shape::Numbered | Shape::Wide | Shape::Dated(_) | Shape::Absent => None,
+            Shape::Plain
+            | Shape::Numbered
+            | Shape::Grown
+            | Shape::Wide
+            | Shape::Unlogged
+            | Shape::Narrow
+            | Shape::Dated(_)
+            | Shape::Absent => None,
         }
+    }
+
+    /// The load has to look at the data.
+    pub(super) fn needs_finding(self) -> bool {
+        matches!(self, Shape::Narrow | Shape::Absent)
     }
 
     pub(super) fn is_dated(self) -> bool {
@@ -88,22 +110,26 @@ impl Shape {
         match self {
             Shape::Dated(Unit::Day) => &["--create-partitions", "day"],
             Shape::Dated(Unit::Month) => &["--create-partitions", "month"],
+            Shape::Narrow => &["--evolve", "widen"],
             _ => &[],
         }
     }
 
-    /// Tables that a load makes, as `pg_dump` finds them in a schema.
+    /// Tables that a load makes or alters, as `pg_dump` finds them in a schema.
     pub(super) fn made(self) -> Option<&'static str> {
         match self {
             Shape::Dated(_) => Some("t_2024*"),
-            Shape::Absent => Some("t"),
+            Shape::Absent | Shape::Narrow => Some("t"),
             _ => None,
         }
     }
 
     /// Another table may take its place.
     pub(super) fn can_be_replaced(self) -> bool {
-        !matches!(self, Shape::Partitioned | Shape::Dated(_) | Shape::Absent)
+        !matches!(
+            self,
+            Shape::Partitioned | Shape::Unlogged | Shape::Narrow | Shape::Dated(_) | Shape::Absent
+        )
     }
 
     /// Foreign keys take locks on another table.
@@ -140,7 +166,19 @@ impl Shape {
                  CREATE TABLE t_high PARTITION OF t FOR VALUES FROM (180) TO (MAXVALUE); CREATE INDEX t_day ON t (day)"
             ),
             Shape::Numbered => format!("CREATE TABLE t (k bigserial PRIMARY KEY, {COLUMNS})"),
+            Shape::Grown => format!(
+                "CREATE TABLE t (gone text, k bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {COLUMNS}, \
+                     twice bigint GENERATED ALWAYS AS (id * 2) STORED); \
+                 ALTER TABLE t DROP COLUMN gone"
+            ),
             Shape::Wide => format!("CREATE TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
+            Shape::Unlogged => format!("CREATE UNLOGGED TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
+            Shape::Narrow => {
+                "CREATE TABLE t (id bigint, part smallint, score smallint, amount numeric(5,2), \
+                     day date, note varchar(6)); \
+                 CREATE INDEX t_note ON t (note)"
+                    .to_owned()
+            }
             Shape::Dated(_) => format!(
                 "CREATE TABLE t ({COLUMNS}) PARTITION BY RANGE (day); CREATE INDEX t_id ON t (id); \
                  CREATE TABLE t_old PARTITION OF t FOR VALUES FROM ('2023-01-01') TO ('2024-01-01')"

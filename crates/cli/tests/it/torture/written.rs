@@ -2,9 +2,9 @@
 
 use super::data::{HEADER, Record};
 use super::flaw::NO_CHARACTER;
-use crate::scene::gzip;
 use encoding_rs::Encoding;
 use fastrand::Rng;
+use howdah_testkit::compress;
 
 /// Told in COPY's words, or found from the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,26 +50,50 @@ pub(super) enum Charset {
 pub(super) enum Codec {
     Plain,
     Gzip,
+    /// Members that tell their lengths.
+    Bgzf,
     Zstd,
+    Bzip2,
+    Xz,
+    Lz4,
 }
 
 impl Codec {
-    pub(super) const ALL: [Codec; 3] = [Codec::Plain, Codec::Gzip, Codec::Zstd];
+    pub(super) const ALL: [Codec; 9] = [
+        Codec::Plain,
+        Codec::Plain,
+        Codec::Gzip,
+        Codec::Gzip,
+        Codec::Bgzf,
+        Codec::Zstd,
+        Codec::Bzip2,
+        Codec::Xz,
+        Codec::Lz4,
+    ];
 
     fn suffix(self) -> &'static str {
         match self {
             Codec::Plain => "",
-            Codec::Gzip => ".gz",
+            Codec::Gzip | Codec::Bgzf => ".gz",
             Codec::Zstd => ".zst",
+            Codec::Bzip2 => ".bz2",
+            Codec::Xz => ".xz",
+            Codec::Lz4 => ".lz4",
         }
     }
 
     fn compress(self, bytes: Vec<u8>) -> Vec<u8> {
-        match self {
-            Codec::Plain => bytes,
-            Codec::Gzip => gzip(&bytes),
-            Codec::Zstd => zstd::encode_all(bytes.as_slice(), 1).unwrap(),
-        }
+        use howdah_engine::model::Codec as Of;
+        let of = match self {
+            Codec::Plain => Of::None,
+            Codec::Bgzf => return compress::bgzf(&bytes),
+            Codec::Gzip => Of::Gzip,
+            Codec::Zstd => Of::Zstd,
+            Codec::Bzip2 => Of::Bzip2,
+            Codec::Xz => Of::Xz,
+            Codec::Lz4 => Of::Lz4,
+        };
+        compress::any(of, &bytes)
     }
 }
 
