@@ -119,10 +119,21 @@ const WORDS: &[&str] = &[
     "field",
 ];
 
-/// Weighs line `no` against the profile of what is below it.
+/// Which header line a line would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The first one that names columns.
+    First,
+    /// One below it.
+    Further,
+}
+
+/// Weighs line `no` against the profile of what is below it. A line with a value of its column's type is a record, and so is
+/// one with a field that comes again below: a record that is taken for a header is lost.
 pub(super) fn verdict(
     lines: &Lines,
     no: usize,
+    place: Place,
     profile: &Profile,
     reader: &mut Reader,
     window: &Window,
@@ -131,18 +142,69 @@ pub(super) fn verdict(
     let (same, text) = agreement(kinds, &classes);
     let typed = classes.iter().flatten().count();
     if typed > 0 && same + text > 0 {
-        let values = lines.values(no, reader, window);
-        let named = numbers_that_name(&values, kinds, &classes);
-        // `y` and `no` are names as well as truths: they do not speak against other names.
-        let truth = |(kind, class): &(&Kind, &Option<Class>)| {
-            **kind == Kind::Boolean && **class == Some(Class::Boolean)
+        let (numbers, truths) = match place {
+            Place::First => values_that_name(lines, no, &classes, reader, window),
+            Place::Further => (0, 0),
         };
-        let truths = if text > 0 { kinds.iter().zip(&classes).filter(truth).count() } else { 0 };
-        let (same, text) = (same.saturating_sub(named + truths), text + named);
-        let weight = if text >= same * 2 && text > 0 { 1.0 + text as f64 } else { -1.0 - same as f64 };
+        let (same, text) = (same.saturating_sub(numbers + truths), text + numbers);
+        let is_record = text == 0 || same > 0 || comes_again(lines, no, place, &classes, reader, window);
+        let weight = if is_record { -1.0 - same as f64 } else { 1.0 + text as f64 };
         return Verdict { weight, by_types: true };
     }
     Verdict { weight: by_words(lines, no, &classes, reader, window), by_types: false }
+}
+
+/// How many numbers and how many truths in a line are names though their columns hold such values.
+fn values_that_name(
+    lines: &Lines,
+    no: usize,
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> (usize, usize) {
+    let kinds = lines.kinds(no);
+    let mut numbers = |no| numbers_that_name(&lines.values(no, reader, window), lines.kinds(no), classes);
+    // Years in a row that stand in the next line, too, are values.
+    let numbers = if numbers(no + 1) > 0 { 0 } else { numbers(no) };
+    // `y` and `no` are names as well as truths: they do not speak against other names.
+    let truth =
+        |(kind, class): &(&Kind, &Option<Class>)| **kind == Kind::Boolean && **class == Some(Class::Boolean);
+    let has_names = agreement(kinds, classes).1 > 0;
+    let truths = if has_names { kinds.iter().zip(classes).filter(truth).count() } else { 0 };
+    (numbers, truths)
+}
+
+/// A field comes again below in its column, as names do only where all of the line comes again, or where they are usual
+/// words. Further lines of names are not looked at.
+fn comes_again(
+    lines: &Lines,
+    no: usize,
+    place: Place,
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> bool {
+    let (values, kinds) = (lines.values(no, reader, window), lines.kinds(no));
+    let first = place == Place::First;
+    let may_be_name = |column: usize| {
+        let (value, is_text) = (&values[column], classes.get(column).is_none_or(Option::is_none));
+        first && is_text && has_word(value) && !value.contains(' ')
+    };
+    let is_word = |column: &usize| matches!(kinds[*column], Kind::Text | Kind::Boolean);
+    let told: Vec<usize> =
+        (0..values.len().min(kinds.len())).filter(is_word).filter(|column| !may_be_name(*column)).collect();
+    let is_names = |no: &usize| {
+        let kinds = lines.kinds(*no);
+        first && kinds.len() == values.len() && kinds.iter().all(|kind| *kind == Kind::Text)
+    };
+    let names = (no + 1..lines.len()).take(HEADER_LINES_MAX).take_while(is_names).count();
+    (no + 1 + names..lines.len()).take(COMPARED_LINES).any(|below| {
+        let others = lines.values(below, reader, window);
+        let is_repeated = first && others == values;
+        !is_repeated
+            && others.len() == values.len()
+            && told.iter().any(|column| others[*column] == values[*column])
+    })
 }
 
 /// Numbers that name columns: years in a row, or rising numbers behind an empty corner.

@@ -160,6 +160,9 @@ impl Finding {
 /// What says whether there is a header.
 const HEADER_OPTION: &str = "--header";
 
+/// The same where there is one, of one record or of several.
+const HEADER_RECORDS_OPTION: &str = "--header, which takes one record,";
+
 impl Finding {
     fn names_one_of(&self, columns: &[String]) -> bool {
         self.names.iter().any(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name.trim())))
@@ -447,6 +450,11 @@ impl Finding {
                 .push(format!("{} at the end are blank, totals or notes", lines(regions.footer_lines)));
         }
         if let Some(byte) = self.plain.second_table_byte {
+            if regions.header_lines > 1 {
+                let what =
+                    "of the records taken for the header those behind the first may be data".to_owned();
+                self.unsure.push(Unsure { what, option: HEADER_RECORDS_OPTION });
+            }
             self.evidence.push(second_table(byte));
         }
     }

@@ -6,7 +6,7 @@
 
 use super::cell_types::{Class, Kind};
 use super::footer;
-use super::header::{self, HEADER_LINES_MAX};
+use super::header::{self, HEADER_LINES_MAX, Place};
 use super::preamble;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
@@ -158,9 +158,13 @@ impl Regions {
         while no < stop {
             let line = &cut.head.lines[no];
             let profile = self.profile_below(cut, no);
-            let sparse_first = no == self.start && is_spread(line, self.width);
-            let verdict = header::verdict(&cut.head, no, &profile, reader, &windows.head);
             let first = no == self.start;
+            let sparse_first = first && is_spread(line, self.width);
+            // Below what spans columns stands the line that names them.
+            let is_first_names =
+                first || (no == self.start + 1 && is_spread(&cut.head.lines[self.start], self.width));
+            let place = if is_first_names { Place::First } else { Place::Further };
+            let verdict = header::verdict(&cut.head, no, place, &profile, reader, &windows.head);
             if first {
                 self.header_weight = given.is_none().then_some(verdict.weight);
             }
@@ -212,7 +216,7 @@ impl Regions {
 
     fn names_follow(&self, cut: &Cut, windows: &Windows, reader: &mut Reader, no: usize) -> bool {
         let profile = cut.profile(self.width, no + 1, self.end);
-        header::verdict(&cut.head, no, &profile, reader, &windows.head).is_header()
+        header::verdict(&cut.head, no, Place::First, &profile, reader, &windows.head).is_header()
     }
 }
 

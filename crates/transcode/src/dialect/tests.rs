@@ -3,6 +3,7 @@
 use super::*;
 use crate::cells::{Cells, Next, Record};
 
+mod headers;
 mod long_texts;
 
 fn whole(bytes: &[u8]) -> Finding {
