@@ -236,12 +236,19 @@ fn normalised(encoding: &str) -> String {
     encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// PostgreSQL's names that the WHATWG spells otherwise.
+/// The encoding of this name, if the WHATWG has it. Where PostgreSQL means another one by the name, or spells it otherwise,
+/// its word goes.
 pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
     let name = normalised(encoding);
     let label = match name.as_str() {
         "utf16" | "utf16le" => return Some(UTF_16LE),
         "utf16be" => return Some(UTF_16BE),
+        // To the WHATWG this is UTF-16.
+        "unicode" => return Some(UTF_8),
+        "utf8" => "utf-8",
+        "win" => "windows-1251",
+        "abc" | "tcvn" | "tcvn5712" | "vscii" => "windows-1258",
+        "iso885916" => "iso-8859-16",
         "latin7" => "iso-8859-13",
         "latin8" => "iso-8859-14",
         "latin9" => "iso-8859-15",
@@ -252,13 +259,17 @@ pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
         "eucjp" => "euc-jp",
         "euckr" | "uhc" | "win949" | "windows949" => "euc-kr",
         "euccn" | "gbk" | "win936" | "windows936" => "gbk",
-        "mskanji" | "win932" | "windows932" => "sjis",
+        "mskanji" | "shiftjis" | "win932" | "windows932" => "sjis",
         "win950" | "windows950" => "big5",
         name => {
-            match name.strip_prefix("win").filter(|number| number.starts_with(|c: char| c.is_ascii_digit())) {
-                Some(number) => return Encoding::for_label(format!("windows-{number}").as_bytes()),
-                None => encoding,
-            }
+            let windows = name.strip_prefix("windows").or_else(|| name.strip_prefix("win"));
+            return match windows.filter(|number| number.starts_with(|c: char| c.is_ascii_digit())) {
+                Some(number) => Encoding::for_label(format!("windows-{number}").as_bytes()),
+                // The WHATWG has `iso88595` for PostgreSQL's `ISO_8859_5`.
+                None => {
+                    Encoding::for_label(encoding.as_bytes()).or_else(|| Encoding::for_label(name.as_bytes()))
+                }
+            };
         }
     };
     Encoding::for_label(label.as_bytes())
@@ -398,6 +409,23 @@ mod tests {
     }
 
     #[test]
+    fn names_mean_to_us_what_they_mean_to_the_server() {
+        for (name, expected) in [
+            ("UNICODE", Some(UTF_8)),
+            ("win", Some(encoding_rs::WINDOWS_1251)),
+            ("windows1250", Some(encoding_rs::WINDOWS_1250)),
+            ("TCVN", Some(encoding_rs::WINDOWS_1258)),
+            ("ShiftJIS", Some(encoding_rs::SHIFT_JIS)),
+            ("ISO_8859_16", Some(encoding_rs::ISO_8859_16)),
+            ("SHIFT_JIS_2004", None),
+            ("EUC_TW", None),
+            ("utf-16", Some(UTF_16LE)),
+        ] {
+            assert_eq!(whatwg(name), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn characters_that_quotes_interrupt_are_no_text() {
         assert!(is_text(None, "é漢🐘".as_bytes()) && !is_text(Some("UTF8"), b"\xf0\x9f\"\x90\x98\""));
         assert!(is_text(Some("EUC_JP"), b"a\xA4\xA2\x8F\xB0\xA1") && !is_text(Some("euc-jp"), b"\xA4\"\xA2"));
@@ -433,6 +461,9 @@ mod tests {
         assert_eq!(decode(Some("LATIN1"), b"zo\xEB").unwrap(), "zoë");
         assert_eq!(decode(Some("WIN1251"), b"\xE4").unwrap(), "д");
         assert_eq!(decode(None, b"zo\xEB").unwrap_err().kind(), ErrorKind::Record);
+        assert_eq!(decode(Some("win"), b"\xE4").unwrap(), "д");
+        assert_eq!(decode(Some("SHIFTJIS"), b"\x93\xFA").unwrap(), "日");
+        assert_eq!(decode(Some("ISO_8859_5"), b"\xD0").unwrap(), "а");
         assert_eq!(decode(Some("MULE_INTERNAL"), b"\x91").unwrap_err().kind(), ErrorKind::Unsupported);
     }
 }
