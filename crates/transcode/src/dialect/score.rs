@@ -183,6 +183,31 @@ fn ending(record: &[u8]) -> &[u8] {
     &record[record.len() - bytes..]
 }
 
+/// `05:53:01`: this cell ends with a time of day to the second.
+fn ends_with_seconds(cell: &[u8]) -> bool {
+    let last = cell.len().checked_sub(8).map(|at| &cell[at..]);
+    last.is_some_and(|time| matches!(time, [_, _, b':', _, _, b':', _, _]))
+        && matches!(kind(cell), Kind::Time | Kind::Timestamp)
+}
+
+/// Begins with exactly three digits.
+fn begins_with_milliseconds(cell: &[u8]) -> bool {
+    cell.iter().take_while(|byte| byte.is_ascii_digit()).count() == 3
+}
+
+/// `05:53:01,007`, as programs write the time into logs: what the cell is without the milliseconds.
+fn is_logged_time(cell: &[u8]) -> Option<Kind> {
+    let (time, milliseconds) = cell.split_at_checked(cell.len().checked_sub(4)?)?;
+    let is_one =
+        milliseconds[0] == b',' && begins_with_milliseconds(&milliseconds[1..]) && ends_with_seconds(time);
+    is_one.then(|| kind(time))
+}
+
+/// A comma cuts the milliseconds of a logged time off, and what stands behind them is not cut: it delimits nothing.
+fn cuts_logged_time(time: &[u8], next: &[u8]) -> bool {
+    next.len() > 3 && begins_with_milliseconds(next) && ends_with_seconds(time)
+}
+
 /// Marks the usual delimiters that this cell holds. A comma between digits is part of a number.
 fn look_between_words(cell: &[u8], found: &mut [bool; USUAL_DELIMITERS.len()]) {
     for (no, delimiter) in USUAL_DELIMITERS.iter().enumerate() {
@@ -249,8 +274,13 @@ impl Lines {
         let (mut quoted, mut escaped, mut between_words) = (0, 0, Default::default());
         let blanks_delimit = reader.dialect.delimiter == " ";
         let quote = reader.dialect.quote.unwrap_or_default();
+        let comma_delimits = reader.dialect.delimiter.starts_with(',');
         for (no, value) in record.values().enumerate() {
-            let kind = kind(value);
+            let kind = match kind(value) {
+                Kind::Text if record.len() > 1 => is_logged_time(value).unwrap_or(Kind::Text),
+                _ if comma_delimits && cuts_logged_time(value, record.value(no + 1)) => Kind::Text,
+                kind => kind,
+            };
             self.kinds.push(kind);
             quoted += usize::from(record.quoted(no));
             escaped += usize::from(record.quoted(no) && memchr::memchr(quote, value).is_some());

@@ -5,6 +5,7 @@ use crate::cells::{Cells, Next, Record};
 
 mod headers;
 mod long_texts;
+mod values;
 
 fn whole(bytes: &[u8]) -> Finding {
     find(&Sample::of_whole(bytes), &Given::default()).unwrap()
