@@ -5,7 +5,8 @@
 //! times as often: then the word is the name of something. The empty field is NULL wherever it
 //! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL in one
 //! column is NULL in all of them, so a word that looks like the values of a column of text that it stands in (`NA`
-//! among `DE` and `FR`) stays a value everywhere. Among other text it is NULL, which is said to be unsure.
+//! among `DE` and `FR`, `null` among documents of JSON) stays a value everywhere. Among other text it is NULL, which is
+//! said to be unsure.
 
 use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
@@ -20,6 +21,9 @@ const UNMISTAKABLE: &[&str] = &["\\N", "NULL", "(null)", "<NULL>", "<null>", "<N
 
 /// Words among text that are worth a question.
 const SUSPICIOUS: &[&str] = &["NA", "N/A", "n/a", "-", "?", "#N/A", "NaN", "nan"];
+
+/// A value of JSON, in a column of which other values are no NULL.
+const JSON_NULL: &str = "null";
 
 /// A word that stands for NULL so many times less often than the empty field does not stand for it.
 const RARE: usize = 1000;
@@ -40,7 +44,8 @@ struct Use {
 impl Use {
     /// Columns prove that it is NULL, and there is text of which it may be a value.
     fn is_doubtful(&self, spelling: &str) -> bool {
-        self.typed > 0 && self.text > 0 && !spelling.trim().is_empty() && !UNMISTAKABLE.contains(&spelling)
+        let may_be_value = || self.typed > 0 && !UNMISTAKABLE.contains(&spelling);
+        self.text > 0 && !spelling.trim().is_empty() && (spelling == JSON_NULL || may_be_value())
     }
 
     /// More than half of the values of a column of text look like it.
@@ -73,8 +78,11 @@ impl Look {
     }
 }
 
-/// Codes and words of one kind: `NA` and `DE`, `none` and `severe`.
+/// Codes and words of one kind: `NA` and `DE`, `none` and `severe`; or documents, of which `null` is one.
 fn are_alike(word: &[u8], value: &[u8]) -> bool {
+    if word == JSON_NULL.as_bytes() {
+        return matches!(value.trim_ascii(), [b'{', .., b'}'] | [b'[', .., b']']);
+    }
     value.len() <= word.len() * 2 && Look::of(word).is_some_and(|look| Look::of(value) == Some(look))
 }
 
@@ -163,7 +171,10 @@ impl Spellings {
         let mut found: Vec<(&String, usize)> = Vec::new();
         let mut unsure: Option<Unsure> = None;
         for (spelling, uses) in &self.uses {
-            let sure = UNMISTAKABLE.contains(&spelling.as_str()) && uses.text.saturating_mul(RARE) >= empty;
+            let is_json = spelling == JSON_NULL && uses.looks_like_a_value();
+            let sure = UNMISTAKABLE.contains(&spelling.as_str())
+                && uses.text.saturating_mul(RARE) >= empty
+                && !is_json;
             let looks_null = uses.typed > 0 && uses.text <= uses.typed * 4 && !uses.looks_like_a_value();
             let null = match spelling.as_str() {
                 blank if blank.trim().is_empty() => blank.is_empty() && (uses.typed > 0 || !backslash),

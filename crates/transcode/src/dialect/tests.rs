@@ -358,30 +358,6 @@ fn what_copy_writes_as_text_is_read_as_text() {
 }
 
 #[test]
-fn spellings_of_null() {
-    for (bytes, nulls) in [
-        ("id,x,y\n1,NA,5\n2,3.5,NA\n3,4.5,6\n4,NA,7\n", &["NA"][..]),
-        ("id,x,y\n1,NULL,5\n2,abc,NULL\n3,,6\n", &["", "NULL"]),
-        ("id,x,y\n1,-,5\n2,3,a\n3,4,-\n", &["-"]),
-        ("id,x,y\n1,.,5\n2,3.5,6\n3,4.5,7\n", &["."]),
-        ("id,x,y\n1,n/a,5\n2,3.5,6\n3,,7\n", &["", "n/a"]),
-        ("id,x\n1,a\n2,b\n3,c\n", &[""]),
-        ("id,x\n1,a\n2,\n3,c\n", &[""]),
-        ("id,x\n1,\\N\n2,b\n3,c\n", &["\\N"]),
-        ("id,x\n1,1.5\n2,NaN\n3,2.5\n", &[""]),
-        ("id,x\n1,NA\n2,DE\n3,FR\n", &[""]),
-        ("pop,code\n1,US\nNA,DE\n3,NA\n4,FR\n5,IT\n", &[""]),
-        ("n,pain\n-,none\n3,severe\nnone,mild\n4,none\n5,mild\n", &["-"]),
-        ("n,tail\n4,N17\nNA,NA\n3,N8A\n5,NA\n", &["NA"]),
-    ] {
-        assert_eq!(text(bytes).dialect.nulls, nulls, "{bytes:?}");
-    }
-    let other = text("id,x,y\n1,NA,5\n2,3.5,NA\n3,4.5,6\n").runner_up.unwrap().0;
-    assert_eq!(other.nulls, ["NA"]);
-    assert_eq!(text("id,x\n1,NA\n2,DE\n3,FR\n").unsure.last().unwrap().option, "--null");
-}
-
-#[test]
 fn blanks_around_fields_are_dropped_only_where_they_are_usual() {
     for bytes in
         ["id , name , x\n1 , bob , 2\n2 , al , 3\n10 , cy , 44\n", "id |name|x \n1  |bob |2 \n10 |cy  |44\n"]
