@@ -31,6 +31,8 @@ pub struct Numberer {
     reader: BinaryEncoder,
     delimiter: u8,
     eol: &'static [u8],
+    /// A backslash makes what follows it a datum.
+    is_text: bool,
 }
 
 impl Numberer {
@@ -47,7 +49,7 @@ impl Numberer {
             Eol::Cr => b"\r",
             Eol::CrLf => b"\r\n",
         };
-        Some(Numberer { reader, delimiter: format.delimiter, eol })
+        Some(Numberer { reader, delimiter: format.delimiter, eol, is_text: format.kind == FormatKind::Text })
     }
 
     /// Writes the records with their numbers to `out`, one buffer behind the other; how many bytes they take. `None` where
@@ -58,6 +60,11 @@ impl Numberer {
         let mut write = |bytes: usize| {
             let record = records.get(from..from + bytes)?;
             let content = record.strip_suffix(self.eol).unwrap_or(record);
+            // Behind a backslash neither the line ending is one, nor would be the delimiter.
+            let backslashes = content.iter().rev().take_while(|byte| **byte == b'\\').count();
+            if self.is_text && backslashes % 2 == 1 {
+                return None;
+            }
             number.clear();
             number.push(char::from(self.delimiter));
             number.push_str(&numbers.of_row(row)?.to_string());
@@ -136,6 +143,14 @@ mod tests {
         assert_eq!(numbered(&csv, Eol::CrLf, "a\r\nb").as_deref(), Some("a,9\r\nb,10"));
         assert_eq!(numbered(&Format::text(), Eol::Lf, "a\n").as_deref(), Some("a\t9\n"));
         assert_eq!(numbered(&csv, Eol::Lf, "no room for it\n"), None);
+    }
+
+    #[test]
+    fn no_number_is_written_into_a_value() {
+        assert_eq!(numbered(&Format::text(), Eol::Lf, "a\\\n"), None);
+        assert_eq!(numbered(&Format::text(), Eol::Lf, "a\\"), None);
+        assert_eq!(numbered(&Format::text(), Eol::Lf, "a\\\\\n").as_deref(), Some("a\\\\\t9\n"));
+        assert_eq!(numbered(&Format::csv(), Eol::Lf, "a\\\n").as_deref(), Some("a\\,9\n"));
     }
 
     #[test]
