@@ -38,6 +38,8 @@ pub struct Record {
 struct Cell {
     value: Range<usize>,
     quoted: bool,
+    /// Backslashes of COPY text were undone: it is not written as its value is.
+    escaped: bool,
     null: bool,
 }
 
@@ -105,6 +107,11 @@ impl Record {
         self.cells.get(no).is_some_and(|cell| cell.quoted)
     }
 
+    /// Field `no` was written with backslashes of COPY text, so that its value is no spelling of NULL either.
+    pub(crate) fn escaped(&self, no: usize) -> bool {
+        self.cells.get(no).is_some_and(|cell| cell.escaped)
+    }
+
     /// Field `no` is NULL: not quoted, and, as it is written, one of the dialect's spellings.
     pub fn is_null(&self, no: usize) -> bool {
         self.cells.get(no).is_some_and(|cell| cell.null)
@@ -144,7 +151,8 @@ impl Record {
             let from = self.text.len();
             self.text.extend(each(&text[cell.value.clone()]));
             cell.value = from..self.text.len();
-            cell.null = !cell.quoted && (cell.null || cells.spells_null(&self.text[from..]));
+            let may_be_null = !cell.quoted && !cell.escaped;
+            cell.null = may_be_null && (cell.null || cells.spells_null(&self.text[from..]));
         }
     }
 
@@ -155,7 +163,7 @@ impl Record {
 
     /// What was appended to the text since it had `from` bytes becomes a field.
     fn push(&mut self, from: usize, quoted: bool, null: bool) {
-        self.cells.push(Cell { value: from..self.text.len(), quoted, null });
+        self.cells.push(Cell { value: from..self.text.len(), quoted, escaped: false, null });
     }
 }
 
@@ -348,12 +356,13 @@ impl Cells {
         let from = record.text.len();
         // NULL is what is written so, before backslashes are undone.
         let null = self.spells_null(written);
-        if self.copies() && !null && written.contains(&b'\\') {
+        let escaped = self.copies() && !null && written.contains(&b'\\');
+        if escaped {
             record.text.extend_from_slice(&crate::encode::attributes::text_value(written));
         } else {
             record.text.extend_from_slice(written);
         }
-        record.push(from, false, null);
+        record.cells.push(Cell { value: from..record.text.len(), quoted: false, escaped, null });
     }
 
     fn quoted_field(

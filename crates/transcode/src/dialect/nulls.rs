@@ -112,7 +112,8 @@ impl Spellings {
             line.read_again(reader, window);
             for (column, class) in classes.iter().enumerate().take(reader.record.len()) {
                 let value = reader.record.value(column);
-                if reader.record.quoted(column) || kind(value).is_value() {
+                let is_value = reader.record.quoted(column) || reader.record.escaped(column);
+                if is_value || kind(value).is_value() {
                     continue;
                 }
                 self.count(value, *class, column, profile.is_whole(column));

@@ -147,7 +147,8 @@ fn csv(format: &Format, value: &[u8], out: &mut Vec<u8>) {
     out.push(format.quote);
 }
 
-/// A value with backslashes before what ends fields and records, and before a delimiter of any kind.
+/// A value with backslashes before what ends fields and records, and before a delimiter of any kind. One that is written like
+/// NULL gets a backslash more, since that is what tells it from NULL.
 fn text(format: &Format, value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     encode::escape(value, out);
@@ -159,6 +160,16 @@ fn text(format: &Format, value: &[u8], out: &mut Vec<u8>) {
             }
             out.push(byte);
         }
+    }
+    if &out[start..] == format.null.as_bytes()
+        && let Some(&first) = value.first()
+    {
+        // A letter or a digit behind a backslash may stand for another byte.
+        let (spelled, bytes) = match first {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => (format!("\\{first:03o}"), 1),
+            _ => ("\\".to_owned(), 0),
+        };
+        out.splice(start..start + bytes, spelled.into_bytes());
     }
 }
 
@@ -281,5 +292,43 @@ mod tests {
         let mut out = Vec::new();
         text(&format, b"a|b\\c\td", &mut out);
         assert_eq!(out, b"a\\|b\\\\c\\td");
+    }
+
+    /// The lines of this COPY text, mended and written again.
+    fn copy_text(null: &str, nul: howdah_model::Nul, fields: usize, bytes: &[u8]) -> String {
+        let dialect = Dialect {
+            delimiter: "\t".to_owned(),
+            quote: None,
+            escape: howdah_model::Escape::Backslash,
+            nulls: vec![null.to_owned()],
+            ..Dialect::csv()
+        };
+        let shape = Shape { dialect, fields: vec![Field::as_it_is(); fields], nul, ..shape() };
+        let format = Format { null: null.to_owned(), ..Format::text() };
+        let (mut out, counts) = (Vec::new(), Arc::new(Counts::new(fields)));
+        let span = Span { start_byte: 0, border_byte: 1 << 20, records_before: 0 };
+        chunk(&shape, &format, bytes, span, counts, |piece| {
+            out.extend_from_slice(piece);
+            Ok(())
+        })
+        .unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_value_of_copy_text_that_is_spelled_like_null_does_not_become_it() {
+        let nul = howdah_model::Nul::Strip;
+        assert_eq!(copy_text("NA", nul, 3, b"\\NA\tNA\t\\116A\n"), "\\116A\tNA\t\\116A\n");
+        assert_eq!(copy_text("NA", nul, 3, b"\\NA\ta\0\n"), "\\116A\ta\tNA\n");
+        assert_eq!(copy_text("-", nul, 3, b"\\-\t-\n"), "\\-\t-\t-\n");
+    }
+
+    #[test]
+    fn no_mended_value_ends_the_data() {
+        let nul = howdah_model::Nul::Strip;
+        assert_eq!(copy_text("\\N", nul, 1, b"\\\\.\n\\\\\0.\n\0\n.\n"), "\\\\.\n\\\\.\n\n.\n");
+        let mut out = Vec::new();
+        csv(&Format::csv(), b"\\.", &mut out);
+        assert_eq!(out, b"\"\\.\"");
     }
 }
