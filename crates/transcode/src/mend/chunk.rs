@@ -331,4 +331,12 @@ mod tests {
         csv(&Format::csv(), b"\\.", &mut out);
         assert_eq!(out, b"\"\\.\"");
     }
+
+    #[test]
+    fn nul_bytes_of_mended_records_become_what_they_are_to_become() {
+        use howdah_model::Nul::{Reject, Replace, Strip};
+        for (nul, expected) in [(Strip, "a1\t\\N\n"), (Reject, "a1\t\\N\n"), (Replace, "a\u{fffd}1\t\\N\n")] {
+            assert_eq!(copy_text("\\N", nul, 2, b"a\x001\n"), expected);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::stray_quote::{Reach, Search};
 use super::width::{self, Fitted};
 use super::{broken_bytes, neighbours, other_delimiter, other_quotes};
 use crate::cells::{Cells, Flaw, Next, Record};
-use howdah_model::{Dialect, Eol, Escape, Mend, Result};
+use howdah_model::{Dialect, Eol, Escape, Mend, Nul, Result};
 
 /// Bytes behind a record that mending looks at, at most.
 pub const LOOK_AHEAD_BYTES: usize = 64 << 10;
@@ -49,6 +49,7 @@ pub(super) enum Mended {
 /// The other ways of reading the records of one file.
 pub(super) struct Lenient {
     width: usize,
+    nul: Nul,
     eol: Option<Eol>,
     strict: Cells,
     any_line_ending: Cells,
@@ -141,9 +142,10 @@ impl Other {
 }
 
 impl Lenient {
-    pub(super) fn new(dialect: &Dialect, width: usize) -> Result<Lenient> {
+    pub(super) fn new(dialect: &Dialect, width: usize, nul: Nul) -> Result<Lenient> {
         Ok(Lenient {
             width,
+            nul,
             eol: dialect.eol,
             strict: Cells::of_table(dialect, width)?,
             any_line_ending: Cells::of_table(&other_line_ending::dialect(dialect), width)?,
@@ -173,7 +175,7 @@ impl Lenient {
         if ends_otherwise(row, self.eol) && !mends.contains(&Mend::OtherLineEnding) {
             mends.push(Mend::OtherLineEnding);
         }
-        broken_bytes::replace(&self.strict, record, &mut mends);
+        broken_bytes::replace(&self.strict, record, self.nul, &mut mends);
         (length, Mended::Row(mends))
     }
 

@@ -97,7 +97,7 @@ impl<R: Read> Records<R> {
         counts: Arc<Counts>,
     ) -> Result<Records<R>> {
         let width = shape.fields.len();
-        let lenient = shape.lenient.then(|| Lenient::new(&shape.dialect, width)).transpose()?;
+        let lenient = shape.lenient.then(|| Lenient::new(&shape.dialect, width, shape.nul)).transpose()?;
         Ok(Records {
             window,
             cells: Cells::of_table(&shape.dialect, width)?,
@@ -198,12 +198,10 @@ impl<R: Read> Records<R> {
     /// What is wrong with the record of this length, once its NUL bytes are as they are wanted.
     fn fault(&mut self, length: usize, flaw: Option<Flaw>) -> Option<Fault> {
         let fault = Fault::of(&self.window.bytes()[..length], &self.record, flaw, self.width, true);
-        let stand_in: &[u8] = match (fault, self.nul) {
-            (Some(Fault::Nul { .. }), Nul::Strip) => b"",
-            (Some(Fault::Nul { .. }), Nul::Replace) => "\u{fffd}".as_bytes(),
-            _ => return fault,
-        };
-        broken_bytes::replace_nul(&self.cells, &mut self.record, stand_in);
+        if !matches!(fault, Some(Fault::Nul { .. })) || self.nul == Nul::Reject {
+            return fault;
+        }
+        broken_bytes::replace_nul(&self.cells, &mut self.record, broken_bytes::stand_in(self.nul));
         self.counts.add_mends(&[Mend::NulBytes]);
         Fault::of(&self.window.bytes()[..length], &self.record, flaw, self.width, true)
     }
