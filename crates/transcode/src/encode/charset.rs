@@ -254,7 +254,7 @@ pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
         "latin9" => "iso-8859-15",
         "latin10" => "iso-8859-16",
         "alt" | "win866" | "windows866" => "ibm866",
-        "koi8" => "koi8-r",
+        "koi8" | "koi8r" => "koi8-r",
         "koi8u" => "koi8-u",
         "eucjp" => "euc-jp",
         "euckr" | "uhc" | "win949" | "windows949" => "euc-kr",
@@ -413,6 +413,7 @@ mod tests {
         for (name, expected) in [
             ("UNICODE", Some(UTF_8)),
             ("win", Some(encoding_rs::WINDOWS_1251)),
+            ("KOI8R", Some(encoding_rs::KOI8_R)),
             ("windows1250", Some(encoding_rs::WINDOWS_1250)),
             ("TCVN", Some(encoding_rs::WINDOWS_1258)),
             ("ShiftJIS", Some(encoding_rs::SHIFT_JIS)),
