@@ -7,6 +7,7 @@ mod after;
 mod again;
 mod auto;
 mod bench;
+mod blocks;
 mod broken_bytes;
 mod changed;
 mod check;

@@ -3,7 +3,7 @@
 //! Options fix their part of the answer. A file of which only the beginning can be had without reading it all (a
 //! pipe, a compressed file) is judged by a longer beginning.
 
-use super::head::{HEADS_AT_ONCE, Head, HeadReader, Heads, Written, plain_head};
+use super::head::{HEADS_AT_ONCE, Head, HeadReader, Heads, Written};
 use super::part::Part;
 use super::scan::Columns;
 use super::sources::Source;
@@ -85,8 +85,7 @@ async fn look_at(object: &Object, given: &Given) -> Result<Looked> {
     let found = if codec == Codec::None && (all || object.ranged()) {
         Part { object, start_byte: 0 }.find(stored, all, given.clone()).await?
     } else {
-        let all = reader.fill(STREAM_HEAD_BYTES).await?;
-        let (head, whole) = plain_head(codec, None, &reader.stored(), STREAM_HEAD_BYTES, all)?;
+        let (head, whole) = reader.plain(codec, STREAM_HEAD_BYTES).await?;
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
         found_in(windows, given.clone()).await?
     };
@@ -170,8 +169,7 @@ impl Heads<'_> {
     ) -> Result<(Found, Vec<u8>)> {
         let before_bytes = usize::try_from(from_byte).unwrap_or(usize::MAX);
         let wanted = before_bytes.saturating_add(STREAM_HEAD_BYTES);
-        let all = reader.fill(wanted).await?;
-        let (mut before, whole) = plain_head(codec, None, &reader.stored(), wanted, all)?;
+        let (mut before, whole) = reader.plain(codec, wanted).await?;
         let head = before.split_off(before_bytes.min(before.len()));
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
         Ok((found_in(windows, given(told, self.columns)).await?, before))

@@ -29,6 +29,9 @@ pub(super) const HEADS_AT_ONCE: usize = 16;
 const SAMPLES_MAX: usize = 64;
 /// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
 const SEEN_BYTES: usize = 4 << 10;
+/// A block of lz4 holds up to 4 MiB, and one of bzip2 900 kB, which are decompressed all at once: so much is read beyond
+/// what is wanted before a file is judged by less.
+const BLOCK_BYTES_MAX: usize = 8 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a look at a file tells.
@@ -287,6 +290,20 @@ impl HeadReader {
             }
         }
         Ok(self.ended || self.opened.object.stored_bytes() == Some(self.offset))
+    }
+
+    /// The first plain bytes, as many as are wanted, and whether they are all there are.
+    pub(super) async fn plain(&mut self, codec: Codec, wanted: usize) -> Result<(Vec<u8>, bool)> {
+        let stored_max = wanted.saturating_add(BLOCK_BYTES_MAX);
+        let mut stored = wanted;
+        loop {
+            let all = self.fill(stored).await?;
+            let (plain, whole) = plain_head(codec, None, &self.stored(), wanted, all)?;
+            if all || plain.len() >= wanted || stored == stored_max {
+                return Ok((plain, whole));
+            }
+            stored = stored.saturating_mul(2).min(stored_max);
+        }
     }
 
     async fn read_range(&mut self, wanted: usize) -> Result<Option<Bytes>> {
