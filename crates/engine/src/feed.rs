@@ -8,6 +8,7 @@
 mod bounded;
 mod emit;
 mod encoders;
+mod end_marker;
 mod lanes;
 mod mender;
 mod numbered;

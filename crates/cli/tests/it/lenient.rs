@@ -25,9 +25,58 @@ fn behind_an_end_of_data_marker_nothing_is_read_whichever_way_the_file_comes() {
             .args(["--header=false", "--table", "t", "--chunk-size", "64kB"])
             .arg(source);
         let command = if source == "-" { command.stdin(text.clone()) } else { command };
-        command.run(PATIENCE).expect_code(0);
+        let done = command.run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) || ' ' || min(note) FROM t"), "1000 a\tb\\c0");
+        let told = format!("\\. at record 1001, byte {}, of ", text.find("\\.").unwrap());
+        assert!(done.stderr.contains(&told), "{}", done.stderr);
         database.sql("TRUNCATE t");
+    }
+}
+
+#[test]
+fn what_follows_an_end_of_data_marker_is_told_whichever_way_the_file_is_read() {
+    let rows: String = (0..9000).map(|id| format!("{id}\t\\N\ta{}\n", id % 7)).collect();
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int, nothing text, note text)");
+    let ways: [&[&str]; 4] = [
+        &["--format", "text"],
+        &["--quote", "none", "--escape", "\\", "--delimiter", "\t", "--header=false"],
+        &["--quote", "none", "--escape", "\\", "--delimiter", "\t", "--header=false", "--lenient"],
+        &[
+            "--quote",
+            "none",
+            "--escape",
+            "\\",
+            "--delimiter",
+            "\t",
+            "--header=false",
+            "--types",
+            "id=integer:1.234",
+        ],
+    ];
+    for (no, way) in ways.into_iter().enumerate() {
+        for (behind, is_told) in
+            [("", false), ("\n", false), ("1\t2\t3\n", true), ("\n\n1\t2\t3\n4\t5\t6\n", true)]
+        {
+            let text = format!("{rows}\\.\n{behind}");
+            let plain = files.put(&format!("{no}.txt"), text.as_bytes());
+            let zipped = files.put(&format!("{no}.txt.gz"), &gzip(text.as_bytes()));
+            for source in [plain, zipped] {
+                let command =
+                    load(&database).args(way).args(["--force", "--table", "t", "--chunk-size", "64kB"]);
+                let done = command.arg(&source).run(PATIENCE).expect_code(0);
+                assert_eq!(database.value("SELECT count(*) || ' ' || sum(id) FROM t"), "9000 40495500");
+                let told = format!("\\. at record 9001, byte {}, of ", rows.len());
+                assert_eq!(
+                    done.stderr.contains(&told),
+                    is_told,
+                    "{way:?} {behind:?} {source:?}: {}",
+                    done.stderr
+                );
+                assert_eq!(done.stderr.contains("ends the data"), is_told, "{}", done.stderr);
+                database.sql("TRUNCATE t");
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Such a file goes untouched like any other, but where a chunk begins is known only when the one before it has been found
 //! to be without a fault, or has been mended. A chunk without a fault is sent as it is.
 
-use super::Feeder;
+use super::{Feeder, end_marker};
 use crate::budget::Buffer;
 use crate::pipeline::Run;
 use howdah_model::{Care, Error, ErrorKind, Format, OnError, Place, Plan, Result};
@@ -27,6 +27,13 @@ impl Mender {
         let format = run.plan.tables[run.plan.files[file_no as usize].table_no as usize].format.clone();
         let width = shape.fields.len();
         Some(Mender { shape, format, counts: run.tally.file(file_no).mends(width) })
+    }
+
+    /// Tells of a line that ends the data before the file does, if it has come to one.
+    pub(super) fn tell_end_marker(&self, run: &Run, file_no: u32) {
+        if let Some((record, byte)) = self.counts.end_marker() {
+            end_marker::tell(run, file_no, record, byte);
+        }
     }
 
     /// Mends the records of a chunk; `plain` begins with it. They replace what is in `buffer`, and are counted

@@ -9,6 +9,7 @@
 mod lenient;
 
 use super::emit::Emitter;
+use super::end_marker::{self, MARKER_BYTES};
 use super::mender::Mender;
 use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{count_read, read_at};
@@ -18,7 +19,7 @@ use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{Borders, Omitted, Origin, Place, Receipt, Result};
 use howdah_source::Object;
-use howdah_transcode::split::{Rules, State, Tail};
+use howdah_transcode::split::{self, Rules, State, Tail};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes read at a time beyond the end of a range. Most records are far shorter.
@@ -153,12 +154,18 @@ impl RangedFile {
         let Some((sight, found)) = self.find(run, &slice, sight).map_err(fail)? else {
             return self.count(feeder, no, 0).map(|_| ());
         };
+        let marker = sight.scan.end_marker.map(|marker| slice.start.saturating_add_signed(marker as i64));
+        let Some(found) = found else {
+            let before = self.count(feeder, no, 0)?;
+            return self.look_behind_marker(feeder, marker, before).map_err(fail);
+        };
         let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
         let records = found.records + tail.records;
         if records > 0 {
             run.tally.file(self.file_no()).found_chunk(records, Omitted::default());
         }
         let before = self.count(feeder, no, records)?;
+        self.look_behind_marker(feeder, marker, before + records).map_err(fail)?;
         if records == 0 {
             return Ok(());
         }
@@ -188,6 +195,25 @@ impl RangedFile {
         }
         self.records.pass(no + 1, before + records);
         Ok(before)
+    }
+
+    /// What follows the marker at this byte, behind so many records, is looked for until there is some.
+    fn look_behind_marker(&self, feeder: &Feeder, marker: Option<u64>, records: u64) -> Result<()> {
+        let Some(byte) = marker else { return Ok(()) };
+        let (mut from, mut piece) = (byte + MARKER_BYTES as u64, vec![0; TAIL_BYTES]);
+        loop {
+            let left = usize::try_from(self.bytes.saturating_sub(from)).unwrap_or(usize::MAX);
+            let out = &mut piece[..left.min(TAIL_BYTES)];
+            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, from, out))?;
+            if count == 0 {
+                return Ok(());
+            }
+            if split::is_data(&out[..count]) {
+                end_marker::tell(&feeder.run, self.file_no(), records + 1, byte);
+                return Ok(());
+            }
+            from += count as u64;
+        }
     }
 
     fn slice(&self, no: u64, buffers: Buffers) -> Slice {
@@ -221,8 +247,9 @@ impl RangedFile {
         Ok(count)
     }
 
-    /// Finds this range's records, and tells the next one how they end. `None`: no record starts in this range.
-    fn find(&self, run: &Run, slice: &Slice, sight: Sight) -> Result<Option<(Sight, Found)>> {
+    /// Finds this range's records, if any starts in it, and tells the next one how they end. `None`: what is before it has
+    /// told that none does.
+    fn find(&self, run: &Run, slice: &Slice, sight: Sight) -> Result<Option<(Sight, Option<Found>)>> {
         let bytes = slice.buffers.data.filled();
         let before = self.before.wait(slice.no, || self.wanted(run, slice.no))?;
         let (from, state) = match before {
@@ -240,7 +267,8 @@ impl RangedFile {
         let scan = &sight.scan;
         let after = if scan.end_marker.is_some() { Before::Ended } else { Before::State(scan.state) };
         self.before.pass(slice.no + 1, after);
-        Ok(found(&sight, bytes, (from, state)).map(|found| (sight, found)))
+        let found = found(&sight, bytes, (from, state));
+        Ok(Some((sight, found)))
     }
 
     /// What was seen, if it is what is seen from there; else the bytes are seen once more.

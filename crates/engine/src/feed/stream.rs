@@ -2,6 +2,7 @@
 
 use super::bounded::{Bounded, Limit};
 use super::emit::Emitter;
+use super::end_marker::{self, MARKER_BYTES};
 use super::mender::{Mender, table_end};
 use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{Opened, Stored};
@@ -15,7 +16,7 @@ use howdah_model::{
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::mend::{Counts, Field, Shape, Span};
-use howdah_transcode::split::{State, Tail};
+use howdah_transcode::split::{self, State, Tail};
 use howdah_transcode::{decompress, encode, infer, mend};
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -35,6 +36,9 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
         let taken = buffers.take().map_or_else(|| feeder.take_buffers(), Ok);
         let taken = taken.map_err(|error| in_file(Failure { chunk_no, error }))?;
         splitter.next_chunk(taken).map_err(in_file)?;
+    }
+    if let Some((record, byte)) = splitter.counted().and_then(|counts| counts.end_marker()) {
+        end_marker::tell(&feeder.run, file_no, record, byte);
     }
     if let Some((record, byte)) = splitter.other_table() {
         let chunk_no = splitter.borders.chunk_no(splitter.offset) + 1;
@@ -156,6 +160,7 @@ impl<'a> Splitter<'a> {
             return self.next_mended(buffers, start_byte, border_byte);
         }
         let cut = filled.map_err(fail)?;
+        self.look_behind_marker(&buffers.data.filled()[cut.end..], cut, start_byte).map_err(fail)?;
         let (cut, oddity) = self.look(&buffers.data, cut, start_byte, &sight).map_err(fail)?;
         let omitted = self.omitted_since();
         let origin = Origin {
@@ -224,10 +229,31 @@ impl<'a> Splitter<'a> {
         Ok((Cut { end: found.byte, records: found.record, last_border: found.byte }, None))
     }
 
+    /// What follows the marker that `behind` begins with is looked for until there is some.
+    fn look_behind_marker(&mut self, behind: &[u8], cut: Cut, start_byte: u64) -> Result<()> {
+        let Some(behind) = behind.get(MARKER_BYTES..) else { return Ok(()) };
+        let mut is_data = split::is_data(behind);
+        let mut piece = vec![0; PIECE_BYTES];
+        while !is_data {
+            let count = self.plain.read(self.feeder, &mut piece)?;
+            if count == 0 {
+                return Ok(());
+            }
+            is_data = split::is_data(&piece[..count]);
+        }
+        let (record, byte) = (self.records + cut.records + 1, start_byte + cut.end as u64);
+        end_marker::tell(&self.feeder.run, self.emitter.file_no, record, byte);
+        Ok(())
+    }
+
+    /// What was counted while records of the file were mended or rewritten.
+    fn counted(&self) -> Option<Arc<Counts>> {
+        self.feeder.run.tally.file(self.emitter.file_no).mends_so_far()
+    }
+
     /// Number and byte of the record that another table begins with.
     fn other_table(&self) -> Option<(u64, u64)> {
-        let counts = self.feeder.run.tally.file(self.emitter.file_no).mends_so_far();
-        self.other_table.or_else(|| counts?.other_table())
+        self.other_table.or_else(|| self.counted()?.other_table())
     }
 
     /// Records that the reader of a rewritten file has passed over since the last chunk. It reads ahead, always as

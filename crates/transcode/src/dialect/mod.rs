@@ -189,7 +189,7 @@ impl Finding {
 /// are no tables.
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
-    let windows = Windows::new(sample, &encoding.encoding);
+    let mut windows = Windows::new(sample, &encoding.encoding);
     if given.delimiter.is_none() {
         document::refuse(&windows.head.text, windows.head.at_end)?;
     }
@@ -226,6 +226,9 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         return Ok(finding);
     }
     let width = finding.find_dialect(&windows, given);
+    if finding.is_copy_text() {
+        windows.cut_end_marker();
+    }
     finding.find_table(&windows, given, width)?;
     let may_be_data = finding.is_header_unsure() || finding.has_nameless_header();
     let is_data = |columns: &Vec<String>| may_be_data && !finding.names_one_of(columns);
@@ -315,6 +318,10 @@ impl Finding {
         width
     }
 
+    fn is_copy_text(&self) -> bool {
+        self.dialect.quote.is_none() && self.dialect.escape == Escape::Backslash
+    }
+
     fn find_table(&mut self, windows: &Windows, given: &Given, width: Option<usize>) -> Result<()> {
         let mut reader = Reader::new(&self.dialect)?;
         let mut cut = Cut::new(&mut reader, windows);
@@ -380,8 +387,7 @@ impl Finding {
                 spellings.compare(lines, range(no, lines), regions.width, reader, window);
             }
         }
-        let copy_text = self.dialect.quote.is_none() && self.dialect.escape == Escape::Backslash;
-        let (nulls, unsure) = spellings.settle(copy_text);
+        let (nulls, unsure) = spellings.settle(self.is_copy_text());
         self.dialect.nulls = nulls;
         self.unsure.extend(unsure);
     }
@@ -444,17 +450,17 @@ impl Finding {
                 let what = format!("the first record may {what}: all columns hold text");
                 self.unsure.push(Unsure { what, option: HEADER_OPTION });
             }
+            if regions.header_lines > 1 {
+                let what =
+                    "of the records taken for the header those behind the first may be data".to_owned();
+                self.unsure.push(Unsure { what, option: HEADER_RECORDS_OPTION });
+            }
         }
         if regions.footer_lines > 0 {
             self.evidence
                 .push(format!("{} at the end are blank, totals or notes", lines(regions.footer_lines)));
         }
         if let Some(byte) = self.plain.second_table_byte {
-            if regions.header_lines > 1 {
-                let what =
-                    "of the records taken for the header those behind the first may be data".to_owned();
-                self.unsure.push(Unsure { what, option: HEADER_RECORDS_OPTION });
-            }
             self.evidence.push(second_table(byte));
         }
     }

@@ -32,17 +32,18 @@ fn settle_copy_text(dialect: &mut Dialect, windows: &Windows, given: &Given) {
     let plain = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
     let Ok(mut reader) = Reader::new(&plain) else { return };
     let (mut nulls, mut escapes) = (0usize, Escapes::default());
+    let has_marker = windows.all().any(|window| window.end_marker().is_some());
     for window in windows.all() {
         let mut at = window.from;
         while let Some(row) = reader.next(window, at) {
             nulls += reader.record.values().filter(|value| *value == b"\\N").count();
             at += row.length;
         }
-        escapes.add(&window.text[window.from..]);
+        escapes.add(&window.text[window.from..window.end_marker().unwrap_or(window.text.len())]);
     }
     let no_quotes = !windows.all().any(|window| memchr::memchr(b'"', &window.text).is_some());
     let quotes = Quotes::count(dialect, windows);
-    let copies = nulls > 0 || (escapes.doubled > 0 && no_quotes);
+    let copies = nulls > 0 || ((escapes.doubled > 0 || has_marker) && no_quotes);
     if !copies || escapes.foreign > 0 && nulls == 0 || quotes.are_meant() {
         return;
     }

@@ -50,6 +50,15 @@ impl<'a> Windows<'a> {
         }
     }
 
+    /// Leaves out the line `\.` with which COPY text ends.
+    pub(super) fn cut_end_marker(&mut self) {
+        for window in std::iter::once(&mut self.head).chain(&mut self.middle).chain(&mut self.tail) {
+            if let Some(end) = window.end_marker() {
+                window.cut(end);
+            }
+        }
+    }
+
     /// Head, middle and tail, as far as they are there.
     pub(super) fn all(&self) -> impl Iterator<Item = &Window<'a>> {
         std::iter::once(&self.head).chain(&self.middle).chain(&self.tail)
@@ -116,6 +125,26 @@ impl<'a> Window<'a> {
         };
         let pair = self.text[at] == b'\r' && self.text.get(at + 1) == Some(&b'\n');
         self.from = at + 1 + usize::from(pair);
+    }
+
+    /// Where the line `\.` begins with which the file ends, as COPY text may. In any other dialect it is a record.
+    pub(super) fn end_marker(&self) -> Option<usize> {
+        let is_ending = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let end = self.text.iter().rposition(|byte| !is_ending(byte)).filter(|_| self.at_end)?;
+        let before = self.text[..=end].strip_suffix(b"\\.")?;
+        let begins_line = before.last().is_none_or(is_ending) && before.len() >= self.from;
+        // A line ending behind a backslash is a datum.
+        let escaped = before.trim_ascii_end().ends_with(b"\\");
+        (begins_line && !escaped).then_some(before.len())
+    }
+
+    /// Nothing from here on is data.
+    fn cut(&mut self, end: usize) {
+        match &mut self.text {
+            Cow::Borrowed(text) => *text = &text[..end],
+            Cow::Owned(text) => text.truncate(end),
+        }
+        self.padded = true;
     }
 
     /// The offset in the file of an offset in the text.

@@ -339,4 +339,22 @@ mod tests {
             assert_eq!(copy_text("\\N", nul, 2, b"a\x001\n"), expected);
         }
     }
+
+    #[test]
+    fn what_follows_an_end_of_data_marker_is_told() {
+        let shape = Shape {
+            dialect: Dialect { quote: None, escape: howdah_model::Escape::Backslash, ..Dialect::csv() },
+            ..shape()
+        };
+        for (behind, told) in
+            [("", None), ("\n \n", None), ("3,d,e\n", Some((3, 10))), ("\n\nx", Some((3, 10)))]
+        {
+            let bytes = format!("1,a,b\n2,c\n\\.\n{behind}");
+            let counts = Arc::new(Counts::new(3));
+            let span = Span { start_byte: 0, border_byte: 1 << 20, records_before: 0 };
+            let kept = Arc::clone(&counts);
+            chunk(&shape, &Format::csv(), bytes.as_bytes(), span, kept, |_| Ok(())).unwrap();
+            assert_eq!(counts.end_marker(), told, "{behind:?}");
+        }
+    }
 }

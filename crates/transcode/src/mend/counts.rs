@@ -27,6 +27,7 @@ pub struct Counts {
     values_read: Vec<AtomicU64>,
     left_out: Mutex<Vec<LeftOut>>,
     other_table: Mutex<Option<At>>,
+    end_marker: Mutex<Option<At>>,
 }
 
 impl Counts {
@@ -38,6 +39,7 @@ impl Counts {
             values_read: (0..fields).map(|_| AtomicU64::new(0)).collect(),
             left_out: Mutex::default(),
             other_table: Mutex::default(),
+            end_marker: Mutex::default(),
         }
     }
 
@@ -68,6 +70,15 @@ impl Counts {
 
     pub(super) fn set_other_table(&self, at: At) {
         *self.other_table.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
+
+    /// Number (from 1) and first byte of the line `\.` which ends the data though more follows.
+    pub fn end_marker(&self) -> Option<(u64, u64)> {
+        self.end_marker.lock().unwrap_or_else(PoisonError::into_inner).map(|at| (at.record, at.byte))
+    }
+
+    pub(super) fn set_end_marker(&self, at: At) {
+        *self.end_marker.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 
     pub(super) fn add_mends(&self, mends: &[Mend]) {

@@ -8,6 +8,7 @@ use super::{Counts, Shape, broken_bytes};
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::dialect::{TABLE_END_BYTES, TableEnd};
 use crate::fault::Fault;
+use crate::split;
 use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Nul, Omitted, Place, Result};
 use std::io::Read;
 use std::sync::Arc;
@@ -245,7 +246,10 @@ impl<R: Read> Records<R> {
                 Next::Record { length, .. } if length > self.record_bytes_max => {
                     return Ok(Some(Cut::TooLong));
                 }
-                Next::Record { length, .. } if self.is_marker(length) => return Ok(None),
+                Next::Record { length, .. } if self.is_marker(length) => {
+                    self.look_behind_marker(length)?;
+                    return Ok(None);
+                }
                 Next::Record { length, flaw } => return Ok(Some(Cut::Record { length, flaw })),
                 Next::Comment(length) => {
                     self.counts.add_comment();
@@ -265,7 +269,25 @@ impl<R: Read> Records<R> {
     }
 
     fn is_marker(&self, length: usize) -> bool {
-        self.has_marker && self.window.bytes()[..length].trim_ascii_end() == b"\\."
+        self.has_marker
+            && matches!(&self.window.bytes()[..length], [b'\\', b'.'] | [b'\\', b'.', b'\r' | b'\n', ..])
+    }
+
+    /// Takes note of the marker in sight, of so many bytes, if more than blank lines follow it.
+    fn look_behind_marker(&mut self, length: usize) -> Result<()> {
+        let at = At { record: self.record_no + 1, byte: self.window.offset() };
+        loop {
+            let held = self.window.bytes().len();
+            let behind = self.window.bytes().get(length..).unwrap_or_default();
+            if split::is_data(behind) || held > self.record_bytes_max {
+                self.counts.set_end_marker(at);
+                return Ok(());
+            }
+            if self.window.ended() {
+                return Ok(());
+            }
+            self.window.fill(held + MORE_BYTES)?;
+        }
     }
 
     fn refusal(&self, fault: Option<Fault>, at: At) -> Error {

@@ -193,6 +193,11 @@ fn refuse_quotes(format: &Format, loose_marker: bool) -> Result<()> {
     Ok(())
 }
 
+/// Behind an end-of-data marker: what is more than blank lines would be lost.
+pub fn is_data(behind: &[u8]) -> bool {
+    !behind.iter().all(u8::is_ascii_whitespace)
+}
+
 /// Where a marker of `length` bytes begins whose last byte is at `at`.
 fn marker_start(at: usize, length: usize) -> isize {
     // Offsets of a slice fit isize.

@@ -100,6 +100,7 @@ impl RangedFile {
         let mut buffers = slice.buffers;
         let write = || mender.mend(feeder, plain, span, &mut buffers.data);
         let mended = run.tally.time(Stage::Encode, write).map_err(fail)?;
+        mender.tell_end_marker(run, self.file_no());
         let after = if mended.ended { Before::Ended } else { Before::Record(mended.end_byte) };
         self.before.pass(no + 1, after);
         let Mended { rows, omitted, end_byte, .. } = mended;

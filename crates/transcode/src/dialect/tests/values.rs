@@ -57,3 +57,23 @@ fn null_among_documents_is_a_value() {
     }
     assert_eq!(text("id,doc\n1,a\n2,null\n3,b\n").dialect.nulls, ["null"]);
 }
+
+#[test]
+fn a_line_that_ends_copy_text_is_no_record_of_it() {
+    for table in ["1\tab\t\\N\n2\t\\N\t5\n3\tz\t7\n", "1\ta\\\\b\n2\tc\n3\td\n", "1\tab\n2\tcd\n3\tef\n"] {
+        for marker in ["\\.\n", "\\.", "\\.\n\n"] {
+            let found = text(&format!("{table}{marker}"));
+            assert_eq!(
+                (found.dialect.quote, found.dialect.escape),
+                (None, Escape::Backslash),
+                "{table}{marker}"
+            );
+            assert_eq!(found.plain.end_byte, Some(table.len() as u64), "{table}{marker}");
+            assert_eq!((found.footer_records, found.typed[0]), (0, true));
+        }
+    }
+    for last in ["\\.\t1\n", "\\.\n4\t\\N\t5\n", "x\\.\n"] {
+        let found = text(&format!("1\tab\t\\N\n2\t\\N\t5\n3\tz\t7\n{last}"));
+        assert_eq!((found.plain.end_byte, found.dialect.escape), (None, Escape::None), "{last}");
+    }
+}
