@@ -1,7 +1,13 @@
-//! UNLOGGED tables, which a crash of the server empties behind the load (`howdah_target::ledger::Volatile`).
+//! Tables that were emptied behind a job: UNLOGGED ones by a crash of the server (`howdah_target::ledger::Volatile`), any by another
+//! job or by somebody's TRUNCATE between two runs.
 
-use howdah_model::{Error, ErrorKind, Plan, Relation};
-use howdah_target::ledger::{Ledger, Volatile};
+use crate::load::file_nos;
+use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan};
+use howdah_target::ledger::{Ledger, Stored, Volatile};
+use howdah_target::session::{Session, catalog};
+use howdah_target::sql::quote_relation;
+use howdah_target::truncate;
+use std::collections::BTreeSet;
 
 /// What is said of a run that goes on with a job.
 pub(crate) const EMPTIED: &str = "the server has crashed since an earlier run of this job and emptied the UNLOGGED tables, of rows \
@@ -57,4 +63,94 @@ pub(crate) fn in_part(job_id: &str) -> Error {
     );
     Error::new(ErrorKind::Table, message)
         .with_hint("load the files of the emptied tables by a command of their own, or --force loads all of them once more")
+}
+
+/// A table that holds no row any more of those that an unfinished job has stored there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) relation: Relation,
+    stored: Stored,
+}
+
+impl Gone {
+    /// Why the job does not go on as if its rows were there.
+    pub(crate) fn error(&self, job_id: &str) -> Error {
+        let Gone { relation, stored: Stored { rows, emptied_by } } = self;
+        let message = match emptied_by {
+            Some(other) => format!(
+                "job {other} has emptied {relation} since job {job_id}, which did not end, has stored {rows} rows there"
+            ),
+            None => format!(
+                "{relation} is empty, though job {job_id}, which did not end, has stored {rows} rows there: somebody has emptied it"
+            ),
+        };
+        Error::new(ErrorKind::Table, message)
+            .with_hint("--force loads again what the job had stored there, into the table as it is now")
+    }
+}
+
+/// The tables of an unfinished job that were emptied since it has stored rows there. One that holds other rows by now tells only
+/// by a step of the ledger; whoever does not see all rows of a table judges it by that alone.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Gone>> {
+    let arrival = &plan.job.arrival;
+    let mut gone = Vec::new();
+    // A new table is nobody else's before it takes its place.
+    if arrival.check || arrival.mode == Mode::Replace {
+        return Ok(gone);
+    }
+    let crashed = watching(ledger.clone(), plan).has_lost(session, &plan.job_id).await?;
+    // What a crash has taken is known by the marks.
+    let is_crashed =
+        |relation: &Relation| crashed && plan.tuning.unlogged.iter().any(|table| table.relation == *relation);
+    let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
+    for relation in relations.into_iter().filter(|relation| !is_crashed(relation)) {
+        let file_nos = file_nos(plan, relation);
+        let come = (file_nos.as_slice(), arrival.is_staged());
+        let stored = ledger.stored_in(session, &plan.job_id, relation, come).await?;
+        if stored.rows == 0 {
+            continue;
+        }
+        let is_gone = stored.emptied_by.is_some()
+            || truncate::is_empty(session, relation, arrival.lock_timeout_ms).await? == Some(true);
+        if is_gone {
+            gone.push(Gone { relation: relation.clone(), stored });
+        }
+    }
+    Ok(gone)
+}
+
+/// Forgets what the job has stored in tables that were emptied since: it is loaded again. The tables, for the user to be told.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn forget_behind(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Relation>> {
+    let mut forgotten = Vec::new();
+    for Gone { relation, .. } in behind(session, ledger, plan).await? {
+        // Rows that wait in staging tables are where they were.
+        let file_nos = if plan.job.arrival.is_staged() { Vec::new() } else { file_nos(plan, &relation) };
+        ledger.forget_gone(session, &plan.job_id, &relation, &file_nos).await?;
+        forgotten.push(relation);
+    }
+    Ok(forgotten)
+}
+
+/// All tables that a finished job has loaded were dropped, and those that were made anew hold no row: nothing of it is left.
+///
+/// # Errors
+/// Those of the session.
+pub(crate) async fn made_anew(session: &Session, plan: &Plan) -> Result<bool> {
+    for TablePlan { table, .. } in &plan.tables {
+        let Some(now) = catalog::find_table(session, &quote_relation(&table.relation)).await? else {
+            continue;
+        };
+        let is_other = table.oid != 0 && table.oid != now.oid;
+        let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
+        if !is_other || truncate::is_empty(session, &table.relation, lock_timeout_ms).await? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

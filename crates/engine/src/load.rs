@@ -86,7 +86,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         }
     };
     let Begun { mut session, noted } = begun;
-    let Noted { receipts, before, publication, dropped, tuned, forgotten, emptied } = noted;
+    let Noted { receipts, before, publication, dropped, tuned, forgotten, crashed, emptied } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
@@ -99,8 +99,11 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
             run.plan.job_id
         ));
     }
-    if emptied {
+    if crashed {
         run.warn(emptied::EMPTIED.to_owned());
+    }
+    for relation in emptied {
+        run.warn(format!("{relation} was emptied since an earlier run of this job: what that had stored there is loaded again"));
     }
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
@@ -142,7 +145,9 @@ struct Noted {
     /// The ledger held chunks of a job of this name, which was deleted from it.
     forgotten: bool,
     /// The server has emptied the tables since an earlier run of the job.
-    emptied: bool,
+    crashed: bool,
+    /// Somebody has emptied these since.
+    emptied: Vec<Relation>,
 }
 
 /// There is work for two sessions at once.
@@ -197,6 +202,8 @@ async fn open_ledger(
     make_tables(session, Some(ledger), plan).await?;
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;
+    let emptied =
+        if plan.job.force { emptied::forget_behind(session, ledger, plan).await? } else { Vec::new() };
     if plan.job.arrival.mode == Mode::Truncate {
         empty_tables(session, ledger, plan).await?;
     }
@@ -217,7 +224,7 @@ async fn open_ledger(
     let ((), receipts, before, publication, dropped, tuned) =
         tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten, emptied: void > 0 })
+    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten, crashed: void > 0, emptied })
 }
 
 /// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its

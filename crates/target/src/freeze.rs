@@ -11,7 +11,7 @@ use crate::ledger::{Step, busy};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use crate::truncate::refused;
-use howdah_model::{RelationKind, Result};
+use howdah_model::{Changes, RelationKind, Result};
 
 /// Begins the transaction. False, and no transaction is open, where the table must not be emptied any more: an earlier or
 /// simultaneous run of the job has done so (`empties`), or rows have come into the table since this load made it. If the
@@ -53,10 +53,13 @@ async fn empty(
         return Ok(false);
     }
     run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
-    if let Some(ledger) = target.ledger.filter(|_| empties)
-        && let Some(other) = ledger.loading(session, target.job_id, relation).await?
-    {
-        return Err(busy(relation, "emptied", &other));
+    if let Some(ledger) = target.ledger.filter(|_| empties) {
+        if let Some(other) = ledger.loading(session, target.job_id, relation).await? {
+            return Err(busy(relation, "emptied", &other));
+        }
+        // Rows of others may have come while the lock was waited for.
+        let emptied = (Step::Truncate, 0, Changes::default());
+        ledger.settle_step(session, target.job_id, relation, emptied).await?;
     }
     if !empties {
         let looking = session.client().query_typed(&format!("SELECT FROM {table} LIMIT 1"), &[]).await;

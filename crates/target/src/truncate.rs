@@ -1,4 +1,4 @@
-//! A table is emptied before its rows come, once for each job.
+//! A table is emptied before its rows come, once for each job; and the look whether somebody else has.
 
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -8,9 +8,9 @@ use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::TREE_SQL;
-use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table};
-use tokio_postgres::Row;
+use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table};
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, SimpleQueryMessage};
 
 /// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE.
 const FORBIDS_SQL: &str = "\
@@ -113,6 +113,9 @@ pub async fn empty(
         if let Some(other) = ledger.loading(session, job_id, relation).await? {
             return Err(busy(relation, "emptied", &other));
         }
+        // Rows of others may have come while the lock was waited for.
+        let emptied = (Step::Truncate, 0, Changes::default());
+        ledger.settle_step(session, job_id, relation, emptied).await?;
         ledger.forget_chunks(session, job_id, file_nos).await?;
         run(&format!("TRUNCATE TABLE {table}; COMMIT")).await?;
         Ok(true)
@@ -123,6 +126,36 @@ pub async fn empty(
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
     done
+}
+
+/// Whether the role sees all rows of the table, so that it can tell an empty one.
+const SEES_ALL_SQL: &str = "\
+    SELECT c.relkind IN ('r', 'p') AND pg_catalog.has_table_privilege(c.oid, 'SELECT') \
+           AND NOT pg_catalog.row_security_active(c.oid) \
+    FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+
+/// The table holds no row. `None`: the role cannot tell, as it does not see all rows. A lock is waited for no longer than
+/// `lock_timeout_ms`.
+///
+/// # Errors
+/// Server with 55P03 when the table was not free within the time; those of the session.
+pub async fn is_empty(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<Option<bool>> {
+    let fail = |error: tokio_postgres::Error| session_error(&error, "looking whether the table is empty");
+    let table = quote_relation(relation);
+    let sees = session.client().query_typed(SEES_ALL_SQL, &[(&table, Type::TEXT)]).await.map_err(fail)?;
+    if !sees.first().is_some_and(|row| row.get(0)) {
+        return Ok(None);
+    }
+    let sql =
+        format!("BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SELECT FROM {table} LIMIT 1; COMMIT");
+    match session.client().simple_query(&sql).await {
+        Ok(answers) => Ok(Some(!answers.iter().any(|answer| matches!(answer, SimpleQueryMessage::Row(_))))),
+        Err(error) => {
+            // The failed transaction block is still open.
+            let _ = session.client().batch_execute("ROLLBACK").await;
+            Err(fail(error))
+        }
+    }
 }
 
 pub(crate) fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {

@@ -15,6 +15,7 @@ mod corpus;
 mod crash;
 mod documents;
 mod embedded;
+mod emptied;
 mod encodings;
 mod evolve;
 mod failover;

@@ -13,10 +13,11 @@ use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
 use crate::emptied;
 use crate::feed::{Opened, mending_shape, rewriting_shape};
+use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
-    BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Result, Table, TableChange,
+    BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Receipt, Result, Table, TableChange,
     TablePlan, ToastCompression, Tune, UnloggedTable,
 };
 use howdah_source::Object;
@@ -61,10 +62,13 @@ pub(super) async fn go_on(
     if emptied_since(session, ledger, &row).await? {
         return Ok(None);
     }
+    if done && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
+        return Ok(None);
+    }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
     let history = match row.finished_at {
         Some(at) if done => History::Done { at },
-        _ => History::Begun(ledger.receipts(session, &row.job_id).await?),
+        _ => History::Begun(standing(session, ledger, job, &row).await?),
     };
     let (chunk_bytes, taper) = (row.plan.chunk_bytes, row.plan.taper);
     if !done && job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
@@ -80,6 +84,20 @@ pub(super) async fn go_on(
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier }))
+}
+
+/// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.
+async fn standing(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<Vec<Receipt>> {
+    let mut receipts = ledger.receipts(session, &row.job_id).await?;
+    let gone = emptied::behind(session, ledger, &row.plan).await?;
+    if let Some(table) = gone.first().filter(|_| !job.force) {
+        return Err(table.error(&row.job_id));
+    }
+    if !row.plan.job.arrival.is_staged() {
+        let lost: Vec<i32> = gone.iter().flat_map(|table| file_nos(&row.plan, &table.relation)).collect();
+        receipts.retain(|receipt| !lost.iter().any(|no| u32::try_from(*no) == Ok(receipt.file_no)));
+    }
+    Ok(receipts)
 }
 
 /// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks have come as they

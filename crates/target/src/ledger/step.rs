@@ -55,7 +55,7 @@ impl Ledger {
         Ok(claimed)
     }
 
-    /// Writes down what the step has changed, in the transaction that has claimed it.
+    /// Writes down what the step has changed and when, in the transaction that has claimed it.
     pub(crate) async fn settle_step(
         &self,
         session: &Session,
@@ -64,7 +64,8 @@ impl Ledger {
         (step, rows, changes): (Step, u64, Changes),
     ) -> Result<()> {
         let sql = format!(
-            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8 \
+            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8, \
+                 done_at = pg_catalog.clock_timestamp() \
              WHERE job_id = $1 AND target = $2 AND name = $3 AND part_no = $4",
             self.quoted
         );

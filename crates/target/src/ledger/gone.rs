@@ -1,0 +1,99 @@
+//! Receipts whose rows are gone, since somebody has emptied the table behind them: another job of this ledger, whose step says so,
+//! or a TRUNCATE or DELETE that nothing tells but the empty table.
+
+use super::Ledger;
+use super::step::target;
+use crate::session::Session;
+use howdah_model::{Relation, Result};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Rows that the job has stored in a table, and the last job that has emptied or replaced it since the first of them came. `@come@`
+/// is what brings rows: chunks, or steps.
+const STORED_SQL: &str = "\
+    WITH come AS (@come@) \
+    SELECT (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 FROM come), \
+           (SELECT s.job_id FROM @schema@.step s \
+            WHERE s.target = $2 AND s.job_id <> $1 AND s.name IN ('truncate', 'replace') \
+              AND s.done_at > (SELECT pg_catalog.min(come.at) FROM come) \
+            ORDER BY s.done_at DESC LIMIT 1)";
+
+/// Chunks that were copied into the table.
+const CHUNKS_SQL: &str = "\
+    SELECT rows, stored_at AS at FROM @schema@.chunk WHERE job_id = $1 AND file_no = ANY ($3) AND rows > 0";
+
+/// Parts that have come in from its staging table.
+const PARTS_SQL: &str = "\
+    SELECT inserted + updated AS rows, done_at AS at FROM @schema@.step \
+    WHERE job_id = $1 AND target = $2 AND name = 'part' AND inserted + updated > 0 \
+      AND $3::pg_catalog.int4[] IS NOT NULL";
+
+/// What a job has stored in a table, as the ledger says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Rows of its chunks, or of its parts.
+    pub rows: u64,
+    /// The job that has emptied the table since.
+    pub emptied_by: Option<String>,
+}
+
+impl Ledger {
+    /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table. Nothing, where
+    /// the ledger is of a version that knows no steps.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn stored_in(
+        &self,
+        session: &Session,
+        job_id: &str,
+        relation: &Relation,
+        (file_nos, by_steps): (&[i32], bool),
+    ) -> Result<Stored> {
+        let come = if by_steps { PARTS_SQL } else { CHUNKS_SQL };
+        let sql = STORED_SQL.replace("@come@", come).replace("@schema@", &self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&job_id, Type::TEXT), (&target(relation), Type::TEXT), (&file_nos, Type::INT4_ARRAY)];
+        match session.client().query_typed(&sql, &parameters).await {
+            Ok(rows) => Ok(rows.first().map_or_else(Stored::default, |row| Stored {
+                rows: row.get::<_, i64>(0).unsigned_abs(),
+                emptied_by: row.get(1),
+            })),
+            // An older ledger, or rights of before there were steps.
+            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "42501")) => {
+                Ok(Stored::default())
+            }
+            Err(error) => Err(self.error(&error, "reading what the job has stored")),
+        }
+    }
+
+    /// Forgets what the job has stored in a table that was emptied since: the chunks of these files, if rows came by chunks, and all
+    /// steps. What waits in its staging table comes in again.
+    ///
+    /// # Errors
+    /// Ledger, with the right that is missing; those of the session.
+    pub async fn forget_gone(
+        &self,
+        session: &Session,
+        job_id: &str,
+        relation: &Relation,
+        file_nos: &[i32],
+    ) -> Result<()> {
+        let fail = |error| self.error(&error, "forgetting what the table has lost");
+        session.client().batch_execute("BEGIN").await.map_err(fail)?;
+        let forgetting = async {
+            self.forget_chunks(session, job_id, file_nos).await?;
+            let sql = format!("DELETE FROM {}.step WHERE job_id = $1 AND target = $2", self.quoted);
+            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+                [(&job_id, Type::TEXT), (&target(relation), Type::TEXT)];
+            session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
+            session.client().batch_execute("COMMIT").await.map_err(fail)
+        };
+        let done = forgetting.await;
+        if done.is_err() {
+            // Best effort: a session that is gone has rolled back.
+            let _ = session.client().batch_execute("ROLLBACK").await;
+        }
+        done
+    }
+}
