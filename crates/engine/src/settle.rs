@@ -17,7 +17,7 @@ use crate::tune::give_up_all;
 use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
 };
-use howdah_target::ledger::{Held, Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
 use howdah_target::staging;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,8 +67,13 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     if !checks.is_empty() {
         forget_left(&run.context, ledger.schema(), None).await?;
     }
-    let dropped = dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)).collect();
-    let mut by_job = by_job(dropped, tuned);
+    let (waiting, dropped): (Vec<Undo>, Vec<Undo>) =
+        dropped.into_iter().partition(|undo| undo.change.kind == UndoKind::Staging);
+    let mut due: Vec<Undo> = dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)).collect();
+    if when == When::AtStart {
+        due.extend(given_up(ledger, &session, &run.plan, waiting).await?);
+    }
+    let mut by_job = by_job(due, tuned);
     by_job.remove(&run.plan.job_id);
     let tuned = run.plan.tuning.level >= Tune::Session;
     for (job_id, left) in by_job {
@@ -76,6 +81,33 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     }
     connection.keep(session);
     Ok(())
+}
+
+/// Of these staging tables, those whose rows are waited for no more: `--force` has begun the same work anew.
+async fn given_up(
+    ledger: &Ledger,
+    session: &Session,
+    plan: &Plan,
+    mut waiting: Vec<Undo>,
+) -> Result<Vec<Undo>> {
+    let jobs: BTreeSet<String> = waiting.iter().map(|undo| undo.job_id.clone()).collect();
+    let mut given_up = BTreeSet::new();
+    for job_id in jobs {
+        if is_begun_anew(ledger, session, plan, &job_id).await? {
+            given_up.insert(job_id);
+        }
+    }
+    waiting.retain(|undo| given_up.contains(&undo.job_id));
+    Ok(waiting)
+}
+
+/// This job does by `--force` from the beginning what that one was to do.
+async fn is_begun_anew(ledger: &Ledger, session: &Session, plan: &Plan, job_id: &str) -> Result<bool> {
+    if !plan.job.force || job_id == plan.job_id {
+        return Ok(false);
+    }
+    let row = ledger.find(session, job_id).await?;
+    Ok(row.is_some_and(|row| row.work_key == plan.work_key && row.status != JobStatus::Done))
 }
 
 /// Puts back what this job has left, if nobody is at work on it.
@@ -315,7 +347,7 @@ impl Repair<'_> {
                     .with_hint("wait for its end, then run the same command again"));
             }
             self.leave(job_id).await?;
-            if self.may {
+            if self.may && !is_begun_anew(ledger, session, plan, job_id).await? {
                 let restore = restore_command(context, ledger, job_id);
                 let left =
                     format!("job {job_id}, which did not end, has left rows in a new table for {table}");

@@ -11,7 +11,7 @@ use howdah_model::{
     Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
 };
 use howdah_source::Object;
-use howdah_target::ledger::{JobRow, JobStatus};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -181,7 +181,7 @@ impl Identity {
         // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
-        let again = job.force && last.status == JobStatus::Done;
+        let again = job.force && is_over(session, &ledger, &last).await?;
         let earlier =
             if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
         match earlier {
@@ -229,6 +229,13 @@ impl Identity {
         )
         .with_hint("choose another --job-id, or give the job what it was begun with"))
     }
+}
+
+/// Begun anew where that is wanted: the job is done; or nobody is at work on it, and what it has stored waits in a new table, which
+/// is nobody else's.
+async fn is_over(session: &Session, ledger: &Ledger, last: &JobRow) -> Result<bool> {
+    let waits = last.plan.job.arrival.mode == Mode::Replace && last.chunks > 0;
+    Ok(last.status == JobStatus::Done || (waits && !ledger.is_job_held(session, &last.job_id).await?))
 }
 
 fn fresh(name: String, job: &Job) -> Settled {

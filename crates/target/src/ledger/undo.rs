@@ -350,6 +350,22 @@ impl Ledger {
         self.lock_job(session, job_id, "pg_advisory_unlock").await.map(|_| ())
     }
 
+    /// Somebody holds the job or has it for himself, as the server knows without being asked for the lock.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn is_job_held(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l \
+             WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
+               AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
+               AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 = pg_catalog.hashtextextended($1, $2))";
+        let name = format!("{}/{job_id}", self.schema);
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&KEY_SEED, Type::INT8)];
+        let rows = session.client().query_typed(sql, &parameters).await;
+        let rows = rows.map_err(|error| session_error(&error, "looking who holds the job"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
         let sql = format!("SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {KEY_SEED}))");
         let name = format!("{}/{job_id}", self.schema);

@@ -253,3 +253,26 @@ fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
         assert_nothing_left(&database, "made anew");
     }
 }
+
+/// What waits in a new table is nobody else's: begun anew, the load neither leaves it nor goes on with it.
+#[test]
+fn what_a_killed_load_that_replaces_has_left_is_dropped_by_force() {
+    for (major, changed) in [(13, false), (15, true), (18, false)] {
+        let kill = Kill::new(major, Way::Replace);
+        let what = format!("PostgreSQL {major}, changed: {changed}");
+        let mut running = kill.command().spawn();
+        assert!(kill.wait_for(&mut running, CHUNKS, 2), "{what}: {}", running.stderr_so_far());
+        running.kill();
+        kill.database.sql(END_SESSIONS);
+        if changed {
+            let file = std::fs::File::options().append(true).open(&kill.source).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+        }
+        let told = kill.command().arg("--force").run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("they stay until"), "{what}\n{told}");
+        assert_eq!(kill.database.digest("t"), kill.database.digest("wanted"), "{what}");
+        assert_nothing_left(&kill.database, &what);
+        let anew = "SELECT count(*) FROM howdah.undo WHERE kind = 'staging'";
+        assert_eq!(kill.database.value(anew), "2", "{what}");
+    }
+}
