@@ -35,11 +35,7 @@ pub(crate) async fn connect(
 ) -> Result<Connected> {
     let profile = Profile::read(environment)?;
     let identity = identity(environment, &profile)?;
-    let mut builder = settings(bucket, environment, &profile).with_http_connector(connector);
-    if let Identity::Keys { id, secret, session } = &identity {
-        builder = builder.with_access_key_id(id).with_secret_access_key(secret);
-        builder = session.iter().fold(builder, AmazonS3Builder::with_token);
-    }
+    let builder = settings(bucket, environment, &profile, &identity).with_http_connector(connector);
     if identity == Identity::Nobody {
         return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
     }
@@ -54,9 +50,14 @@ fn build(builder: AmazonS3Builder) -> Result<AmazonS3> {
     builder.build().map_err(|error| unusable(&error, Scheme::S3, HINT))
 }
 
-/// Everything but credentials from files. Path-style addresses work with every endpoint, so they are what the
-/// library uses unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` says otherwise.
-fn settings(bucket: &str, environment: &Environment, profile: &Profile) -> AmazonS3Builder {
+/// Path-style addresses work with every endpoint, so they are what the library uses unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` says
+/// otherwise. A session token belongs to the keys beside it: one that is left in the environment is none of a profile's keys.
+fn settings(
+    bucket: &str,
+    environment: &Environment,
+    profile: &Profile,
+    identity: &Identity,
+) -> AmazonS3Builder {
     let mut builder = AmazonS3Builder::new();
     if let Some(region) = profile.setting("region") {
         builder = builder.with_config(AmazonS3ConfigKey::DefaultRegion, region);
@@ -68,12 +69,17 @@ fn settings(bucket: &str, environment: &Environment, profile: &Profile) -> Amazo
         // The region of the environment comes last: the library keeps the first default it is told.
         if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
             && !matches!(key, AmazonS3ConfigKey::DefaultRegion)
+            && (*identity == Identity::Environment || !matches!(key, AmazonS3ConfigKey::Token))
         {
             builder = builder.with_config(key, value);
         }
     }
     if let Some(region) = environment.get("AWS_REGION").or_else(|| environment.get("AWS_DEFAULT_REGION")) {
         builder = builder.with_region(region);
+    }
+    if let Identity::Keys { id, secret, session } = identity {
+        builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+        builder = session.iter().fold(builder, AmazonS3Builder::with_token);
     }
     builder.with_bucket_name(bucket).with_retry(no_retries())
 }
@@ -269,11 +275,30 @@ mod tests {
     }
 
     #[test]
+    fn a_token_of_the_environment_is_not_joined_to_the_keys_of_a_profile() {
+        let of = |profile: &str, variables: &[(&str, &str)]| {
+            let variables = [&[("AWS_PROFILE", profile), ("AWS_SESSION_TOKEN", "old")], variables].concat();
+            let (_home, environment) = home("", KEYS, &variables);
+            let profile = Profile::read(&environment).unwrap();
+            let identity = identity(&environment, &profile).unwrap();
+            let builder = settings("b", &environment, &profile, &identity);
+            [AmazonS3ConfigKey::AccessKeyId, AmazonS3ConfigKey::Token]
+                .map(|key| builder.get_config_value(&key))
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(of("default", &[]), [text("a"), None]);
+        assert_eq!(of("p", &[]), [text("c"), text("e")]);
+        let own = [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "y")];
+        assert_eq!(of("default", &own), [text("x"), text("old")]);
+    }
+
+    #[test]
     fn region_and_endpoint_come_from_the_environment_before_the_profile() {
         let config = "[default]\nregion = eu-north-1\nendpoint_url = http://file\n";
         let of = |variables: &[(&str, &str)]| {
             let (_home, environment) = home(config, "", variables);
-            let builder = settings("b", &environment, &Profile::read(&environment).unwrap());
+            let profile = Profile::read(&environment).unwrap();
+            let builder = settings("b", &environment, &profile, &Identity::Environment);
             let told = |key| builder.get_config_value(&key);
             (
                 told(AmazonS3ConfigKey::Region),
