@@ -54,6 +54,14 @@ pub(crate) fn changed(location: &str, expected: &str, got: &str) -> Error {
         .with_hint("load a source that stays as it is, or start a new job for the new content")
 }
 
+/// Another file is there under the name, with the size and time of the one that was listed; or it was written and its time set back.
+pub(crate) fn replaced(location: &str) -> Error {
+    let message = "the source changed: another file took its place, or it was written or renamed, since the load began, with size and time as before";
+    Error::new(ErrorKind::SourceChanged, message)
+        .in_file(location)
+        .with_hint("load a source that stays as it is, or start a new job for the new content")
+}
+
 /// The body ended before its stated end.
 pub(crate) fn short(location: &str, reached: u64, end: u64) -> Error {
     let message = format!("the answer broke off at stored byte {reached}, expected {end} bytes");

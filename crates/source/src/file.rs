@@ -1,6 +1,6 @@
 //! Files on this machine. Paths, globs and directories enter; objects leave, and their bytes by `pread`.
-//! A file that got another size or modification time since it was listed is refused, before and after each
-//! read; devices and sockets are refused at once.
+//! A file that got another size or modification time since it was listed, or in whose place another one is, is refused, before
+//! and after each read; devices and sockets are refused at once.
 
 use crate::failure::{self, uninterrupted};
 use crate::object::Object;
@@ -24,9 +24,38 @@ pub(crate) struct LocalFile {
     real_path: String,
     bytes: u64,
     version: String,
+    id: FileId,
+}
+
+/// Tells a file from another one that came to its name with the same size and modification time, as by `mv` or `cp -p`. Holds for as
+/// long as the process: a copy on another machine is the same source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+    /// When the file was last written, renamed or given another owner or time, which nobody can set.
+    changed_ns: i128,
+}
+
+impl FileId {
+    fn of(metadata: &Metadata) -> FileId {
+        let changed_ns = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+        FileId { device: metadata.dev(), inode: metadata.ino(), changed_ns }
+    }
+
+    fn is_of(self, metadata: &Metadata) -> bool {
+        let now = FileId::of(metadata);
+        // Whoever has it open reads it to its end after it was deleted, which counts as a change.
+        let is_deleted = metadata.nlink() == 0 && (now.device, now.inode) == (self.device, self.inode);
+        now == self || is_deleted
+    }
 }
 
 impl LocalFile {
+    pub(crate) fn id(&self) -> FileId {
+        self.id
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -73,8 +102,11 @@ impl LocalFile {
             .metadata()
             .map_err(|error| failure::of_file(&error, "asking for the size", &self.location))?;
         match version_of(&now) {
-            version if version == self.version => Ok(()),
-            version => Err(failure::changed(&self.location, &self.version, &version)),
+            version if version != self.version => {
+                Err(failure::changed(&self.location, &self.version, &version))
+            }
+            _ if self.id.is_of(&now) => Ok(()),
+            _ => Err(failure::replaced(&self.location)),
         }
     }
 
@@ -233,6 +265,7 @@ fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Resu
             location: location.clone(),
             bytes: metadata.len(),
             version: version_of(metadata),
+            id: FileId::of(metadata),
             path,
         };
         return Ok(Object::file(location, placeholder, file));

@@ -6,7 +6,7 @@ use crate::bucket::Bucket;
 use crate::client;
 use crate::environment::Environment;
 use crate::failure;
-use crate::file;
+use crate::file::{self, FileId};
 use crate::http;
 use crate::location::{self, Location, Scheme};
 use crate::object::Object;
@@ -29,6 +29,8 @@ struct Shared {
     buckets: tokio::sync::Mutex<HashMap<(Scheme, String), Arc<Bucket>>>,
     /// URLs with their secrets, by the name shown for them.
     urls: Mutex<HashMap<String, Url>>,
+    /// Files on this machine as they were listed: what is opened again must be the same.
+    files: Mutex<HashMap<String, FileId>>,
     stdin: Object,
 }
 
@@ -55,6 +57,7 @@ impl Sources {
             client: OnceLock::new(),
             buckets: tokio::sync::Mutex::default(),
             urls: Mutex::default(),
+            files: Mutex::default(),
             stdin: Object::pipe("-".to_owned(), None, Pipe::stdin()),
         })))
     }
@@ -77,13 +80,17 @@ impl Sources {
             Location::Http(url) => vec![self.url(&url).await?],
         };
         objects.sort_by(|one, other| one.location().cmp(other.location()));
+        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids = objects.iter().filter_map(|object| Some((object.location().to_owned(), object.file_id()?)));
+        files.extend(ids);
+        drop(files);
         Ok(objects)
     }
 
     /// Opens the one object that an earlier [`Object::location`] named; nothing is expanded.
     ///
     /// # Errors
-    /// `SourceChanged` where `version` is given and the object has another one.
+    /// `SourceChanged` where `version` is given and the object has another one, or is another file than the one that was listed.
     pub async fn open(&self, location: &str, version: Option<&str>) -> Result<Object> {
         let known = self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).get(location).cloned();
         let parsed = known.map_or_else(|| Location::parse(location), |url| Ok(Location::Http(url)))?;
@@ -99,8 +106,15 @@ impl Sources {
             Some(expected) if object.version() != Some(expected) => {
                 Err(failure::changed(object.location(), expected, object.version().unwrap_or("unknown")))
             }
+            Some(_) if self.is_replaced(&object) => Err(failure::replaced(object.location())),
             _ => Ok(object),
         }
+    }
+
+    /// Another file was listed under this name.
+    fn is_replaced(&self, object: &Object) -> bool {
+        let files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.get(object.location()).is_some_and(|listed| Some(*listed) != object.file_id())
     }
 
     fn client(&self) -> Result<&reqwest::Client> {

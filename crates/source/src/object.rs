@@ -1,7 +1,7 @@
 //! One thing to load. An [`Object`] is a name and what must stay the same; its bytes leave by ranges or as a
 //! stream, always those of the version it was listed with. It reads one request's worth and never retries.
 
-use crate::file::{FileStream, LocalFile};
+use crate::file::{FileId, FileStream, LocalFile};
 use crate::http::HttpFile;
 use crate::remote::RemoteStream;
 use crate::stdin::{Pipe, PipeStream};
@@ -92,6 +92,14 @@ impl Object {
     /// It can be read a second time: everything but pipes.
     pub fn rereadable(&self) -> bool {
         !matches!(self.kind, Kind::Pipe(_))
+    }
+
+    /// What tells a file on this machine from another one under its name.
+    pub(crate) fn file_id(&self) -> Option<FileId> {
+        match &self.kind {
+            Kind::File(file) => Some(file.id()),
+            Kind::Pipe(_) | Kind::Store(_) | Kind::Http(_) => None,
+        }
     }
 
     /// [`Object::read_at`] works at any offset: files, stores, and URLs whose server knows ranges.

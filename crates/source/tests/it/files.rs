@@ -146,3 +146,33 @@ async fn a_file_that_changes_while_it_is_streamed_is_refused_at_the_next_block()
         assert!(into.is_empty());
     }
 }
+
+/// With the same size and modification time, which is all that a copy on another machine has.
+#[tokio::test]
+async fn a_file_that_took_the_place_of_the_one_that_was_listed_is_refused() {
+    let (_folder, root) = folder(&["a", "b"]);
+    let (path, other) = (format!("{root}/a"), format!("{root}/b"));
+    for path in [&path, &other] {
+        set_time(Path::new(path), 1000);
+    }
+    let sources = sources(&[]);
+    let object = sources.list(&path).await.unwrap().remove(0);
+    let version = object.version().unwrap().to_owned();
+    let mut begun = object.stream(0).await.unwrap();
+    sources.open(&path, Some(&version)).await.unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert_eq!(kind(range(&object, 0, 1).await), ErrorKind::SourceChanged);
+    assert_eq!(kind(object.stream(0).await.map(|_| ())), ErrorKind::SourceChanged);
+    assert_eq!(kind(sources.open(&path, Some(&version)).await), ErrorKind::SourceChanged);
+    // What is open is still the old one.
+    assert_eq!(begun.next().await.unwrap().unwrap(), "x");
+
+    // Another process, or the next run, goes by size and time.
+    let next = crate::sources(&[]);
+    next.open(&path, Some(&version)).await.unwrap();
+    let object = next.list(&path).await.unwrap().remove(0);
+    assert_eq!(object.version(), Some(&*version));
+    fs::write(&path, "y").unwrap();
+    set_time(Path::new(&path), 1000);
+    assert_eq!(kind(range(&object, 0, 1).await), ErrorKind::SourceChanged, "written, and its time set back");
+}
