@@ -6,6 +6,7 @@
 use crate::copy::judge::judge;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
+use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
@@ -160,7 +161,8 @@ async fn alter(
         // The failed transaction block is still open, or the session is gone.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    done.map_err(|error| refused(&error, relation, "changed"))
+    let done = done.map_err(|error| refused(&error, relation, "changed"));
+    named(session, relation, done).await
 }
 
 /// The type as the server writes it, which proves that the text is a type and nothing else.

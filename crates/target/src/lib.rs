@@ -71,4 +71,5 @@ pub mod trial;
 pub mod truncate;
 
 mod error;
+mod locks;
 pub mod sql;

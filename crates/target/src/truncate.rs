@@ -4,6 +4,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
+use crate::locks::named;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
@@ -125,7 +126,7 @@ pub async fn empty(
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    done
+    named(session, relation, done).await
 }
 
 /// Whether the role sees all rows of the table, so that it can tell an empty one.

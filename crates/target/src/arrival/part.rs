@@ -8,6 +8,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
+use crate::locks::named;
 use crate::session::Session;
 use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
@@ -103,7 +104,7 @@ pub async fn commit_step(
         commit(session, way).await?;
         Ok(Some((rows, changes)))
     };
-    rolled_back(session, work.await).await
+    rolled_back(session, &way.into.relation, work.await).await
 }
 
 /// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job. Nothing
@@ -134,15 +135,15 @@ pub async fn commit_all(
         ending(session).await?;
         commit(session, *first).await
     };
-    rolled_back(session, work.await).await
+    rolled_back(session, &first.into.relation, work.await).await
 }
 
-async fn rolled_back<T>(session: &Session, done: Result<T>) -> Result<T> {
+async fn rolled_back<T>(session: &Session, relation: &Relation, done: Result<T>) -> Result<T> {
     if done.is_err() {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    done
+    named(session, relation, done).await
 }
 
 /// How many rows there were, and what became of them.

@@ -16,6 +16,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
+use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
@@ -265,7 +266,10 @@ pub async fn swap(
         // Best effort: a session that is gone has rolled back.
         let _ = client.batch_execute("ROLLBACK").await;
     }
-    done
+    match all.first() {
+        Some((replacement, _)) => named(session, replacement.old, done).await,
+        None => done,
+    }
 }
 
 /// Does what the catalog says is to be done, in the open transaction.

@@ -8,6 +8,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
+use crate::locks::named;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -84,7 +85,7 @@ pub async fn drop_chosen(
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    dropped
+    named(session, relation, dropped).await
 }
 
 /// Foreign keys before the keys they hang on.

@@ -10,6 +10,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
+use crate::locks::named;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
@@ -59,7 +60,10 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     let Err(error) = done else { return done };
     // Best effort: a session that is gone has rolled back.
     let _ = session.client().batch_execute("ROLLBACK").await;
-    Err(if error.sqlstate() == Some("42501") { granted(session, error, &entry.change).await } else { error })
+    match error.sqlstate() {
+        Some("42501") => Err(granted(session, error, &entry.change).await),
+        _ => named(session, &entry.change.relation, Err(error)).await,
+    }
 }
 
 /// The error with the GRANT that helps, where the role lacks what is known to be needed.

@@ -7,6 +7,7 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
+use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::future;
@@ -209,7 +210,7 @@ pub async fn disable(
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    disabled
+    named(session, relation, disabled).await
 }
 
 fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u64) -> Error {

@@ -143,6 +143,8 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         let finished = running.wait(PATIENCE).expect_code(0);
         assert!(finished.stderr.contains("trying again in"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("public.t is held by process "), "{}", finished.stderr);
+        assert!(finished.stderr.contains("(role postgres"), "{}", finished.stderr);
     });
     assert_eq!(database.value("SELECT count(*) FROM t"), "10");
 }
