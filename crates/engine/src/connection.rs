@@ -3,6 +3,7 @@
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
+use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub struct Connection {
     ahead: Arc<Mutex<VecDeque<Opening>>>,
     /// Sessions are to write from now on.
     writes: Arc<AtomicBool>,
+    /// The job that sessions are marked for from now on.
+    job: Arc<Mutex<Option<(Ledger, String)>>>,
 }
 
 /// What becomes of an embedded server that is meant and has never been made.
@@ -111,6 +114,7 @@ impl Connection {
             spare: Arc::default(),
             ahead: Arc::default(),
             writes: Arc::default(),
+            job: Arc::default(),
         }
     }
 
@@ -245,6 +249,10 @@ impl Connection {
             self.expect_primary(&session)?;
             self.end_lost(&session).await?;
             self.note_opened(session.backend());
+            let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some((ledger, job_id)) = job {
+                ledger.mark_session(&session, &job_id).await?;
+            }
             Ok(session)
         };
         tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
@@ -263,6 +271,13 @@ impl Connection {
             Err(Error::new(ErrorKind::ConnectionLost, what)
                 .with_hint("no host of the list takes writes; a failover may be going on"))
         })
+    }
+
+    /// Sessions that are opened from now on are marked as those of this job: a later run of it can end them, should this one be
+    /// killed.
+    pub(crate) fn mark_for(&self, ledger: &Ledger, job_id: &str) {
+        let job = Some((ledger.clone(), job_id.to_owned()));
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
     }
 
     fn note_opened(&self, backend: Backend) {

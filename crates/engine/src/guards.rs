@@ -21,6 +21,8 @@ use tokio::time::{sleep, timeout};
 
 /// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be seen.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// How often is looked whether the session is gone: that asks nobody.
+const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The session must answer within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Of a disk this part is kept free, between the two limits: what comes within the second between two looks, twice, as rows
@@ -80,7 +82,7 @@ pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
 /// meanwhile, the load gives up, as it would not have begun.
 pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
-        sleep(SAMPLE_EVERY).await;
+        wait(session).await;
         let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;
         match sampled {
             Ok(Ok(reason)) => guard.judge(run, reason),
@@ -92,9 +94,18 @@ pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infalli
                     guard.learn(run, session).await;
                 }
                 Some(Err(taken)) => guard.give_up(run, taken),
-                None => {}
+                // A server that is away is not asked without pause.
+                None => sleep(SAMPLE_EVERY).await,
             },
         }
+    }
+}
+
+/// Until the next look is due, or the session is gone, with which the lock of the job went.
+async fn wait(session: &Session) {
+    let began = Instant::now();
+    while began.elapsed() < SAMPLE_EVERY && !session.is_closed() {
+        sleep(CLOSED_LOOK_EVERY).await;
     }
 }
 

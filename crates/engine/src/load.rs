@@ -9,8 +9,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::{
-    Context, after, arrival, emptied, finish, frozen, guards, indexes, rejected, rejects, retry, sequences,
-    triggers, tune, verify,
+    Context, after, arrival, emptied, finish, frozen, guards, indexes, predecessor, rejected, rejects, retry,
+    sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -71,6 +71,9 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
     }
     let ledger = ledger_of(&plan.job).map(|ledger| emptied::watching(ledger, &plan));
+    if let Some(ledger) = &ledger {
+        context.connection.mark_for(ledger, &plan.job_id);
+    }
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
@@ -166,6 +169,10 @@ async fn begin(
 ) -> Result<Begun> {
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
+    if let Some(ledger) = ledger {
+        let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
+        context.connection.attend(&session, ending).await?;
+    }
     let opening = open_ledger(&session, ledger, plan, noted);
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {

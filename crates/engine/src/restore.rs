@@ -2,11 +2,12 @@
 
 use crate::check::forget_left;
 use crate::indexes::{is_answered, put_back_entries, tell, with_its_hint};
+use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
-use crate::{Connection, Context, history};
+use crate::{Connection, Context, history, predecessor};
 use howdah_model::{Error, ErrorKind, Result};
-use howdah_target::ledger::{Held, Ledger, Origin, Undo};
+use howdah_target::ledger::{Held, JobStatus, Ledger, Origin, Undo};
 use howdah_target::session::Session;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -123,14 +124,47 @@ pub(crate) async fn take_job(
     Ok(true)
 }
 
+/// A load whose lock of the job was lost, since somebody has ended that session, takes it again in a moment: it is no dead one. False
+/// if it has.
+async fn wait_for_holder(
+    context: &Context,
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+) -> Result<bool> {
+    let began = Instant::now();
+    let looking = async {
+        // Whoever has ended it, well or not, has said so.
+        let row = ledger.find(session, job_id).await?;
+        Ok((
+            row.is_some_and(|row| row.status == JobStatus::Running),
+            ledger.is_job_held(session, job_id).await?,
+        ))
+    };
+    let (running, held) = context.connection.attend(session, looking).await?;
+    if held || !running {
+        return Ok(true);
+    }
+    while began.elapsed() < HELD_AGAIN_WITHIN {
+        context.stop.sleep(LOOK_EVERY).await?;
+        if context.connection.attend(session, ledger.is_job_held(session, job_id)).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<()> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
-    if !take_job(context, &session, ledger, job_id).await? {
+    if !wait_for_holder(context, &session, ledger, job_id).await?
+        || !take_job(context, &session, ledger, job_id).await?
+    {
         let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
         return Err(Error::new(ErrorKind::Ledger, message)
             .with_hint("wait for its end; if it hangs, end its process first"));
     }
+    predecessor::end_all(context, &session, ledger, job_id).await?;
     let rebuilt = Rebuilt::of(&changes.dropped);
     let dropped = put_back_entries(context, ledger, changes.dropped, (BUILDERS, true), RETRY_FOR).await;
     if is_answered(&dropped) {

@@ -11,6 +11,7 @@ use crate::indexes::{is_answered, put_back_entries, restore_command, tell};
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
+use crate::predecessor;
 use crate::restore::{take_job, tell_moved};
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
@@ -120,6 +121,8 @@ async fn settle_one(
     warn: impl Fn(String),
 ) -> Result<()> {
     let connection = &context.connection;
+    // A load that has just lost its lock is not dead; what is left at work of one that is dead would be in the way.
+    connection.attend(session, predecessor::end_left(context, session, ledger, job_id)).await?;
     // Held by a session that is gone with this one, if not before.
     if !connection.attend(session, ledger.take_job(session, job_id)).await? {
         return Ok(());

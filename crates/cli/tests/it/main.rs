@@ -5,6 +5,7 @@
 
 mod after;
 mod again;
+mod at_work;
 mod auto;
 mod bench;
 mod blocks;

@@ -3,6 +3,7 @@
 //! so the ledger cannot be wrong about them. Knows nothing of COPY.
 
 mod account;
+mod at_work;
 mod before;
 mod check;
 mod claim;

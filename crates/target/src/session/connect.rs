@@ -253,7 +253,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
         error: session_error(&error, "setting up the session"),
         try_next: error.as_db_error().is_none(),
     })?;
-    let row = answers.iter().find_map(|answer| match answer {
+    // The last: a setting answers as well.
+    let row = answers.iter().rev().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });

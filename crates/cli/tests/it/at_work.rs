@@ -1,0 +1,96 @@
+//! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or whose lock was lost.
+
+use crate::scene::{Files, PATIENCE, Scene, csv};
+use howdah_testkit::{MAJORS, Running, Server};
+use std::time::{Duration, Instant};
+
+const ROWS: u64 = 2000;
+/// Far less than the statement takes that the killed run has left.
+const SOON: Duration = Duration::from_secs(30);
+
+/// The first session that inserts the first row sleeps over it.
+const SLEEPY: &str = "\
+    ALTER TABLE t ADD PRIMARY KEY (id); CREATE SEQUENCE naps; \
+    CREATE FUNCTION sleepy() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN IF nextval(''naps'') = 1 THEN PERFORM pg_sleep(75); END IF; RETURN NEW; END'; \
+    CREATE TRIGGER sleepy BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 1) EXECUTE FUNCTION sleepy()";
+const SLEEPS: &str =
+    "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+
+fn wait_until(scene: &Scene, running: &mut Running, sql: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while scene.database.try_rows(sql).map_or(true, |rows| rows[0][0].as_deref() != Some("t")) {
+        assert!(running.is_running() && Instant::now() < deadline, "{sql}: {}", running.stderr_so_far());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_next_run_ends_what_a_killed_one_has_left_at_work() {
+    let ways =
+        [&["--mode", "merge", "--key", "id"][..], &["--atomic"], &["--mode", "insert-new", "--key", "id"]];
+    for (major, way) in MAJORS.into_iter().flat_map(|major| ways.map(|way| (major, way))) {
+        let (files, plain) = (Files::new(), csv(61, 1, ROWS));
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql(SLEEPY);
+        let load = scene.load().args(way).arg(&source);
+        let mut running = load.spawn();
+        wait_until(&scene, &mut running, SLEEPS);
+        running.kill();
+        let began = Instant::now();
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        let what = format!("PostgreSQL {major}, {way:?}");
+        assert!(began.elapsed() < SOON, "{what}: it took {:?}\n{told}", began.elapsed());
+        assert_eq!(told.contains("still at work on the server: ended"), major < 14, "{what}\n{told}");
+        scene.assert_exact(&what);
+        scene.assert_done(&what);
+    }
+}
+
+/// What a killed load has dropped comes back though its last statement still holds the table.
+#[test]
+fn restore_ends_what_a_killed_load_has_left_at_work() {
+    for major in [13, 18] {
+        let (files, plain) = (Files::new(), csv(62, 1, ROWS));
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(major), &[]);
+        scene.database.sql(SLEEPY);
+        scene.database.sql("CREATE INDEX dropped ON t (part)");
+        let mut running = scene.load().args(["--indexes", "rebuild"]).arg(&source).spawn();
+        wait_until(&scene, &mut running, SLEEPS);
+        running.kill();
+        let began = Instant::now();
+        scene.verb("restore").run(PATIENCE).expect_code(0);
+        assert!(began.elapsed() < SOON, "PostgreSQL {major}: {:?}", began.elapsed());
+        assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
+    }
+}
+
+#[test]
+fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
+    for major in MAJORS {
+        let (files, plain) = (Files::new(), csv(63, 1, ROWS));
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("CREATE INDEX dropped ON t (part)");
+        scene.slow_rows_down("BEFORE", Duration::from_secs(5));
+        let mut running = scene.load().args(["--indexes", "rebuild"]).arg(&source).spawn();
+        wait_until(&scene, &mut running, SLEEPS);
+        for _ in 0..3 {
+            let holder = "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN howdah.job j ON \
+                (l.classid::int8 << 32) | l.objid::int8 = hashtextextended('howdah/' || j.job_id, x'686f77646168'::int8) \
+                WHERE l.locktype = 'advisory' AND l.objsubid = 1";
+            assert_eq!(scene.database.value(holder), "t");
+            let refused = scene.verb("restore").run(PATIENCE).expect_code(1).stderr;
+            assert!(
+                refused.contains("is at work: it puts back what it has dropped when it ends"),
+                "{refused}"
+            );
+        }
+        let done = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(done.contains("check  read 2,000 = stored 2,000"), "{done}");
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
+    }
+}
