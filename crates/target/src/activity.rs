@@ -61,7 +61,7 @@ pub async fn sample(session: &Session, pids: &[i32]) -> Result<Vec<Activity>> {
 /// The start time is compared as the session computed it when it connected.
 const TERMINATE_SQL: &str = "\
     SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_get_activity($1) AS a \
-    WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000)::pg_catalog.int8 = $2";
+    WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = $2";
 
 /// Ends exactly this server process: one that took over its number is left alone. True if it was
 /// there. Needed when a connection broke unnoticed by the server: its process may sit on a claim for

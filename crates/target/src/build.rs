@@ -21,7 +21,7 @@ macro_rules! compared_by_libc {
              JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
              WHERE co.oid = i.indcollation[0] AND CASE co.collprovider \
                  WHEN 'c' THEN co.collcollate NOT IN ('C', 'POSIX') \
-                 WHEN 'd' THEN coalesce(pg_catalog.to_jsonb(d) ->> 'datlocprovider', 'c') = 'c' \
+                 WHEN 'd' THEN coalesce(pg_catalog.to_jsonb(d) ->> 'datlocprovider'::pg_catalog.text, 'c') = 'c' \
                                AND d.datcollate NOT IN ('C', 'POSIX') \
                  ELSE false END)"
     };

@@ -81,7 +81,7 @@ pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<Da
 }
 
 const IN_UTC_SQL: &str = "\
-    SELECT ((TIMESTAMP '2000-01-01' + l * INTERVAL '1 microsecond')::pg_catalog.timestamptz AT TIME ZONE 'UTC')::pg_catalog.date \
+    SELECT ((TIMESTAMP '2000-01-01' + l::pg_catalog.float8 * INTERVAL '1 microsecond')::pg_catalog.timestamptz AT TIME ZONE 'UTC')::pg_catalog.date \
            - DATE '2000-01-01' \
     FROM pg_catalog.unnest($1) l";
 

@@ -140,7 +140,7 @@ pub async fn not_taken(
 /// The text of a stored value as queries show it: the cast of an address would add the length of its whole prefix.
 fn text_sql(name: &str) -> String {
     format!(
-        "CASE WHEN {name} IS NOT NULL AND pg_catalog.pg_typeof({name}) = 'inet'::pg_catalog.regtype THEN pg_catalog.format('%s', {name}) \
+        "CASE WHEN {name} IS NOT NULL AND pg_catalog.pg_typeof({name})::pg_catalog.oid = 'inet'::pg_catalog.regtype::pg_catalog.oid THEN pg_catalog.format('%s', {name}) \
          ELSE {name}::text END"
     )
 }

@@ -72,8 +72,8 @@ pub async fn sees_replicas(session: &Session) -> Result<bool> {
 const REPLICAS_SQL: &str = "\
     SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a replica'), pid, \
            greatest(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn), 0)::pg_catalog.int8, \
-           (1000 * coalesce(pg_catalog.date_part('epoch', replay_lag), 0))::pg_catalog.int8, \
-           (1000000 * coalesce(pg_catalog.date_part('epoch', reply_time), 0))::pg_catalog.int8 \
+           (1000::pg_catalog.float8 * coalesce(pg_catalog.date_part('epoch', replay_lag), 0))::pg_catalog.int8, \
+           (1000000::pg_catalog.float8 * coalesce(pg_catalog.date_part('epoch', reply_time), 0))::pg_catalog.int8 \
     FROM pg_catalog.pg_stat_replication WHERE replay_lsn IS NOT NULL AND state IN ('streaming', 'catchup')";
 
 /// The replicas that are connected.
@@ -123,9 +123,9 @@ const WAITING_SQL: &str = "\
     WITH ours AS (SELECT coalesce(pg_catalog.array_agg(a.pid), '{}') AS pids \
                   FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o(pid, start_us), \
                        LATERAL pg_catalog.pg_stat_get_activity(o.pid) AS a \
-                  WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000)::pg_catalog.int8 = o.start_us) \
+                  WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = o.start_us) \
     SELECT w.pid FROM (SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l WHERE NOT l.granted) w, ours \
-    WHERE w.pid <> ALL (ours.pids) AND pg_catalog.pg_blocking_pids(w.pid) && ours.pids";
+    WHERE w.pid <> ALL (ours.pids) AND pg_catalog.pg_blocking_pids(w.pid) OPERATOR(pg_catalog.&&) ours.pids";
 
 /// Processes of others that wait for locks which these hold, or for which these wait before them.
 ///

@@ -24,9 +24,9 @@ const FILLED_SQL: &str = "\
     FROM pg_catalog.pg_attribute a \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.oid IN (20, 21, 23) \
     LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
-    JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND ( \
-        d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = e.oid AND a.attidentity = '' \
-        OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i' AND a.attidentity <> '' \
+    JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND ( \
+        d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = e.oid AND a.attidentity = '' \
+        OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.deptype = 'i' AND a.attidentity <> '' \
            AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum) \
     JOIN pg_catalog.pg_sequence s \
         ON s.seqrelid = CASE WHEN a.attidentity = '' THEN d.refobjid ELSE d.objid END \
@@ -44,16 +44,16 @@ const FILLED_SQL: &str = "\
 /// text where it is the server's, and by its dependencies where it is not; functions in C know nothing of sequences.
 const IS_WATCHED_SQL: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger g \
-                   WHERE g.tgrelid = $1 AND g.tgtype & 4 = 4 AND g.tgenabled <> 'D' AND g.tgfoid >= 16384) \
+                   WHERE g.tgrelid = $1 AND g.tgtype & 4::pg_catalog.int2 = 4 AND g.tgenabled <> 'D' AND g.tgfoid >= 16384::pg_catalog.oid) \
     OR EXISTS ( \
         SELECT FROM ( \
-            SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass AS class, e.oid, \
+            SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AS class, e.oid, \
                    pg_catalog.pg_get_expr(e.adbin, e.adrelid) AS written \
             FROM pg_catalog.pg_attribute a \
             JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
             WHERE a.attrelid = $1 AND a.attgenerated = '' AND a.attname <> ALL ($2) \
             UNION ALL \
-            SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid, t.typdefault \
+            SELECT 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid, t.oid, t.typdefault \
             FROM pg_catalog.pg_attribute a \
             JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typtype = 'd' AND t.typdefault IS NOT NULL \
             WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef \
@@ -62,9 +62,9 @@ const IS_WATCHED_SQL: &str = "\
             f.written ~* '(curr|last|next|set)val|last_value|_to_xml' \
             OR EXISTS (SELECT FROM pg_catalog.pg_depend d \
                        LEFT JOIN pg_catalog.pg_operator o \
-                           ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid \
+                           ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid AND o.oid = d.refobjid \
                        JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode \
-                           OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.refobjid \
+                           OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid AND p.oid = d.refobjid \
                        JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname NOT IN ('internal', 'c') \
                        WHERE d.classid = f.class AND d.objid = f.oid)))";
 
@@ -115,7 +115,8 @@ pub async fn take(
     let name = quote_relation(sequence);
     let regclass = format!("{}::pg_catalog.regclass", quote_literal(&name));
     let fail = |error: &tokio_postgres::Error| session_error(error, "taking values of a sequence");
-    let start_sql = format!("SELECT seqstart FROM pg_catalog.pg_sequence WHERE seqrelid = {regclass}");
+    let start_sql =
+        format!("SELECT seqstart FROM pg_catalog.pg_sequence WHERE seqrelid = {regclass}::pg_catalog.oid");
     let rows = client.query_typed(&start_sql, &[]).await.map_err(|error| fail(&error))?;
     let gone = || Error::new(ErrorKind::Table, format!("sequence {sequence} is gone"));
     let start: i64 = rows.first().ok_or_else(gone)?.get(0);
@@ -132,7 +133,7 @@ pub async fn take(
                            THEN $2 + q.seqincrement \
                            WHEN s.is_called THEN s.last_value + q.seqincrement ELSE s.last_value END AS first, \
                       q.seqincrement AS increment \
-               FROM {name} AS s, pg_catalog.pg_sequence AS q WHERE q.seqrelid = {regclass}) AS s"
+               FROM {name} AS s, pg_catalog.pg_sequence AS q WHERE q.seqrelid = {regclass}::pg_catalog.oid) AS s"
     );
     let taking = async {
         client.batch_execute(&begin).await?;

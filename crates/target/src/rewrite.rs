@@ -33,7 +33,7 @@ impl Event {
 /// not count for statements that name it.
 const RULES_SQL: &str = "\
     SELECT pg_catalog.string_agg(r.rulename::pg_catalog.text, ', ' ORDER BY r.rulename) FROM pg_catalog.pg_rewrite r \
-    WHERE r.ev_class = pg_catalog.to_regclass($1) AND r.ev_type::pg_catalog.text = ANY ($2) \
+    WHERE r.ev_class = pg_catalog.to_regclass($1)::pg_catalog.oid AND r.ev_type::pg_catalog.text = ANY ($2) \
       AND (r.ev_enabled <> 'D' OR r.ev_type = '2')";
 
 /// Refuses a table whose rules would rewrite how rows come into it.

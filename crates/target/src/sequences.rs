@@ -30,18 +30,18 @@ const OWNED_SQL: &str = "\
                      AND i.indisvalid) \
            OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
                FROM (SELECT fills.relation::pg_catalog.regclass AS relid \
-                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3 AS quick, \
+                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3::pg_catalog.numeric AS quick, \
            s.seqstart \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
         FROM pg_catalog.pg_depend d \
-        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
-          AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype = 'i' \
+        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+          AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.deptype = 'i' \
         UNION \
         SELECT e.adrelid, e.adnum, d.refobjid \
         FROM pg_catalog.pg_attrdef e \
-        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = e.oid \
-            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass) AS fills \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = e.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) AS fills \
     JOIN pg_catalog.pg_sequence s ON s.seqrelid = fills.sequence \
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -151,7 +151,7 @@ impl Sequence {
         format!(
             "SELECT s.last_value, s.is_called, r.reached \
              FROM {} AS s, (SELECT pg_catalog.{furthest}({column})::pg_catalog.int8 AS reached FROM {} \
-                            WHERE {column} BETWEEN {} AND {}) AS r \
+                            WHERE {column} OPERATOR(pg_catalog.>=) {} AND {column} OPERATOR(pg_catalog.<=) {}) AS r \
              WHERE r.reached IS NOT NULL",
             quote_relation(&self.relation),
             quote_relation(table),

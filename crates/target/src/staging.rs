@@ -32,9 +32,9 @@ const COLUMNS_SQL: &str = "\
            CASE WHEN a.attcollation <> t.typcollation \
                 THEN pg_catalog.format('%I.%I', cn.nspname, c.collname) END, \
            a.attname = ANY ($3) OR (a.attnotnull AND NOT EXISTS ( \
-               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7)) \
+               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7::pg_catalog.int2 = 7)) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
-    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation \
@@ -44,7 +44,7 @@ const COLUMNS_SQL: &str = "\
 /// What a staging table of this name has.
 const PRESENT_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
-    FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0 \
+    FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attnum > 0 \
       AND NOT a.attisdropped ORDER BY a.attnum";
 
 /// The names of a job's staging table for the table of this number: `digest` is that of the job's name.

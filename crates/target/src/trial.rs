@@ -14,11 +14,11 @@ use tokio_postgres::types::Type;
 /// Columns of `$1` whose default calls a sequence, and whether the sequence's values are such as a new one gives.
 const DRAWING_SQL: &str = "\
     SELECT DISTINCT a.attname::pg_catalog.text, \
-           a.atttypid IN ('int2'::pg_catalog.regtype, 'int4'::pg_catalog.regtype, 'int8'::pg_catalog.regtype, \
-                          'numeric'::pg_catalog.regtype) \
+           a.atttypid IN ('int2'::pg_catalog.regtype::pg_catalog.oid, 'int4'::pg_catalog.regtype::pg_catalog.oid, 'int8'::pg_catalog.regtype::pg_catalog.oid, \
+                          'numeric'::pg_catalog.regtype::pg_catalog.oid) \
     FROM pg_catalog.pg_attrdef e \
-    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = e.oid \
-        AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = e.oid \
+        AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_class c ON c.oid = d.refobjid AND c.relkind = 'S' \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = e.adrelid AND a.attnum = e.adnum \
     WHERE e.adrelid = pg_catalog.to_regclass($1)::pg_catalog.oid";

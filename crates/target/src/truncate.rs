@@ -26,7 +26,7 @@ const FORBIDS_SQL: &str = "\
 const FOLLOWS_SQL: &str = "\
     SELECT f.confdeltype::text, \
            pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
-    FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' AND f.conparentid = 0 \
+    FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' AND f.conparentid = 0::pg_catalog.oid \
     JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
     WHERE f.confdeltype IN ('c', 'n', 'd') GROUP BY 1 ORDER BY 1";

@@ -55,7 +55,7 @@ pub async fn on_expressions(session: &Session, indexes: &[(u32, &str)]) -> Resul
 
 /// What autovacuum asks itself before it vacuums a table for the sake of rows that were inserted.
 const DUE_SQL: &str = "\
-    SELECT t >= 0 AND pg_catalog.pg_stat_get_ins_since_vacuum(c.oid) > t + s * greatest(c.reltuples, 0) \
+    SELECT t >= 0::pg_catalog.float8 AND pg_catalog.pg_stat_get_ins_since_vacuum(c.oid)::pg_catalog.float8 > t + s * greatest(c.reltuples, 0) \
     FROM pg_catalog.pg_class c, \
          pg_catalog.float8(pg_catalog.current_setting('autovacuum_vacuum_insert_threshold')) AS t, \
          pg_catalog.float8(pg_catalog.current_setting('autovacuum_vacuum_insert_scale_factor')) AS s \

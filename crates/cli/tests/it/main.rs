@@ -49,6 +49,7 @@ mod secrets;
 mod sequences;
 mod sessions;
 mod strike;
+mod shadows;
 mod toast;
 mod torture;
 mod triggers;

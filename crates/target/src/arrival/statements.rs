@@ -56,7 +56,7 @@ impl Into {
     pub(super) fn same_key(&self) -> String {
         let same = |column: &super::table::KeyColumn| {
             let name = quote_ident(&column.name);
-            format!("t.{name} {} s.{name}", column.equals)
+            format!("t.{name} {} s.{name}", column.operators[0])
         };
         self.key.iter().map(same).collect::<Vec<_>>().join(" AND ")
     }
@@ -64,12 +64,12 @@ impl Into {
     /// The rows `t` and `s` differ in how some column is stored. Where equality calls values the same that are written
     /// differently (1.0 and 1.00), or there is none (json), their images are compared.
     pub(super) fn differs(&self) -> String {
-        let (plain, others): (Vec<&Column>, Vec<&Column>) = self.others().partition(|column| column.is_plain);
-        let distinct = |column: &&Column| {
-            let name = quote_ident(&column.name);
-            format!("t.{name} IS DISTINCT FROM s.{name}")
+        let others: Vec<&Column> = self.others().filter(|column| column.plain_as.is_none()).collect();
+        let distinct = |column: &Column| {
+            let (name, cast) = (quote_ident(&column.name), column.plain_as.as_ref()?);
+            Some(format!("t.{name}{cast} IS DISTINCT FROM s.{name}{cast}"))
         };
-        let mut differences: Vec<String> = plain.iter().map(distinct).collect();
+        let mut differences: Vec<String> = self.others().filter_map(distinct).collect();
         if !others.is_empty() {
             let row = |of: &str| {
                 let fields: Vec<String> =
@@ -164,8 +164,8 @@ impl Into {
             let name = quote_ident(&first.name);
             format!("{of}.{name} {operator} ${number}::pg_catalog.text::{}", first.type_name)
         };
-        let from = span.from.as_ref().map(|_| compare(">=", 1));
-        let to = span.to.as_ref().map(|_| compare("<", 1 + usize::from(span.from.is_some())));
+        let from = span.from.as_ref().map(|_| compare(&first.operators[1], 1));
+        let to = span.to.as_ref().map(|_| compare(&first.operators[2], 1 + usize::from(span.from.is_some())));
         let both: Vec<String> = from.into_iter().chain(to).collect();
         if both.is_empty() { "true".to_owned() } else { both.join(" AND ") }
     }
@@ -175,7 +175,7 @@ impl Into {
         let within = self.within("s", span);
         match (span.turn, &self.staging.place) {
             (Some(turn), Some(place)) => {
-                format!("{within} AND s.{} % {TURNS} = {turn}", quote_ident(&place.name))
+                format!("{within} AND s.{} % {TURNS}::pg_catalog.int8 = {turn}", quote_ident(&place.name))
             }
             _ => within,
         }

@@ -7,40 +7,44 @@ use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the equality that
-/// the index has: no predicate, no expression, not deferrable, of the columns' own collations.
+/// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the operators
+/// (=, >=, <) of the index: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
-    SELECT i.indexrelid, a.attname::pg_catalog.text, pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname), \
+    SELECT i.indexrelid, a.attname::pg_catalog.text, \
+           ARRAY(SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+                 FROM pg_catalog.pg_amop m \
+                 JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+                 WHERE m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype AND m.amoprighttype = c.opcintype \
+                   AND m.amopstrategy IN (1, 3, 4) \
+                 ORDER BY CASE m.amopstrategy WHEN 3 THEN 0 WHEN 4 THEN 1 ELSE 2 END), \
            pg_catalog.format_type(a.atttypid, a.atttypmod), pg_catalog.format('%I.%I', cn.nspname, c.opcname) \
     FROM pg_catalog.pg_index i \
     CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
     JOIN pg_catalog.pg_opclass c ON c.oid = i.indclass[k.no] \
     JOIN pg_catalog.pg_namespace cn ON cn.oid = c.opcnamespace \
-    JOIN pg_catalog.pg_amop m ON m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype \
-        AND m.amoprighttype = c.opcintype AND m.amopstrategy = 3 \
-    JOIN pg_catalog.pg_operator o ON o.oid = m.amopopr \
-    JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
-    WHERE i.indrelid = pg_catalog.to_regclass($1) AND i.indisunique AND NOT i.indisexclusion AND i.indisvalid AND i.indimmediate \
+    WHERE i.indrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND i.indisunique AND NOT i.indisexclusion AND i.indisvalid AND i.indimmediate \
       AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = pg_catalog.cardinality($2) \
       AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
                       JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \
                       WHERE b.attname <> ALL ($2) OR i.indcollation[x.no] <> b.attcollation) \
     ORDER BY i.indexrelid, k.no";
 
-/// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, whether
+/// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, as what type
+/// (one that `pg_catalog` has an equality for: it looks for the operator in all schemas of the search path), whether
 /// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
 /// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
 /// they say besides the key `$3` has to be unique, and whether that, or what they refer to, is known only when all are in.
 const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, \
-           (t.oid IN (16, 17, 18, 19, 20, 21, 23, 25, 26, 1043, 650, 829, 869, 1082, 1083, 1114, 1184, 2950) \
-            OR t.typtype = 'e') AND coalesce(l.collisdeterministic, true), \
+           CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
+                WHEN t.oid IN (16, 17, 18, 19, 20, 21, 23, 26, 829, 869, 1082, 1083, 1114, 1184, 2950) THEN '' END, \
            a.attidentity <> '', a.attidentity = 'a', \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relrowsecurity OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7 = 7), \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7::pg_catalog.int2 = 7), \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relhasrules OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19 = 19), \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19::pg_catalog.int2 = 19), \
            EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND (i.indisunique OR i.indisexclusion) \
                AND EXISTS (SELECT FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) AS k (no) WHERE NOT EXISTS ( \
                    SELECT FROM pg_catalog.pg_attribute b \
@@ -48,7 +52,7 @@ const COLUMNS_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
                AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('u', 'x')))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
-    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = wanted.name \
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
@@ -62,8 +66,8 @@ const SAMPLE_PAGES: u64 = 256;
 pub struct KeyColumn {
     /// Its name, unquoted.
     pub name: String,
-    /// The equality of the index, ready for SQL.
-    pub(super) equals: String,
+    /// Operators of the index, ready for SQL: =, >= and <.
+    pub(super) operators: [String; 3],
     /// Its type with its length: a `character` without one has a single letter.
     pub(super) type_name: String,
     /// The index's operator class for it, ready for SQL.
@@ -74,8 +78,8 @@ pub struct KeyColumn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Values that are stored differently are distinct.
-    pub(super) is_plain: bool,
+    /// Values that are stored differently are distinct, with this cast behind them.
+    pub(super) plain_as: Option<String>,
     /// GENERATED ALWAYS AS IDENTITY.
     pub(super) always: bool,
 }
@@ -126,7 +130,7 @@ impl Into {
             return Err(Error::new(ErrorKind::Columns, message));
         }
         let key = if key.is_empty() { Vec::new() } else { unique_key(session, relation, key).await? };
-        let column = |row: &Row| Column { name: row.get(0), is_plain: row.get(1), always: row.get(3) };
+        let column = |row: &Row| Column { name: row.get(0), plain_as: row.get(1), always: row.get(3) };
         Ok(Into {
             relation: relation.clone(),
             staging: staging.clone(),
@@ -237,7 +241,7 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
     let found: Vec<KeyColumn> = of_index
         .map(|row| KeyColumn {
             name: row.get(1),
-            equals: row.get(2),
+            operators: row.get::<_, Vec<String>>(2).try_into().unwrap_or_default(),
             type_name: row.get(3),
             operator_class: row.get(4),
         })

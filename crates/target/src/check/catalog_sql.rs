@@ -9,13 +9,13 @@ pub(super) const COLUMNS_SQL: &str = "\
            CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END, \
            a.attidentity <> '' OR EXISTS ( \
                SELECT FROM pg_catalog.pg_depend p JOIN pg_catalog.pg_class s ON s.oid = p.refobjid AND s.relkind = 'S' \
-               WHERE p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND p.objid = d.oid \
-                 AND p.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass), \
+               WHERE p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND p.objid = d.oid \
+                 AND p.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid), \
            ARRAY(SELECT b.attname::pg_catalog.text FROM pg_catalog.pg_depend p \
                  JOIN pg_catalog.pg_attribute b ON b.attrelid = a.attrelid AND b.attnum = p.refobjsubid \
                  WHERE p.refobjid = a.attrelid AND p.refobjsubid NOT IN (0, a.attnum) \
-                   AND ((p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND p.objid = d.oid) \
-                        OR (p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = a.attrelid \
+                   AND ((p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND p.objid = d.oid) \
+                        OR (p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = a.attrelid \
                             AND p.objsubid = a.attnum))) \
     FROM pg_catalog.pg_attribute a \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
@@ -29,7 +29,7 @@ pub(super) const CHECKS_SQL: &str = "\
                  WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)) \
     FROM pg_catalog.pg_constraint c \
     WHERE c.conrelid = $1 AND c.contype = 'c' \
-      AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced')::pg_catalog.bool, true) \
+      AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
     ORDER BY c.conname";
 
 /// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of the key, their
@@ -37,7 +37,7 @@ pub(super) const CHECKS_SQL: &str = "\
 pub(super) const UNIQUES_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
-           coalesce((pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct')::pg_catalog.bool, false), \
+           coalesce((pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct'::pg_catalog.text)::pg_catalog.bool, false), \
            ARRAY(SELECT pg_catalog.pg_get_indexdef(i.indexrelid, k.no, false) \
                  FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
            ARRAY(SELECT (SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
@@ -55,7 +55,7 @@ pub(super) const UNIQUES_SQL: &str = "\
            ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid \
                  AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
                      SELECT FROM pg_catalog.pg_depend p \
-                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = i.indexrelid \
+                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
            EXISTS (SELECT FROM pg_catalog.pg_collation l \
                    WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic) \
@@ -85,7 +85,7 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
            ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid \
                  AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
                      SELECT FROM pg_catalog.pg_depend p \
-                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.objid = i.indexrelid \
+                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
            true \
     FROM pg_catalog.pg_index i \
@@ -113,46 +113,46 @@ pub(super) const FOREIGN_SQL: &str = "\
                          WHERE l.oid = a.attcollation) \
                  FROM pg_catalog.unnest(c.confkey) WITH ORDINALITY k (attnum, no) \
                  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum ORDER BY k.no), \
-           coalesce((pg_catalog.to_jsonb(c) ->> 'conperiod')::pg_catalog.bool, false) \
+           coalesce((pg_catalog.to_jsonb(c) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false) \
     FROM pg_catalog.pg_constraint c \
     JOIN pg_catalog.pg_class r ON r.oid = c.confrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
     WHERE c.conrelid = $1 AND c.contype = 'f' \
-      AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced')::pg_catalog.bool, true) \
+      AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid) \
     ORDER BY c.conname";
 
 /// Partitions that rows may go to: what each takes.
 pub(super) const LEAVES_SQL: &str = "\
     SELECT pg_catalog.pg_get_partition_constraintdef(p.relid) FROM pg_catalog.pg_partition_tree($1) p \
-    WHERE p.isleaf AND p.relid <> $1 ORDER BY p.relid";
+    WHERE p.isleaf AND p.relid::pg_catalog.oid <> $1 ORDER BY p.relid";
 
 /// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this role, whether
 /// a trigger may change rows before they are stored, and whether one may change those that are there or a rule any.
 pub(super) const TABLE_SQL: &str = "\
     SELECT c.relkind = 'p', pg_catalog.pg_get_partition_constraintdef(c.oid), pg_catalog.row_security_active(c.oid), \
-           EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7 = 7 AND g.tgenabled IN ('O', 'A') \
-                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
-           c.relhasrules OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19 = 19 AND g.tgenabled IN ('O', 'A') \
-                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7::pg_catalog.int2 = 7 AND g.tgenabled IN ('O', 'A') \
+                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
+           c.relhasrules OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19::pg_catalog.int2 = 19 AND g.tgenabled IN ('O', 'A') \
+                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
 /// What no query tells: what it is, and its name.
 pub(super) const OTHERS_SQL: &str = "\
     SELECT 'constraint', c.conname::pg_catalog.text, false, c.conrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_constraint c \
-    WHERE c.conrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid <> $1) \
-      AND c.contype IN ('c', 'f', 'p', 'u', 'x') AND c.coninhcount = 0 AND c.conparentid = 0 \
+    WHERE c.conrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid::pg_catalog.oid <> $1) \
+      AND c.contype IN ('c', 'f', 'p', 'u', 'x') AND c.coninhcount = 0 AND c.conparentid = 0::pg_catalog.oid \
     UNION ALL \
     SELECT 'unique index', x.relname::pg_catalog.text, false, i.indrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
-    WHERE i.indrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid <> $1) AND i.indisunique \
+    WHERE i.indrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid::pg_catalog.oid <> $1) AND i.indisunique \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid) \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c WHERE c.conindid = i.indexrelid AND c.contype IN ('p', 'u')) \
     UNION ALL \
     SELECT 'trigger', g.tgname::pg_catalog.text, g.tgrelid = $1, g.tgrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_trigger g \
-    WHERE NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') AND g.tgtype & 4 = 4 \
-      AND (g.tgrelid = $1 OR (g.tgrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree($1) p) \
+    WHERE NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') AND g.tgtype & 4::pg_catalog.int2 = 4 \
+      AND (g.tgrelid = $1 OR (g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p) \
                               AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger u WHERE u.tgrelid = $1 AND u.tgname = g.tgname))) \
     ORDER BY 1, 2, 4";

@@ -295,7 +295,15 @@ impl<'a> OfTable<'a> {
         if self.arrival.mode != Mode::Merge {
             return String::new();
         }
-        let equal = (1..=self.arrival.key.len()).map(|no| format!("t.m{no} = s.m{no}"));
+        let key = self.facts().uniques.iter().find(|unique| unique.is_on(&self.arrival.key));
+        let equals = |column: &String| {
+            let part = key?.parts.iter().find(|part| part.is(column))?;
+            part.equals.as_deref()
+        };
+        let equal = (1..).zip(&self.arrival.key).map(|(no, column)| {
+            let equals = equals(column).unwrap_or("=");
+            format!("t.m{no} {equals} s.m{no}")
+        });
         format!(" AND NOT ({})", equal.collect::<Vec<_>>().join(" AND "))
     }
 
@@ -496,12 +504,25 @@ impl Unique {
 
     /// It is on exactly these columns.
     pub(super) fn is_on(&self, key: &[String]) -> bool {
-        let mut own: Vec<String> = self.parts.iter().map(|part| part.expression.clone()).collect();
+        let mut own: Vec<String> = self.parts.iter().map(KeyPart::quoted).collect();
         let mut wanted: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
-        // The server quotes only where it must.
-        own.iter_mut().filter(|name| !name.starts_with('"')).for_each(|name| *name = quote_ident(name));
         own.sort();
         wanted.sort();
         self.predicate.is_none() && own == wanted
+    }
+}
+
+impl KeyPart {
+    /// The server quotes only where it must.
+    fn quoted(&self) -> String {
+        match self.expression.starts_with('"') {
+            true => self.expression.clone(),
+            false => quote_ident(&self.expression),
+        }
+    }
+
+    /// It is this column.
+    fn is(&self, column: &str) -> bool {
+        self.quoted() == quote_ident(column)
     }
 }

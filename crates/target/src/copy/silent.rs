@@ -21,13 +21,13 @@ pub const TRIGGERS_ENABLED: &str = "40001";
 const SKIPPED_SQL: &str = "\
     SELECT EXISTS (SELECT FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid \
                    JOIN pg_catalog.pg_constraint c ON c.oid = t.tgconstraint AND c.contype <> 't' \
-                   WHERE t.tgtype & 4 = 4 AND t.tgenabled = 'O')";
+                   WHERE t.tgtype & 4::pg_catalog.int2 = 4 AND t.tgenabled = 'O')";
 
 /// Triggers that users made and that would fire for an INSERT.
 const ENABLED_SQL: &str = "\
     SELECT EXISTS (SELECT FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid \
                    LEFT JOIN pg_catalog.pg_constraint c ON c.oid = t.tgconstraint AND c.contype <> 't' \
-                   WHERE t.tgtype & 4 = 4 AND t.tgenabled = 'O' AND c.oid IS NULL)";
+                   WHERE t.tgtype & 4::pg_catalog.int2 = 4 AND t.tgenabled = 'O' AND c.oid IS NULL)";
 
 /// From here to the end of the transaction no trigger fires. `false` where some would.
 pub(crate) async fn begin(client: &Client, way: TriggersWay, relation: &Relation) -> Result<bool, Error> {

@@ -30,7 +30,7 @@ const LEAVES_SQL: &str = "\
       AND pg_catalog.pg_partition_root(leaf.oid::pg_catalog.regclass)::pg_catalog.oid \
           = pg_catalog.to_regclass($3)::pg_catalog.oid \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = leaf.oid \
-                      AND (pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::pg_catalog.bool)";
+                      AND (pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::pg_catalog.text)::pg_catalog.bool)";
 
 /// Locks the table and says whether its columns, and the settings of the session that tell how values are read, are
 /// those that the rows were written for, and whether the leaves are still its partitions.

@@ -25,7 +25,7 @@ pub struct LoadedBefore {
 /// A file without a version (a pipe) equals nothing, and one that a link leads to may have been named by its own path. One row
 /// for each file of the plan, then the latest of all.
 const BEFORE_SQL: &str = "\
-    SELECT count(*) OVER (), location, target, job_id, \
+    SELECT pg_catalog.count(*) OVER (), location, target, job_id, \
            pg_catalog.to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
     FROM (SELECT DISTINCT ON (planned.no) f.location, f.target, j.job_id, j.finished_at AS at \
           FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) \

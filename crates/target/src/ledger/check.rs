@@ -35,7 +35,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn checks(&self, session: &Session) -> Result<Vec<String>> {
         let sql = format!(
-            "SELECT job_id FROM {}.job WHERE plan -> 'job' -> 'arrival' ->> 'check' = 'true' AND status <> 'done' \
+            "SELECT job_id FROM {}.job WHERE plan -> 'job'::pg_catalog.text -> 'arrival'::pg_catalog.text ->> 'check'::pg_catalog.text = 'true' AND status <> 'done' \
              ORDER BY started_at, job_id",
             self.quoted
         );

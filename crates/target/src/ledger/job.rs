@@ -112,10 +112,10 @@ const BEGIN_SQL: &str = "\
         ON CONFLICT (job_id) DO UPDATE \
         SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
             finished_at = NULL, runs = j.runs + 1 \
-        WHERE j.plan -> 'chunk_bytes' = excluded.plan -> 'chunk_bytes' \
-          AND j.plan -> 'taper' IS NOT DISTINCT FROM excluded.plan -> 'taper' \
+        WHERE j.plan -> 'chunk_bytes'::pg_catalog.text = excluded.plan -> 'chunk_bytes'::pg_catalog.text \
+          AND j.plan -> 'taper'::pg_catalog.text IS NOT DISTINCT FROM excluded.plan -> 'taper'::pg_catalog.text \
           AND j.status <> 'done' \
-          AND (j.plan -> 'identity' = excluded.plan -> 'identity' \
+          AND (j.plan -> 'identity'::pg_catalog.text = excluded.plan -> 'identity'::pg_catalog.text \
                OR (j.work_key = excluded.work_key AND pg_catalog.jsonb_path_exists(j.plan, '$.files[*].rereadable ? (@ == false)'))) \
         RETURNING j.job_id), \
     files AS ( \
@@ -165,7 +165,7 @@ impl Ledger {
     pub async fn of_work(&self, session: &Session, work_key: &str, identity: &str) -> Result<Vec<JobRow>> {
         let which = "j.work_key = $1 AND (j.status <> 'done' OR j.job_id = ( \
             SELECT l.job_id FROM @schema@.job l \
-            WHERE l.work_key = $1 AND l.status = 'done' AND l.plan ->> 'identity' = $2 \
+            WHERE l.work_key = $1 AND l.status = 'done' AND l.plan ->> 'identity'::pg_catalog.text = $2 \
             ORDER BY l.started_at DESC, l.job_id DESC LIMIT 1))";
         self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
     }

@@ -27,14 +27,16 @@ impl Origin {
 /// Whether the row of the ledger's `table` was written here; NULL where that is not known. `to_jsonb` knows no column in a
 /// ledger that is older than it.
 pub(super) fn here_sql(table: &str) -> String {
-    format!("(pg_catalog.to_jsonb({table}) ->> 'ledger_oid')::pg_catalog.oid = {table}.tableoid")
+    format!(
+        "(pg_catalog.to_jsonb({table}) ->> 'ledger_oid'::pg_catalog.text)::pg_catalog.oid = {table}.tableoid"
+    )
 }
 
 /// The OID of the table that the row speaks of, in this database. Catalogs alone are asked: `to_regclass` fails without
 /// USAGE on the schema.
 pub(super) fn table_oid_sql(table: &str) -> String {
     format!(
-        "CASE WHEN {here} OR ({here}) IS NULL OR {table}.table_oid = 0 THEN {table}.table_oid \
+        "CASE WHEN {here} OR ({here}) IS NULL OR {table}.table_oid = 0::pg_catalog.oid THEN {table}.table_oid \
          ELSE coalesce((SELECT named.oid FROM pg_catalog.pg_class named \
                         JOIN pg_catalog.pg_namespace placed ON placed.oid = named.relnamespace \
                         WHERE placed.nspname = {table}.schema_name AND named.relname = {table}.table_name), 0::pg_catalog.oid) END",

@@ -16,11 +16,11 @@ const STANDS_SQL: &str = "\
             WHERE NOT EXISTS (SELECT FROM @schema@.step s \
                               WHERE s.job_id = $1 AND s.target = e.target AND s.name = 'truncate')), \
            (SELECT pg_catalog.min(t.name) \
-            FROM (SELECT pg_catalog.format('%s.%s', t #>> '{table,relation,schema}', t #>> '{table,relation,name}') AS name, \
-                         (t #>> '{table,oid}')::pg_catalog.int8 AS was, \
-                         pg_catalog.to_regclass(pg_catalog.format('%I.%I', t #>> '{table,relation,schema}', \
-                             t #>> '{table,relation,name}'))::pg_catalog.oid::pg_catalog.int8 AS is \
-                  FROM pg_catalog.jsonb_array_elements(j.plan -> 'tables') AS t) AS t \
+            FROM (SELECT pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) AS name, \
+                         (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8 AS was, \
+                         pg_catalog.to_regclass(pg_catalog.format('%I.%I', t #>> '{table,relation,schema}'::pg_catalog.text[], \
+                             t #>> '{table,relation,name}'::pg_catalog.text[]))::pg_catalog.oid::pg_catalog.int8 AS is \
+                  FROM pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t) AS t \
             WHERE t.was <> 0 AND t.was IS DISTINCT FROM t.is) \
     FROM (SELECT $1::pg_catalog.text AS id) AS asked LEFT JOIN @schema@.job j ON j.job_id = asked.id";
 
@@ -29,9 +29,9 @@ const STANDS_SQL: &str = "\
 const LOADING_SQL: &str = "\
     SELECT j.job_id FROM @schema@.job j \
     WHERE j.status = 'running' AND j.job_id <> $1 \
-      AND j.plan #> '{job,arrival,check}' IS DISTINCT FROM 'true'::pg_catalog.jsonb \
+      AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
       AND EXISTS (SELECT FROM @schema@.file f WHERE f.job_id = j.job_id AND f.target = $2) \
-      AND CASE j.plan #>> '{job,arrival,mode}' \
+      AND CASE j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] \
               WHEN 'replace' THEN false \
               WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s \
                   WHERE s.job_id = j.job_id AND s.target = $3 AND s.name = 'truncate') \

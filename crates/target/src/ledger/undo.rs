@@ -154,7 +154,7 @@ impl Ledger {
     pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
         let sql = format!(
             "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
-                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc')::pg_catalog.bool, false), {} \
+                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc'::pg_catalog.text)::pg_catalog.bool, false), {} \
              FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
             table_oid_sql("undo"),
             here_sql("undo"),

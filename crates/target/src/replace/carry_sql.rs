@@ -44,10 +44,10 @@ pub(super) const BUILD_SQL: &str = concat!(
     UNION ALL \
     SELECT pg_catalog.format(step.sql, t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), step.no, \
            f.conname::pg_catalog.text, false \
-    FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0, \
+    FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0::pg_catalog.oid, \
         (VALUES (2, 'ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID'), (3, 'ALTER TABLE %s VALIDATE CONSTRAINT %I')) AS step (no, sql) \
-    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new) \
-                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0 AND (step.no = 2 OR k.convalidated)) \
+    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid \
+                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0::pg_catalog.oid AND (step.no = 2 OR k.convalidated)) \
     ORDER BY 2, 4 DESC, 3"
 );
 
@@ -60,18 +60,18 @@ pub(super) const BUILD_SQL: &str = concat!(
 pub(super) const SWAP_SQL: &str = concat!(
     ", of_partitions AS (SELECT k.oid, k.conrelid, k.conname, d.definition, \
             pg_catalog.row_number() OVER (PARTITION BY k.conrelid, d.definition ORDER BY k.oid) AS no \
-        FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid IN (t.oid, pg_catalog.to_regclass(t.new)) \
-            AND k.contype = 'f' AND k.conparentid <> 0, \
+        FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid IN (t.oid, pg_catalog.to_regclass(t.new)::pg_catalog.oid) \
+            AND k.contype = 'f' AND k.conparentid <> 0::pg_catalog.oid, \
             LATERAL (SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(k.oid), ' NOT VALID$', '') AS definition) d) \
     SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY NONE', s.oid::pg_catalog.regclass), 1, 0::pg_catalog.int8 \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', e.adrelid::pg_catalog.regclass, a.attname), 1, a.attnum \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'i' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_depend x ON x.refobjid = d.objid AND x.refclassid = d.classid \
-        AND x.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
+        AND x.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_attrdef e ON e.oid = x.objid \
     JOIN pg_catalog.pg_class r ON r.oid = e.adrelid AND r.relname LIKE 'howdah\\_new\\_%' \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = e.adrelid AND a.attnum = e.adnum \
@@ -79,7 +79,7 @@ pub(super) const SWAP_SQL: &str = concat!(
             is_called), true) FROM %s', a.attnum, d.objid::pg_catalog.regclass), 1, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
     JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     UNION ALL SELECT pg_catalog.format('DROP STATISTICS %I.%I', n.nspname, e.stxname), 2, 0 \
     FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.named, a.attname), 2, a.attnum \
@@ -94,7 +94,7 @@ pub(super) const SWAP_SQL: &str = concat!(
             ' WITH (' || pg_catalog.array_to_string(v.reloptions, ', ') || ')', pg_catalog.pg_get_viewdef(v.oid)), 19, v.oid \
     FROM pg_catalog.pg_class v WHERE v.relkind = 'v' AND v.oid IN ( \
         SELECT r.ev_class FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
-        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid \
             AND (d.refobjid IN (t.oid, y.oid, y.typarray) OR d.refobjid IN (SELECT k.oid FROM pg_catalog.pg_constraint k WHERE k.conrelid = t.oid)) \
         JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid) \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s RENAME TO %I', t.new, t.relname), 3, 0 FROM t \
@@ -108,7 +108,7 @@ pub(super) const SWAP_SQL: &str = concat!(
     FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid AND k.contype IN ('p', 'u') \
     UNION ALL SELECT pg_catalog.format('ALTER SEQUENCE %s OWNED BY %s.%I', s.oid::pg_catalog.regclass, t.named, a.attname), 6, 0 \
     FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'a' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s START WITH %s \
@@ -119,7 +119,7 @@ pub(super) const SWAP_SQL: &str = concat!(
             s.oid::pg_catalog.regclass::pg_catalog.text, a.attnum), 7, a.attnum \
     FROM t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attidentity <> '' AND NOT a.attisdropped \
     JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
-        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s CLUSTER ON %I', t.named, x.relname), 8, 0 \
     FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid AND i.indisclustered JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
@@ -144,7 +144,7 @@ pub(super) const SWAP_SQL: &str = concat!(
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', t.named), 12, 1 FROM t WHERE t.relforcerowsecurity \
     UNION ALL SELECT pg_catalog.pg_get_statisticsobjdef(e.oid) || pg_catalog.format('; ALTER STATISTICS %I.%I OWNER TO %s', n.nspname, \
             e.stxname, e.stxowner::pg_catalog.regrole) || coalesce(pg_catalog.format('; ALTER STATISTICS %I.%I SET STATISTICS ', \
-            n.nspname, e.stxname) || nullif((pg_catalog.to_jsonb(e) ->> 'stxstattarget')::pg_catalog.int4, -1), ''), 13, e.oid \
+            n.nspname, e.stxname) || nullif((pg_catalog.to_jsonb(e) ->> 'stxstattarget'::pg_catalog.text)::pg_catalog.int4, -1), ''), 13, e.oid \
     FROM t JOIN pg_catalog.pg_statistic_ext e ON e.stxrelid = t.oid JOIN pg_catalog.pg_namespace n ON n.oid = e.stxnamespace \
     UNION ALL SELECT pg_catalog.format('COMMENT ON TABLE %s IS %L', t.named, pg_catalog.obj_description(t.oid, 'pg_class')), 14, 0 \
     FROM t WHERE pg_catalog.obj_description(t.oid, 'pg_class') IS NOT NULL \
@@ -153,7 +153,7 @@ pub(super) const SWAP_SQL: &str = concat!(
     WHERE pg_catalog.obj_description(x.oid, 'pg_class') IS NOT NULL \
     UNION ALL SELECT pg_catalog.format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, t.named, \
             pg_catalog.obj_description(k.oid, 'pg_constraint')), 14, 2 \
-    FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid AND k.conparentid = 0 \
+    FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid AND k.conparentid = 0::pg_catalog.oid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', t.named, found.conname, k.conname), 15, k.oid \
     FROM t JOIN of_partitions k ON k.conrelid = t.oid \
     JOIN of_partitions found ON found.conrelid <> t.oid AND found.definition = k.definition AND found.no = k.no \
@@ -170,13 +170,13 @@ pub(super) const SWAP_SQL: &str = concat!(
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s OWNER TO %s', t.named, t.relowner::pg_catalog.regrole), 3, 1 FROM t \
     UNION ALL SELECT pg_catalog.format('REVOKE ALL ON TABLE %s FROM %s', t.named, \
             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END), 16, 0 \
-    FROM t JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new), \
+    FROM t JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new)::pg_catalog.oid, \
         LATERAL (SELECT DISTINCT grantee FROM pg_catalog.aclexplode(w.relacl) UNION \
                  SELECT t.relowner WHERE t.relacl IS NOT NULL) a \
     UNION ALL SELECT pg_catalog.format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, t.named, \
             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), 17, a.no \
-    FROM t LEFT JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new), \
+    FROM t LEFT JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new)::pg_catalog.oid, \
         pg_catalog.aclexplode(coalesce(t.relacl, CASE WHEN w.relacl IS NOT NULL THEN pg_catalog.acldefault('r', t.relowner) END)) \
             WITH ORDINALITY AS a (grantor, grantee, privilege_type, is_grantable, no) \
     UNION ALL SELECT pg_catalog.format('GRANT %s (%I) ON TABLE %s TO %s%s', a.privilege_type, c.attname, t.named, \

@@ -5,7 +5,7 @@
 /// identity columns draw from the old one's sequences.
 macro_rules! both {
     () => {
-        ", n AS (SELECT c.* FROM t JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.new)), \
+        ", n AS (SELECT c.* FROM t JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.new)::pg_catalog.oid), \
         pair AS (SELECT o.attname, o.attnum, pg_catalog.to_jsonb(o) AS old, pg_catalog.to_jsonb(w) AS found, \
                 o.attoptions AS old_options, w.attoptions AS found_options, \
                 pg_catalog.col_description(t.oid, o.attnum) AS old_comment, pg_catalog.col_description(n.oid, w.attnum) AS found_comment, \
@@ -18,7 +18,7 @@ macro_rules! both {
             LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = o.attrelid AND e.adnum = o.attnum \
             LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = w.attrelid AND f.adnum = w.attnum \
             LEFT JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = o.attnum AND d.deptype = 'i' \
-                AND o.attidentity <> '' AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass) "
+                AND o.attidentity <> '' AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) "
     };
 }
 
@@ -38,8 +38,8 @@ pub(super) const FOLLOW_SQL: &str = concat!(
     WHERE name NOT IN (SELECT pg_catalog.split_part(p, '=', 1) FROM pg_catalog.unnest(old) p) \
     UNION ALL \
     SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, attname, \
-                             coalesce(old ->> 'attstattarget', '-1')), 2, attnum \
-    FROM t, pair WHERE coalesce(old ->> 'attstattarget', '-1') <> coalesce(found ->> 'attstattarget', '-1') \
+                             coalesce(old ->> 'attstattarget'::pg_catalog.text, '-1')), 2, attnum \
+    FROM t, pair WHERE coalesce(old ->> 'attstattarget'::pg_catalog.text, '-1') <> coalesce(found ->> 'attstattarget'::pg_catalog.text, '-1') \
     UNION ALL \
     SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I RESET (%s)', t.new, attname, \
                (SELECT pg_catalog.string_agg(pg_catalog.split_part(o, '=', 1), ', ') FROM pg_catalog.unnest(found_options) o)), 1, attnum \
@@ -49,17 +49,17 @@ pub(super) const FOLLOW_SQL: &str = concat!(
                              pg_catalog.array_to_string(old_options, ', ')), 2, attnum \
     FROM t, pair WHERE old_options IS NOT NULL AND old_options IS DISTINCT FROM found_options \
     UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET STORAGE %s', t.new, attname, CASE old ->> 'attstorage' \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET STORAGE %s', t.new, attname, CASE old ->> 'attstorage'::pg_catalog.text \
                WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END), 2, attnum \
-    FROM t, pair WHERE old ->> 'attstorage' <> found ->> 'attstorage' \
+    FROM t, pair WHERE old ->> 'attstorage'::pg_catalog.text <> found ->> 'attstorage'::pg_catalog.text \
     UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET COMPRESSION %s', t.new, attname, CASE old ->> 'attcompression' \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET COMPRESSION %s', t.new, attname, CASE old ->> 'attcompression'::pg_catalog.text \
                WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' ELSE 'default' END), 2, attnum \
-    FROM t, pair WHERE old ->> 'attcompression' <> found ->> 'attcompression' \
+    FROM t, pair WHERE old ->> 'attcompression'::pg_catalog.text <> found ->> 'attcompression'::pg_catalog.text \
     UNION ALL \
     SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I %s', t.new, attname, coalesce('SET DEFAULT ' || old_default, 'DROP DEFAULT')), \
            2, attnum \
-    FROM t, pair WHERE old ->> 'attgenerated' = '' AND found ->> 'attgenerated' = '' AND old_default IS DISTINCT FROM found_default \
+    FROM t, pair WHERE old ->> 'attgenerated'::pg_catalog.text = '' AND found ->> 'attgenerated'::pg_catalog.text = '' AND old_default IS DISTINCT FROM found_default \
     UNION ALL \
     SELECT pg_catalog.format('COMMENT ON COLUMN %s.%I IS %L', t.new, attname, old_comment), 2, attnum \
     FROM t, pair WHERE old_comment IS DISTINCT FROM found_comment \

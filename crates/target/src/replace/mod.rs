@@ -201,7 +201,7 @@ async fn build_alone(
     if let (Some(workers), true) = (workers_max, what.is_index) {
         let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
                        FROM pg_catalog.pg_options_to_table(c.reloptions) o WHERE o.option_name = 'parallel_workers') \
-                   FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+                   FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
         let name = quote_relation(replacement.new);
         let table = client.query_typed(sql, &[(&name, Type::TEXT)]).await.map_err(fail)?;
         let build = |row: &Row| Build {

@@ -1,16 +1,19 @@
 //! Why a table cannot be replaced: what hangs on it that a new table would not get exactly as it was.
 
 /// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its row type,
-/// and is none of the things that are made anew (nor a default of the new table), is a reason of its own, so that nothing is forgotten.
+/// and is none of the things that are made anew (nor a default of the new table), is a reason of its own, so that nothing is forgotten. Comments are
+/// read from their catalog: `obj_description` is written in SQL before PostgreSQL 14, and looks operators up in the `search_path`.
 pub(super) const REFUSALS_SQL: &str = "\
     WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2), \
     own AS ( \
         SELECT i.indexrelid AS oid FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid \
         UNION ALL SELECT d.objid FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype IN ('a', 'i') \
-            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass JOIN pg_catalog.pg_class s ON s.oid = d.objid \
-            AND s.relkind = 'S') \
-    SELECT 'it is no ordinary, logged table' FROM t WHERE relkind <> 'r' OR relpersistence <> 'p' OR reloftype <> 0 \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid JOIN pg_catalog.pg_class s ON s.oid = d.objid \
+            AND s.relkind = 'S'), \
+    said AS ( \
+        SELECT c.objoid AS oid, c.classoid AS class FROM pg_catalog.pg_description c WHERE c.objsubid = 0) \
+    SELECT 'it is no ordinary, logged table' FROM t WHERE relkind <> 'r' OR relpersistence <> 'p' OR reloftype <> 0::pg_catalog.oid \
     UNION ALL SELECT 'it is a partition' FROM t WHERE relispartition \
     UNION ALL SELECT 'it inherits from another table, or another from it' FROM t WHERE NOT relispartition AND EXISTS ( \
         SELECT FROM pg_catalog.pg_inherits h WHERE t.oid IN (h.inhrelid, h.inhparent)) \
@@ -22,11 +25,11 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('the exclusion constraint %s cannot be built beforehand', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.contype = 'x' \
     UNION ALL SELECT pg_catalog.format('the constraint %s is not valid or not enforced', x.conname) \
-        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.conparentid = 0 \
-        WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced')::pg_catalog.bool, true) \
+        FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.conparentid = 0::pg_catalog.oid \
+        WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
     UNION ALL SELECT pg_catalog.format('the constraint %s is a key over time', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
-        WHERE coalesce((pg_catalog.to_jsonb(x) ->> 'conperiod')::pg_catalog.bool, false) \
+        WHERE coalesce((pg_catalog.to_jsonb(x) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false) \
     UNION ALL SELECT pg_catalog.format('the triggers of the constraint %s are disabled or enabled otherwise than usual', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
         WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgconstraint = x.oid AND g.tgisinternal AND g.tgenabled <> 'O') \
@@ -47,32 +50,34 @@ pub(super) const REFUSALS_SQL: &str = "\
             WHERE c.attrelid = t.oid AND NOT c.attisdropped) g WHERE g.grantor <> t.relowner \
     UNION ALL SELECT pg_catalog.format('the index %s is not valid, in a tablespace of its own, or has statistics targets', x.relname) \
         FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
-        WHERE NOT i.indisvalid OR x.reltablespace <> 0 OR EXISTS (SELECT FROM pg_catalog.pg_attribute a \
+        WHERE NOT i.indisvalid OR x.reltablespace <> 0::pg_catalog.oid OR EXISTS (SELECT FROM pg_catalog.pg_attribute a \
             WHERE a.attrelid = x.oid AND coalesce(a.attstattarget, -1) >= 0) \
     UNION ALL SELECT pg_catalog.format('the identity sequence %s has privileges or a comment of its own', s.relname) \
         FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'i' \
-            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
         JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
-        WHERE s.relacl IS NOT NULL OR s.relpersistence <> 'p' OR pg_catalog.obj_description(s.oid, 'pg_class') IS NOT NULL \
+        WHERE s.relacl IS NOT NULL OR s.relpersistence <> 'p' OR EXISTS (SELECT FROM said \
+            WHERE said.oid = s.oid AND said.class = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) \
     UNION ALL SELECT pg_catalog.format('a default value belongs to the sequence %s of another table', d.refobjid::pg_catalog.regclass) \
         FROM t JOIN pg_catalog.pg_attrdef e ON e.adrelid = t.oid \
-        JOIN pg_catalog.pg_depend d ON d.objid = e.oid AND d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
-            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+        JOIN pg_catalog.pg_depend d ON d.objid = e.oid AND d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
         JOIN pg_catalog.pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' \
         JOIN pg_catalog.pg_depend o ON o.objid = s.oid AND o.deptype = 'a' AND o.refobjid <> t.oid \
-            AND o.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
-    UNION ALL SELECT 'the comment on its row type' FROM t WHERE pg_catalog.obj_description(t.reltype, 'pg_type') IS NOT NULL \
+            AND o.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+    UNION ALL SELECT 'the comment on its row type' FROM t WHERE EXISTS (SELECT FROM said \
+        WHERE said.oid = t.reltype AND said.class = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) \
     UNION ALL SELECT pg_catalog.format('%s depends on it', pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)) \
         FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
         JOIN pg_catalog.pg_depend d ON d.refobjid IN (t.oid, y.oid, y.typarray) \
             OR d.refobjid IN (SELECT oid FROM own) \
-            OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+            OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid \
                 AND d.refobjid IN (SELECT k.oid FROM pg_catalog.pg_constraint k WHERE k.conrelid = t.oid)) \
         WHERE d.objid NOT IN (y.oid, y.typarray) AND NOT EXISTS (SELECT FROM own WHERE own.oid = d.objid) \
-          AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid IN (t.reltoastrelid, t.oid)) \
+          AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid IN (t.reltoastrelid, t.oid)) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type z JOIN own ON own.oid = z.typrelid WHERE z.oid = d.objid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef e JOIN pg_catalog.pg_class r ON r.oid = e.adrelid \
-                          WHERE e.oid = d.objid AND (r.oid = t.oid OR r.relname LIKE 'howdah\\_new\\_%')) \
+                          WHERE e.oid = d.objid AND (r.oid = t.oid OR r.relname LIKE 'howdah\\_new\\_%'::pg_catalog.text)) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.conrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.confrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.oid = d.objid AND (g.tgrelid = t.oid OR g.tgisinternal)) \

@@ -49,9 +49,9 @@ const FACTS_SQL: &str = "\
     FROM pg_catalog.pg_attribute a \
     WHERE a.attrelid = $1 AND a.attname = ANY ($2) AND NOT a.attisdropped \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = $1 AND c.relhasrules) \
-      AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = $1 AND g.tgtype & 4 = 4 \
-                      AND NOT g.tgisinternal AND (g.tgtype & 1 = 0 OR g.tgnewtable IS NOT NULL)) \
-      AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree($1) p JOIN pg_catalog.pg_class c ON c.oid = p.relid \
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = $1 AND g.tgtype & 4::pg_catalog.int2 = 4 \
+                      AND NOT g.tgisinternal AND (g.tgtype & 1::pg_catalog.int2 = 0 OR g.tgnewtable IS NOT NULL)) \
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree($1) p JOIN pg_catalog.pg_class c ON c.oid = p.relid::pg_catalog.oid \
                       WHERE c.relkind = 'f')";
 
 /// Where temporary objects are.

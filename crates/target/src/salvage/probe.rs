@@ -42,11 +42,11 @@ const UNHIDDEN_SQL: &str = "SET LOCAL row_security = off";
 /// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
 const STAMP_SQL: &str = "\
     SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(part, ' ' ORDER BY part), 0) FROM ( \
-        SELECT 'r' || xmin FROM pg_catalog.pg_class WHERE oid = $1 \
-        UNION ALL SELECT 'a' || attnum || ':' || xmin FROM pg_catalog.pg_attribute WHERE attrelid = $1 AND attnum > 0 \
-        UNION ALL SELECT 'c' || oid || ':' || xmin FROM pg_catalog.pg_constraint WHERE conrelid = $1 \
-        UNION ALL SELECT 'i' || indexrelid || ':' || xmin FROM pg_catalog.pg_index WHERE indrelid = $1 \
-        UNION ALL SELECT 't' || oid || ':' || xmin FROM pg_catalog.pg_trigger WHERE tgrelid = $1) AS parts (part)";
+        SELECT pg_catalog.concat('r', xmin) FROM pg_catalog.pg_class WHERE oid = $1 \
+        UNION ALL SELECT pg_catalog.concat('a', attnum, ':', xmin) FROM pg_catalog.pg_attribute WHERE attrelid = $1 AND attnum > 0 \
+        UNION ALL SELECT pg_catalog.concat('c', oid, ':', xmin) FROM pg_catalog.pg_constraint WHERE conrelid = $1 \
+        UNION ALL SELECT pg_catalog.concat('i', indexrelid, ':', xmin) FROM pg_catalog.pg_index WHERE indrelid = $1 \
+        UNION ALL SELECT pg_catalog.concat('t', oid, ':', xmin) FROM pg_catalog.pg_trigger WHERE tgrelid = $1) AS parts (part)";
 
 /// What is needed to ask about the rows of one table.
 #[derive(Debug, Clone)]

@@ -17,13 +17,13 @@ const TABLE_SQL: &str = "\
            pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, \
            a.atthasdef OR EXISTS (SELECT FROM pg_catalog.pg_type d WHERE d.oid = a.atttypid AND d.typtype = 'd' \
                                   AND d.typdefault IS NOT NULL) \
-                OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 7 = 7), \
+                OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 7::pg_catalog.int2 = 7), \
            a.attgenerated <> '', a.attidentity <> '', \
-           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68 = 68) \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68::pg_catalog.int2 = 68) \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
-    WHERE c.oid = pg_catalog.to_regclass($1) \
+    WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid \
     ORDER BY a.attnum";
 
 /// Relations that take rows, to compare a misspelt name with; at most so many are looked at.
@@ -32,7 +32,7 @@ const NAMES_SQL: &str = "\
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'p', 'f', 'v') AND n.nspname <> 'information_schema' \
-      AND n.nspname !~ '^pg_' \
+      AND n.nspname !~ '^pg_'::pg_catalog.text \
     ORDER BY 3 DESC, 1, 2 LIMIT 2000";
 
 /// Reads the relation that this name means to the server.

@@ -23,7 +23,7 @@ pub(crate) const USUAL_SETTINGS_SQL: &str = "\
 /// Each row is a type that a column has, or that such a type is made of; the columns themselves come first.
 const TYPES_SQL: &str = "\
     WITH RECURSIVE asked AS ( \
-        SELECT no, CASE WHEN oid <> 0 THEN oid ELSE pg_catalog.to_regtype(name)::pg_catalog.oid END AS oid \
+        SELECT no, CASE WHEN oid <> 0::pg_catalog.oid THEN oid ELSE pg_catalog.to_regtype(name)::pg_catalog.oid END AS oid \
         FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) \
              WITH ORDINALITY AS a(oid, name, no)), \
     made AS ( \
@@ -33,7 +33,7 @@ const TYPES_SQL: &str = "\
         FROM made \
         JOIN pg_catalog.pg_type t ON t.oid = made.oid \
         LEFT JOIN pg_catalog.pg_range r ON r.rngtypid = t.oid \
-        WHERE t.typtype IN ('d', 'r') OR (t.typcategory = 'A' AND t.typlen = -1 AND t.typelem <> 0)) \
+        WHERE t.typtype IN ('d', 'r') OR (t.typcategory = 'A' AND t.typlen = -1 AND t.typelem <> 0::pg_catalog.oid)) \
     SELECT NULL::pg_catalog.int8 AS no, t.oid, \
            CASE WHEN t.typtype = 'b' AND t.typcategory = 'A' THEN 'a' ELSE t.typtype::pg_catalog.text END, \
            CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'r' THEN r.rngsubtype ELSE t.typelem END, \
@@ -42,8 +42,8 @@ const TYPES_SQL: &str = "\
     FROM made \
     JOIN pg_catalog.pg_type t ON t.oid = made.oid \
     LEFT JOIN pg_catalog.pg_range r ON r.rngtypid = t.oid \
-    LEFT JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass AND d.objid = t.oid \
-        AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'e' \
+    LEFT JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid AND d.objid = t.oid \
+        AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.deptype = 'e' \
     LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
     UNION ALL \
     SELECT asked.no, asked.oid, NULL, NULL, NULL, NULL, pg_catalog.current_setting('TimeZone'), \

@@ -246,13 +246,15 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     refuse_pool_of_transactions(&session, way).await?;
     let sql = settings::start_sql(major)
         + "SELECT pg_catalog.current_setting('server_version_num'), pid, \
-           (pg_catalog.date_part('epoch', backend_start) * 1000000)::pg_catalog.int8, \
-           pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only') \
+           (pg_catalog.date_part('epoch', backend_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, \
+           pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
+           pg_catalog.current_setting('search_path') \
            FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
-    let answers = session.client().simple_query(&sql).await.map_err(|error| Failure {
+    let failed = |error: tokio_postgres::Error| Failure {
         error: session_error(&error, "setting up the session"),
         try_next: error.as_db_error().is_none(),
-    })?;
+    };
+    let answers = session.client().simple_query(&sql).await.map_err(failed)?;
     // The last: a setting answers as well.
     let row = answers.iter().rev().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -262,6 +264,9 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
         let error = Error::new(ErrorKind::Internal, format!("{host} does not say what it is"));
         return Err(Failure { error, try_next: false });
     };
+    if let Some(sql) = row.get(5).and_then(settings::path_sql) {
+        session.client().batch_execute(&sql).await.map_err(failed)?;
+    }
     session.server_version = number(row, 0);
     session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
     check_version(session.server_version, host)?;

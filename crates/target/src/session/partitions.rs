@@ -24,11 +24,11 @@ const TREE_SQL: &str = "\
         UNION ALL \
         SELECT i.inhrelid, i.inhparent, tree.level + 1 \
         FROM tree JOIN pg_catalog.pg_inherits i ON i.inhparent = tree.oid \
-        WHERE NOT coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::pg_catalog.bool, false)) \
+        WHERE NOT coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::pg_catalog.text)::pg_catalog.bool, false)) \
     SELECT c.oid, tree.parent, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, c.relkind::pg_catalog.text, \
            c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'INSERT'), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t \
-                   WHERE t.tgrelid = c.oid AND t.tgtype & 5 = 4 AND t.tgenabled <> 'D'), \
+                   WHERE t.tgrelid = c.oid AND t.tgtype & 5::pg_catalog.int2 = 4 AND t.tgenabled <> 'D'), \
            (SELECT pg_catalog.string_agg(pg_catalog.format('%I %s %s %s', a.attname, a.attidentity, a.attgenerated, \
                                              pg_catalog.pg_get_expr(d.adbin, d.adrelid)), ',' ORDER BY a.attname) \
             FROM pg_catalog.pg_attribute a \
@@ -39,16 +39,16 @@ const TREE_SQL: &str = "\
                  FROM pg_catalog.unnest(p.partattrs::pg_catalog.int2[]) WITH ORDINALITY k(attnum, no) \
                  LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0 \
                  ORDER BY k.no), \
-           ARRAY(SELECT CASE WHEN o.opcdefault AND o.opcnamespace = 'pg_catalog'::pg_catalog.regnamespace \
+           ARRAY(SELECT CASE WHEN o.opcdefault AND o.opcnamespace = 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid \
                              THEN o.opcintype ELSE 0::pg_catalog.oid END \
                  FROM pg_catalog.unnest(p.partclass::pg_catalog.oid[]) WITH ORDINALITY k(class, no) \
                  JOIN pg_catalog.pg_opclass o ON o.oid = k.class ORDER BY k.no), \
            ARRAY(SELECT CASE \
-                     WHEN k.coll = 0 THEN 'C' \
+                     WHEN k.coll = 0::pg_catalog.oid THEN 'C' \
                      WHEN NOT co.collisdeterministic THEN 'loose' \
                      WHEN co.collprovider = 'b' OR co.collprovider = 'c' AND co.collcollate IN ('C', 'POSIX') THEN 'C' \
-                     WHEN co.collprovider = 'd' AND (pg_catalog.to_jsonb(db) ->> 'datlocprovider' = 'b' \
-                         OR coalesce(pg_catalog.to_jsonb(db) ->> 'datlocprovider', 'c') = 'c' \
+                     WHEN co.collprovider = 'd' AND (pg_catalog.to_jsonb(db) ->> 'datlocprovider'::pg_catalog.text = 'b' \
+                         OR coalesce(pg_catalog.to_jsonb(db) ->> 'datlocprovider'::pg_catalog.text, 'c') = 'c' \
                             AND db.datcollate IN ('C', 'POSIX')) THEN 'C' \
                      ELSE '' END \
                  FROM pg_catalog.unnest(p.partcollation::pg_catalog.oid[]) WITH ORDINALITY k(coll, no) \
@@ -70,7 +70,7 @@ const LEAVES_MAX: usize = 4096;
 /// Those of the session.
 pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
     let sql = "SELECT FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass) t \
-               JOIN pg_catalog.pg_index i ON i.indrelid = t.relid LIMIT 1";
+               JOIN pg_catalog.pg_index i ON i.indrelid = t.relid::pg_catalog.oid LIMIT 1";
     let rows = session.client().query_typed(sql, &[(&table.oid, Type::OID)]).await;
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
@@ -81,7 +81,7 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
 /// Those of the session.
 pub async fn with_partitions(session: &Session, table_oid: u32) -> Result<Vec<u32>> {
     let sql = "SELECT $1::pg_catalog.oid UNION \
-               SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass)";
+               SELECT relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass)";
     let rows = session.client().query_typed(sql, &[(&table_oid, Type::OID)]).await;
     let rows = rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

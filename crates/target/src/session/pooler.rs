@@ -36,7 +36,7 @@ struct Process {
 
 const LOOK_SQL: &str = "\
     SELECT pid, backend_start, \
-           pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - backend_start), \
+           pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) backend_start), \
            pg_catalog.current_setting('port'), pg_catalog.host(pg_catalog.inet_server_addr()) \
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
 

@@ -37,8 +37,8 @@ const MISSING_SQL: &str = "\
                    AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT') ORDER BY a.attnum), \
            ARRAY(SELECT DISTINCT s.oid FROM pg_catalog.pg_attrdef d \
                  JOIN pg_catalog.pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum \
-                 JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
-                      AND p.objid = d.oid AND p.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+                 JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid \
+                      AND p.objid = d.oid AND p.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
                  JOIN pg_catalog.pg_class s ON s.oid = p.refobjid \
                  WHERE d.adrelid = c.oid AND a.attname <> ALL ($2) \
                    AND CASE s.relkind WHEN 'S' THEN NOT pg_catalog.has_sequence_privilege(s.oid, 'USAGE, UPDATE') END \

@@ -1,9 +1,11 @@
 //! The settings a session begins with, and reading the server's. Everything not named here stays as role,
-//! database and PGOPTIONS have it (DateStyle, TimeZone, search_path ...), so that values are read as psql
-//! would have them read; `client_encoding` is UTF8 and every COPY names its ENCODING.
+//! database and PGOPTIONS have it (DateStyle, TimeZone ...), so that values are read as psql
+//! would have them read; `client_encoding` is UTF8 and every COPY names its ENCODING. `search_path` keeps its schemas, but
+//! none comes before `pg_catalog`.
 
 use super::Session;
 use crate::error::session_error;
+use crate::sql::{quote_ident, quote_literal};
 use howdah_model::Result;
 use std::collections::BTreeMap;
 use tokio_postgres::types::Type;
@@ -44,6 +46,39 @@ pub(super) fn start_sql(major: u32) -> String {
     timeouts.chain(keepalives).chain(check_client).collect()
 }
 
+/// What puts the server's own schema before all others, where `search_path` names it behind another one: operators and functions of
+/// that one would be called in its stead, with the rights of the role. Without its name it is the first, and new tables are still made
+/// in the other.
+pub(super) fn path_sql(search_path: &str) -> Option<String> {
+    let schemas = schemas(search_path);
+    let is_own = |name: &String| name == "pg_catalog";
+    if schemas.iter().position(is_own)? == 0 {
+        return None;
+    }
+    let others: Vec<String> =
+        schemas.iter().filter(|name| !is_own(name)).map(|name| quote_ident(name)).collect();
+    let others = quote_literal(&others.join(", "));
+    Some(format!("SELECT pg_catalog.set_config('search_path', {others}, false)"))
+}
+
+/// The names of a list, as the server reads it (`SplitIdentifierString` in varlena.c): those without quotation marks in lower case.
+fn schemas(list: &str) -> Vec<String> {
+    let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
+    let mut chars = list.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => name.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => names.push(std::mem::take(&mut name)),
+            c if quoted => name.push(c),
+            c if c.is_ascii_whitespace() => {}
+            c => name.push(c.to_ascii_lowercase()),
+        }
+    }
+    names.push(name);
+    names
+}
+
 /// The values of these settings as the server tells this connection; unknown names are left out.
 ///
 /// # Errors
@@ -60,4 +95,29 @@ pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, 
         .await
         .map_err(|error| session_error(&error, "reading settings"))?;
     Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_schema_comes_before_that_of_the_server() {
+        let set = |path: &str| {
+            path_sql(path).map(|sql| sql.replace("SELECT pg_catalog.set_config('search_path', ", ""))
+        };
+        for path in
+            ["", "\"$user\", public", "public", "pg_catalog, public", "\"pg_catalog\"", "\"PG_CATALOG\", a"]
+        {
+            assert_eq!(set(path), None, "{path}");
+        }
+        for (path, expected) in [
+            ("public, pg_catalog", "'\"public\"', false)"),
+            ("Public,PG_Catalog , \"Ab\"\"c, d\"", "'\"public\", \"Ab\"\"c, d\"', false)"),
+            ("\"$user\", public, \"pg_catalog\", pg_catalog", "'\"$user\", \"public\"', false)"),
+            ("pg_temp, public, pg_catalog", "'\"pg_temp\", \"public\"', false)"),
+        ] {
+            assert_eq!(set(path).as_deref(), Some(expected), "{path}");
+        }
+    }
 }

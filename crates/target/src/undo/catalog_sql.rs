@@ -7,10 +7,10 @@ use crate::build::compared_by_libc;
 
 /// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own.
 pub(super) const TRIGGERS_SQL: &str = "\
-    SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1 = 1, t.tgtype & 2 = 2, \
+    SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1::pg_catalog.int2 = 1, t.tgtype & 2::pg_catalog.int2 = 2, \
            con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
            t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text \
-    FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4 = 4 \
+    FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4::pg_catalog.int2 = 4 \
     JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_constraint con ON con.oid = t.tgconstraint AND con.contype <> 't' \
@@ -30,7 +30,7 @@ pub(crate) const TREE_SQL: &str = "\
 pub(super) const TABLES_SQL: &str = "\
     SELECT c.oid, n.nspname, c.relname, c.relispartition, c.relkind = 'r', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid), \
-           c.oid < 16384 OR n.nspname IN ('pg_catalog', 'information_schema', 'pg_toast'), \
+           c.oid < 16384::pg_catalog.oid OR n.nspname IN ('pg_catalog', 'information_schema', 'pg_toast'), \
            pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
            pg_catalog.has_schema_privilege(n.oid, 'CREATE'), \
            EXISTS (SELECT FROM pg_catalog.pg_publication_tables p \
@@ -41,7 +41,7 @@ pub(super) const TABLES_SQL: &str = "\
            c.reltuples::pg_catalog.float8, c.relpages::pg_catalog.int8, \
            pg_catalog.current_setting('block_size')::pg_catalog.int8, c.relkind = 'p', \
            EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid \
-                   AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending')::pg_catalog.bool), \
+                   AND (pg_catalog.to_jsonb(h) ->> 'inhdetachpending'::pg_catalog.text)::pg_catalog.bool), \
            c.relhasindex OR c.relhastriggers, \
            EXISTS (SELECT FROM pg_catalog.unnest(c.reloptions) o WHERE o LIKE 'parallel_workers=%') \
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
@@ -58,26 +58,26 @@ pub(super) const INDEXES_SQL: &str = concat!(
            pg_catalog.obj_description(i.indexrelid, 'pg_class'), \
            con.contype::text, con.condeferrable, con.condeferred, pg_catalog.pg_get_constraintdef(con.oid), \
            pg_catalog.obj_description(con.oid, 'pg_constraint'), \
-           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false), \
            ARRAY(SELECT a.attnum::pg_catalog.int4 FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = i.indexrelid AND a.attstattarget >= 0 ORDER BY a.attnum), \
            ARRAY(SELECT a.attstattarget::pg_catalog.int4 FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = i.indexrelid AND a.attstattarget >= 0 ORDER BY a.attnum), \
            ARRAY(SELECT e.extname::text FROM pg_catalog.pg_depend d \
                  JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
-                 WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = i.indexrelid \
-                   AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND d.deptype = 'x' \
+                 WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid = i.indexrelid \
+                   AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid AND d.deptype = 'x' \
                  ORDER BY 1), \
            (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
-            WHERE ((d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = i.indexrelid) \
-                OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid = con.oid)) \
+            WHERE ((d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = i.indexrelid) \
+                OR (d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = con.oid)) \
               AND d.deptype IN ('n', 'a') \
-              AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+              AND NOT (d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid \
                        AND EXISTS (SELECT FROM pg_catalog.pg_constraint f \
                                    WHERE f.oid = d.objid AND f.contype = 'f')) \
             LIMIT 1), \
            EXISTS (SELECT FROM pg_catalog.pg_depend d \
-                   WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = i.indexrelid \
+                   WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid = i.indexrelid \
                      AND d.deptype = 'e'), \
            (SELECT pg_catalog.bool_or(a.attlen < 0) FROM pg_catalog.pg_attribute a \
             WHERE a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts), \
@@ -115,21 +115,21 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
                AND con.conrelid = (SELECT tree.oid FROM tree WHERE tree.level = 0) \
                AND (SELECT pg_catalog.count(*) FROM tree) = (SELECT pg_catalog.count(*) + 1 \
                     FROM tree JOIN pg_catalog.pg_constraint part ON part.conrelid = tree.oid \
-                    WHERE part.contype = 'f' AND part.conparentid <> 0 AND part.conname = con.conname \
+                    WHERE part.contype = 'f' AND part.conparentid <> 0::pg_catalog.oid AND part.conname = con.conname \
                       AND part.convalidated = con.convalidated \
                       AND pg_catalog.obj_description(part.oid, 'pg_constraint') IS NULL \
                       AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t \
                                       WHERE t.tgconstraint = part.oid AND t.tgenabled <> 'O')))), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgconstraint = con.oid AND t.tgenabled <> 'O'), \
-           coalesce((pg_catalog.to_jsonb(con) ->> 'conenforced')::pg_catalog.bool, true), \
-           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod')::pg_catalog.bool, false), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true), \
+           coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false), \
            (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
-            WHERE d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refobjid = con.oid \
+            WHERE d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = con.oid \
               AND d.deptype IN ('n', 'a') LIMIT 1) \
     FROM pg_catalog.pg_constraint con \
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_class r ON r.oid = con.confrelid \
-    WHERE con.contype = 'f' AND con.conparentid = 0 \
+    WHERE con.contype = 'f' AND con.conparentid = 0::pg_catalog.oid \
       AND EXISTS (SELECT FROM tree WHERE tree.oid IN (con.conrelid, con.confrelid)) \
     ORDER BY n.nspname, c.relname, con.conname";

@@ -219,10 +219,10 @@ async fn is_enabled(session: &Session, change: &NewUndo) -> Result<Option<PutBac
 /// Whether the index is part of its parent's, or has no business there any more.
 async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBack>> {
     let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits h \
-                              WHERE h.inhrelid = pg_catalog.to_regclass($1) AND h.inhparent = i.indexrelid), \
+                              WHERE h.inhrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND h.inhparent = i.indexrelid), \
                       EXISTS (SELECT FROM pg_catalog.pg_inherits h \
                               WHERE h.inhrelid = $2 AND h.inhparent = i.indrelid) \
-               FROM pg_catalog.pg_index i WHERE i.indexrelid = pg_catalog.to_regclass($3)";
+               FROM pg_catalog.pg_index i WHERE i.indexrelid = pg_catalog.to_regclass($3)::pg_catalog.oid";
     let index = change.index();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.definition, Type::TEXT)];
@@ -275,7 +275,7 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
         UndoKind::Index | UndoKind::PartitionedIndex => (
             "SELECT pg_catalog.pg_get_indexdef(i.indexrelid), i.indisvalid \
              FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid \
-             WHERE c.oid = pg_catalog.to_regclass($1)",
+             WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid",
             true,
         ),
         UndoKind::Constraint

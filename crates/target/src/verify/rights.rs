@@ -19,7 +19,7 @@ const ASK_SQL: &str = "\
            ARRAY(SELECT pg_catalog.format('%I.%I', n.nspname, r.relname) FROM pg_catalog.pg_class r \
                  JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
                  LEFT JOIN pg_catalog.pg_am m ON m.oid = r.relam \
-                 WHERE (r.oid = c.oid OR r.oid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
+                 WHERE (r.oid = c.oid OR r.oid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
                    AND (r.relkind IN ('v', 'f') OR (r.relkind = 'r' AND m.amname <> 'heap')) ORDER BY 1) \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
