@@ -20,7 +20,7 @@ use crate::tally::Tally;
 use crate::verify::Comparison;
 use crate::watch::Slots;
 use crate::widen::{Open, Widener};
-use crate::{Context, sessions, watch};
+use crate::{Context, sessions};
 use howdah_model::{
     Error, ErrorKind, Event, Plan, Receipt, Relation, RelationKind, Result, TablePlan, TriggersChoice,
     TriggersWay,
@@ -29,6 +29,7 @@ use howdah_target::ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tokio::sync::watch;
 
 /// Receipts of one file by chunk number.
 pub type Receipts = BTreeMap<u64, Receipt>;
@@ -195,7 +196,7 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     let (queue, chunks) = tokio::sync::mpsc::channel(1);
     let feeders = feed::start(run, opened, &queue)?;
     drop(queue);
-    let watcher = tokio::spawn(watch::run(Arc::clone(run)));
+    let watcher = tokio::spawn(crate::watch::run(Arc::clone(run)));
     sessions::run(run, chunks).await;
     feed::join(feeders).await;
     watcher.abort();
@@ -210,6 +211,8 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
 pub struct Halt {
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
+    /// Wakes who waits for something that may not be wanted any more.
+    failures: watch::Sender<u64>,
 }
 
 struct Failure {
@@ -249,6 +252,8 @@ impl Halt {
             *first = Some(failure);
         }
         self.failed.store(true, Relaxed);
+        drop(first);
+        self.failures.send_modify(|count| *count += 1);
     }
 
     /// This chunk is still to be stored.
@@ -261,6 +266,13 @@ impl Halt {
             None => true,
             Some(failure) => failure.chunk.is_some_and(|(file, chunk)| file == file_no && chunk_no < chunk),
         }
+    }
+
+    /// Ends when this chunk is not to be stored any more.
+    pub async fn until_unwanted(&self, file_no: u32, chunk_no: u64) {
+        let mut failures = self.failures.subscribe();
+        // The sender lives in `self`.
+        while self.wants(file_no, chunk_no) && failures.changed().await.is_ok() {}
     }
 
     /// The failure, if there was one.

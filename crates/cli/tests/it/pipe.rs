@@ -6,6 +6,9 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::time::Duration;
 
+/// `id,part,amount,note`
+const HEADER_BYTES: usize = 20;
+
 /// `howdah load - --job-id nightly`
 fn load(scene: &Scene, bytes: &[u8]) -> HowdahCommand {
     scene.load().args(["--chunk-size", "64kB", "--jobs", "2", "--job-id", "nightly", "-"]).stdin(bytes)
@@ -80,4 +83,28 @@ fn a_slow_source_is_said_to_be_what_held_the_load_back() {
     let told: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
     let share = told["waits"]["Client:ClientRead"].as_f64().unwrap_or(0.0);
     assert!(share > 0.5, "{}", told["waits"]);
+}
+
+/// What is wrong is said at once, and not when a source that has nothing more to say ends.
+#[test]
+fn a_load_that_fails_does_not_wait_for_its_sources() {
+    let files = Files::new();
+    let fifo = files.path().join("open.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let bad = files.put("bad.csv", b"id,part,amount,note\n1,2,3,a\nx,2,3,b\n");
+    for sources in [vec![&fifo], vec![&fifo, &bad]] {
+        let scene = Scene::new(Server::shared(15), &[]);
+        let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]);
+        let running = sources.iter().fold(load, |load, source| load.arg(source)).spawn();
+        let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
+        let good = csv(15, 1, 5_000);
+        pipe.write_all(&good).unwrap();
+        if sources.len() == 1 {
+            pipe.write_all(b"x,2,3,b\n").unwrap();
+            pipe.write_all(&csv(16, 5_001, 5_000)[HEADER_BYTES..]).unwrap();
+        }
+        let told = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("22P02"), "{told}");
+        drop(pipe);
+    }
 }

@@ -12,7 +12,7 @@ use super::emit::Emitter;
 use super::end_marker::{self, MARKER_BYTES};
 use super::mender::Mender;
 use super::sight::{PIECE_BYTES, Sight};
-use super::stored::{count_read, read_at};
+use super::stored::{count_read, read_at, unless};
 use super::turnstile::Turnstile;
 use super::{Failure, Feeder};
 use crate::budget::Buffers;
@@ -157,7 +157,7 @@ impl RangedFile {
         let marker = sight.scan.end_marker.map(|marker| slice.start.saturating_add_signed(marker as i64));
         let Some(found) = found else {
             let before = self.count(feeder, no, 0)?;
-            return self.look_behind_marker(feeder, marker, before).map_err(fail);
+            return self.look_behind_marker(feeder, no, marker, before).map_err(fail);
         };
         let tail = self.read_tail(feeder, &mut slice, &found).map_err(fail)?;
         let records = found.records + tail.records;
@@ -165,7 +165,7 @@ impl RangedFile {
             run.tally.file(self.file_no()).found_chunk(records, Omitted::default());
         }
         let before = self.count(feeder, no, records)?;
-        self.look_behind_marker(feeder, marker, before + records).map_err(fail)?;
+        self.look_behind_marker(feeder, no, marker, before + records).map_err(fail)?;
         if records == 0 {
             return Ok(());
         }
@@ -198,13 +198,13 @@ impl RangedFile {
     }
 
     /// What follows the marker at this byte, behind so many records, is looked for until there is some.
-    fn look_behind_marker(&self, feeder: &Feeder, marker: Option<u64>, records: u64) -> Result<()> {
+    fn look_behind_marker(&self, feeder: &Feeder, no: u64, marker: Option<u64>, records: u64) -> Result<()> {
         let Some(byte) = marker else { return Ok(()) };
         let (mut from, mut piece) = (byte + MARKER_BYTES as u64, vec![0; TAIL_BYTES]);
         loop {
             let left = usize::try_from(self.bytes.saturating_sub(from)).unwrap_or(usize::MAX);
             let out = &mut piece[..left.min(TAIL_BYTES)];
-            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, from, out))?;
+            let count = self.read_at(feeder, no, from, out)?;
             if count == 0 {
                 return Ok(());
             }
@@ -233,6 +233,12 @@ impl RangedFile {
     }
 
     /// Reads at most so many bytes more of a range; returns how many it had left.
+    /// Bytes at an offset, for as long as range `no` is wanted.
+    fn read_at(&self, feeder: &Feeder, no: u64, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let unwanted = feeder.run.halt.until_unwanted(self.file_no(), no);
+        feeder.handle.block_on(unless(unwanted, read_at(&feeder.run, &self.object, offset, out)))
+    }
+
     fn read(&self, feeder: &Feeder, slice: &mut Slice, bytes_max: usize) -> Result<usize> {
         let from = slice.start + slice.buffers.data.filled().len() as u64;
         // The buffer holds a whole chunk by the layout of the budget.
@@ -241,7 +247,7 @@ impl RangedFile {
             return Ok(0);
         }
         let out = &mut slice.buffers.data.spare()[..left.min(bytes_max)];
-        let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, from, out))?;
+        let count = self.read_at(feeder, slice.no, from, out)?;
         count_read(&feeder.run, self.file_no(), count as u64);
         slice.buffers.data.advance(count);
         Ok(count)
@@ -299,7 +305,7 @@ impl RangedFile {
             let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
             let room = self.make_room(feeder, slice, found, left.min(TAIL_BYTES))?;
             let out = &mut slice.buffers.data.spare()[..room];
-            let count = feeder.handle.block_on(read_at(&feeder.run, &self.object, offset, out))?;
+            let count = self.read_at(feeder, slice.no, offset, out)?;
             slice.buffers.data.advance(count);
             offset += count as u64;
             match self.emitter.rules.tail(state, &slice.buffers.data.filled()[old..]) {

@@ -4,7 +4,7 @@
 //! Objects far away are read ahead by a task, so that the decoder does not wait for the network; local files
 //! and pipes are read in the thread that decodes.
 
-use crate::pipeline::Run;
+use crate::pipeline::{Run, unwanted};
 use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
 use howdah_model::{Error, ErrorKind, Event, Result, Stage};
@@ -44,7 +44,13 @@ struct Blocks {
 }
 
 impl Blocks {
+    /// The next one, unless a chunk has failed: those that are wanted all the same lie before it, and are read.
     async fn next(&mut self) -> Result<Option<Bytes>> {
+        let run = Arc::clone(&self.run);
+        unless(run.halt.until_unwanted(self.file_no, u64::MAX), self.next_patiently()).await
+    }
+
+    async fn next_patiently(&mut self) -> Result<Option<Bytes>> {
         if let Some(block) = self.opened.head.pop_front() {
             return Ok(Some(self.count(block)));
         }
@@ -62,7 +68,7 @@ impl Blocks {
                 // What would come when it is asked again may be another file, of which the first half was read.
                 Err(error) if self.offset > 0 && self.opened.is_nameless() => {
                     return Err(error.with_hint(
-                        "nothing tells whether the source is still the same (it has no ETag, Last-Modified or length): run the same \
+                        "nothing tells whether the source is still the same (it has no ETag or Last-Modified): run the same \
                          command again, which compares what is stored with what comes",
                     ));
                 }
@@ -135,6 +141,18 @@ pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> 
     retry::wait(&run.context, patience, error).await?;
     run.tally.retries.fetch_add(1, Relaxed);
     Ok(())
+}
+
+/// Does `work` while it is wanted: whoever waits for a source must not keep a load from ending that has failed.
+pub(super) async fn unless<T>(
+    is_unwanted: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = is_unwanted => Err(unwanted()),
+    }
 }
 
 /// Fills `out` from `offset` of a ranged object, retrying; returns how much there was. Counts nothing: what is

@@ -4,10 +4,8 @@ use super::{Before, End, RangedFile, Slice, found};
 use crate::budget::Buffers;
 use crate::feed::mender::Mender;
 use crate::feed::sight::Sight;
-use crate::feed::stored::read_at;
 use crate::feed::{Failure, Feeder};
 use howdah_model::{ErrorKind, Omitted, Origin, Result, Stage};
-use howdah_source::Object;
 use howdah_transcode::mend::{Mended, Span};
 use howdah_transcode::split::State;
 use std::io::{self, Read};
@@ -95,7 +93,7 @@ impl RangedFile {
         // Places of records that are left out need their numbers.
         let records_before = self.records.wait(no, || self.wanted(run, no)).map_err(fail)?;
         let span = Span { start_byte, border_byte: slice.end, records_before };
-        let plain = Plain { file: self, feeder, offset: start_byte };
+        let plain = Plain { file: self, feeder, no, offset: start_byte };
         // The records as they were read are read again by the mender, as far as it looks.
         let mut buffers = slice.buffers;
         let write = || mender.mend(feeder, plain, span, &mut buffers.data);
@@ -142,6 +140,7 @@ impl RangedFile {
 struct Plain<'a> {
     file: &'a RangedFile,
     feeder: &'a Feeder,
+    no: u64,
     offset: u64,
 }
 
@@ -152,9 +151,8 @@ impl Read for Plain<'_> {
         if room == 0 {
             return Ok(0);
         }
-        let object: &Object = &self.file.object;
-        let reading = read_at(&self.feeder.run, object, self.offset, &mut out[..room]);
-        let count = self.feeder.handle.block_on(reading).map_err(io::Error::other)?;
+        let read = self.file.read_at(self.feeder, self.no, self.offset, &mut out[..room]);
+        let count = read.map_err(io::Error::other)?;
         self.offset += count as u64;
         Ok(count)
     }
