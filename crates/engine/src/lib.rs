@@ -25,6 +25,7 @@ mod frozen;
 pub mod gate;
 pub mod guards;
 pub mod history;
+mod in_part;
 pub mod indexes;
 pub mod jobs;
 pub mod load;

@@ -9,8 +9,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::{
-    Context, after, arrival, emptied, finish, frozen, guards, indexes, predecessor, rejected, rejects, retry,
-    sequences, triggers, tune, verify,
+    Context, after, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor, rejected,
+    rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -204,6 +204,7 @@ async fn open_ledger(
     if !hold_soon(session, ledger, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
+    in_part::refuse(session, ledger, plan).await?;
     let forgotten = begin_job(session, ledger, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;

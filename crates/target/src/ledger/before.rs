@@ -1,4 +1,4 @@
-//! Files that another job has loaded into the same table. A [`Plan`] enters, a remark leaves: the same file under
+//! Files of which another job has stored rows in the same table. A [`Plan`] enters, what is known leaves: the same file under
 //! other options is another job to the ledger, and its rows come on top of those that are there.
 
 use super::Ledger;
@@ -22,6 +22,21 @@ pub struct LoadedBefore {
     pub at: String,
 }
 
+/// Rows that a job which did not end has stored of files of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredInPart {
+    /// The job.
+    pub job_id: String,
+    /// One of the files, as that job wrote it.
+    pub location: String,
+    /// The table, `schema.name`.
+    pub table: String,
+    /// Its number in the plan.
+    pub table_no: u32,
+    /// Rows of all these files in this table.
+    pub rows: u64,
+}
+
 /// A file without a version (a pipe) equals nothing, and one that a link leads to may have been named by its own path. One row
 /// for each file of the plan, then the latest of all.
 const BEFORE_SQL: &str = "\
@@ -36,23 +51,82 @@ const BEFORE_SQL: &str = "\
           ORDER BY planned.no, j.finished_at DESC) known \
     ORDER BY at DESC, location LIMIT 1";
 
+/// By job and table, the latest job first.
+const IN_PART_SQL: &str = "\
+    SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(planned.table_no), \
+           pg_catalog.sum(c.rows)::pg_catalog.int8 \
+    FROM (SELECT DISTINCT * FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
+                                            pg_catalog.unnest($5)) AS p (location, version, target, table_no)) planned \
+    JOIN @schema@.file f USING (location, version, target) \
+    JOIN @schema@.job j USING (job_id) \
+    JOIN @schema@.chunk c ON c.job_id = f.job_id AND c.file_no = f.file_no \
+    WHERE j.status <> 'done' AND j.job_id <> $1 AND c.rows > 0 \
+    GROUP BY j.job_id, j.started_at, f.target ORDER BY j.started_at DESC, f.target";
+
+/// Each file of a plan by all its names.
+struct Spelled<'a> {
+    numbers: Vec<i32>,
+    table_numbers: Vec<i32>,
+    locations: Vec<&'a str>,
+    versions: Vec<Option<&'a str>>,
+    targets: Vec<String>,
+}
+
+impl Spelled<'_> {
+    fn of(plan: &Plan) -> Spelled<'_> {
+        let spelled = (0_i32..).zip(&plan.files).flat_map(|(no, file)| {
+            let locations = std::iter::once(&file.location).chain(&file.real_location);
+            locations.map(move |location| (no, location.as_str(), file))
+        });
+        let spelled: Vec<(i32, &str, &FilePlan)> = spelled.collect();
+        Spelled {
+            numbers: spelled.iter().map(|(no, ..)| *no).collect(),
+            table_numbers: spelled
+                .iter()
+                .map(|(.., file)| i32::try_from(file.table_no).unwrap_or_default())
+                .collect(),
+            locations: spelled.iter().map(|(_, location, _)| *location).collect(),
+            versions: spelled.iter().map(|(.., file)| version(plan, file)).collect(),
+            targets: spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect(),
+        }
+    }
+}
+
 impl Ledger {
+    /// What jobs that did not end have stored of this plan, the same versions of the files in the same tables: it is there, or waits
+    /// in a staging table. One round trip.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn stored_in_part(&self, session: &Session, plan: &Plan) -> Result<Vec<StoredInPart>> {
+        let Spelled { table_numbers, locations, versions, targets, .. } = Spelled::of(plan);
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+            (&plan.job_id, Type::TEXT),
+            (&locations, Type::TEXT_ARRAY),
+            (&versions, Type::TEXT_ARRAY),
+            (&targets, Type::TEXT_ARRAY),
+            (&table_numbers, Type::INT4_ARRAY),
+        ];
+        let sql = IN_PART_SQL.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let stored = rows.iter().map(|row| StoredInPart {
+            job_id: row.get(0),
+            location: row.get(1),
+            table: row.get(2),
+            table_no: u32::try_from(row.get::<_, i32>(3)).unwrap_or(0),
+            rows: u64::try_from(row.get::<_, i64>(4)).unwrap_or(0),
+        });
+        Ok(stored.collect())
+    }
+
     /// What other jobs that are done have loaded of this plan, the same versions of the files into the same
     /// tables. One round trip.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn loaded_before(&self, session: &Session, plan: &Plan) -> Result<Option<LoadedBefore>> {
-        let spelled = (0_i32..).zip(&plan.files).flat_map(|(no, file)| {
-            let locations = std::iter::once(&file.location).chain(&file.real_location);
-            locations.map(move |location| (no, location.as_str(), file))
-        });
-        let spelled: Vec<(i32, &str, &FilePlan)> = spelled.collect();
-        let numbers: Vec<i32> = spelled.iter().map(|(no, ..)| *no).collect();
-        let locations: Vec<&str> = spelled.iter().map(|(_, location, _)| *location).collect();
-        let versions: Vec<Option<&str>> = spelled.iter().map(|(.., file)| version(plan, file)).collect();
-        let targets: Vec<String> =
-            spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect();
+        let Spelled { numbers, locations, versions, targets, .. } = Spelled::of(plan);
         let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
             (&plan.job_id, Type::TEXT),
             (&locations, Type::TEXT_ARRAY),

@@ -20,7 +20,7 @@ mod undo;
 mod verify;
 
 pub use account::FileAccount;
-pub use before::LoadedBefore;
+pub use before::{LoadedBefore, StoredInPart};
 pub use check::RejectKind;
 pub use emptied::Volatile;
 pub use gone::Stored;

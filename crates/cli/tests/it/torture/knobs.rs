@@ -46,11 +46,8 @@ impl Knobs {
         let triggers: &[&str] = if mode.is_staged() { &["keep"] } else { &["keep", "disable"] };
         let partitions: &[&str] = if is_routed { &["direct"] } else { &["auto", "direct", "parent"] };
         // What stored a row leaves no trace where the row is written anew.
-        let verify: &[Option<&str>] = if shape == Shape::Narrow {
-            &[None]
-        } else {
-            &[None, None, Some("count"), Some("checksum")]
-        };
+        let verify: &[Option<&str>] =
+            if shape == Shape::Narrow { &[None] } else { &[None, None, Some("count"), Some("checksum")] };
         let is_made = shape == Shape::Absent;
         let tune: &[Option<&str>] = if is_superuser {
             &[Some("server"), Some("server"), Some("table"), None]

@@ -1,0 +1,46 @@
+//! Files of which a job that did not end has stored rows: under other options they are another job's, which would store these
+//! rows once more.
+
+use howdah_model::{Error, ErrorKind, Mode, Plan, Result};
+use howdah_target::ledger::{Ledger, StoredInPart};
+use howdah_target::session::Session;
+use howdah_target::truncate;
+
+/// Refuses a job that is new to the ledger where its rows would come on top of their own. `--force` means to load them again.
+///
+/// # Errors
+/// Table, with the other job; those of ledger and session.
+pub(crate) async fn refuse(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let arrival = &plan.job.arrival;
+    let comes_on_top = arrival.mode == Mode::Append && !arrival.check && !plan.job.force;
+    if !comes_on_top || ledger.find(session, &plan.job_id).await?.is_some() {
+        return Ok(());
+    }
+    for stored in ledger.stored_in_part(session, plan).await? {
+        if is_there(session, ledger, plan, &stored).await? {
+            return Err(error(&stored));
+        }
+    }
+    Ok(())
+}
+
+/// The rows are in the table, as far as can be told: none waits elsewhere, and the table is not empty.
+async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &StoredInPart) -> Result<bool> {
+    let waits =
+        ledger.find(session, &stored.job_id).await?.is_none_or(|row| row.plan.job.arrival.is_staged());
+    let Some(table) = plan.tables.get(stored.table_no as usize).filter(|_| !waits) else { return Ok(false) };
+    let is_empty =
+        truncate::is_empty(session, &table.table.relation, plan.job.arrival.lock_timeout_ms).await?;
+    Ok(is_empty != Some(true))
+}
+
+fn error(stored: &StoredInPart) -> Error {
+    let StoredInPart { job_id, location, table, rows, .. } = stored;
+    let message = format!(
+        "job {job_id}, which did not end, has stored {rows} rows of {location} in {table}; with the options given now they would be stored once more"
+    );
+    Error::new(ErrorKind::Table, message).with_hint(
+        "finish that job by its own command or `howdah resume`; or remove the rows that it has stored, delete it from the ledger, and run this \
+         again; --mode truncate empties the table first, --force loads the file beside what is there",
+    )
+}
