@@ -85,7 +85,7 @@ fn http(text: &str) -> Result<Location> {
     if url.username() == REDACTED || url.query().is_some_and(|query| query.ends_with(REDACTED)) {
         return Err(Error::new(
             ErrorKind::SourceDenied,
-            format!("the signature or password of {url} is not kept"),
+            format!("the signature or password of {} is not kept", shown(&url)),
         )
         .with_hint("give the whole URL again"));
     }
@@ -130,8 +130,24 @@ pub(crate) fn shown(url: &Url) -> String {
 /// Parameters of a signature: those whose name sounds of a secret, and the rest of the three clouds' signing
 /// schemes, which change with each signing.
 fn is_signing(pair: &str, query: &str) -> bool {
-    const EXACTLY: [&str; 4] = ["sig", "key", "pwd", "policy"];
-    const WITHIN: [&str; 12] = [
+    const EXACTLY: [&str; 14] = [
+        "sig",
+        "key",
+        "pwd",
+        "pass",
+        "passphrase",
+        "policy",
+        // The key of an Azure function.
+        "code",
+        "jwt",
+        "sign",
+        "hmac",
+        "otp",
+        "ticket",
+        "rlkey",
+        "hdnts",
+    ];
+    const WITHIN: [&str; 13] = [
         "signature",
         "token",
         "secret",
@@ -139,6 +155,7 @@ fn is_signing(pair: &str, query: &str) -> bool {
         "auth",
         "credential",
         "session",
+        "sessid",
         "apikey",
         "api_key",
         "api-key",
@@ -161,6 +178,7 @@ fn is_signing(pair: &str, query: &str) -> bool {
         || (!is_of_author && WITHIN.iter().any(|word| name.contains(word)))
         || name.starts_with("x-amz-")
         || name.starts_with("x-goog-")
+        || name.starts_with("q-sign-")
         || name.starts_with("expires")
         || (is_sas && AZURE.contains(&name.as_str()))
 }
@@ -199,15 +217,30 @@ mod tests {
         assert_eq!(shown_of("https://h/x?sv=2024&se=1&sp=r&sig=f00%3D"), "https://h/x?***");
         assert_eq!(shown_of("https://h/x?api%5Fkey=f00"), "https://h/x?***");
         assert_eq!(shown_of("https://h/x?authorization=f00"), "https://h/x?***");
+        for name in
+            ["pass", "passphrase", "code", "jwt", "PHPSESSID", "hmac", "rlkey", "hdnts", "q-sign-time"]
+        {
+            assert_eq!(shown_of(&format!("https://h/x?a=1&{name}=f00")), "https://h/x?a=1&***", "{name}");
+        }
+        assert_eq!(
+            shown_of("https://h/x?country_code=de&zip_code=1"),
+            "https://h/x?country_code=de&zip_code=1"
+        );
         assert_eq!(shown_of("https://h/x?sp=1&name=a&author=b"), "https://h/x?sp=1&name=a&author=b");
     }
 
     #[test]
     fn a_shown_url_that_lost_its_secret_cannot_be_opened() {
-        for url in ["https://me:secret@h/x", "https://h/x?sig=1"] {
-            let error = Location::parse(&shown_of(url)).unwrap_err();
+        let lost = ["https://me:secret@h/x", "https://h/x?sig=1"].map(shown_of);
+        // Who puts one back does not read it in the error.
+        let put_back = ["https://***:s3cret@h/x", "https://h/x?sig=s3cret&***"].map(str::to_owned);
+        for url in lost.into_iter().chain(put_back) {
+            let error = Location::parse(&url).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::SourceDenied);
-            assert!(error.hint().unwrap().contains("again"));
+            assert!(
+                error.hint().unwrap().contains("again") && !error.message().contains("s3cret"),
+                "{error}"
+            );
         }
     }
 }
