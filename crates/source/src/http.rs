@@ -36,9 +36,11 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
     }
     let answer = accepted(answer, &location)?;
     let part = Part::of(&answer, &location)?;
-    file.ranged = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
     file.bytes = part.size;
     file.version = version_of(answer.headers(), part.size);
+    let knows_ranges = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
+    // Ranges of two files must not be put together.
+    file.ranged = knows_ranges && file.version.is_some();
     Ok(Object::http(location, file))
 }
 
@@ -86,8 +88,11 @@ impl HttpFile {
     ) -> Result<RemoteStream> {
         let answer = accepted(self.send(location, range.as_deref()).await?, location)?;
         let part = Part::of(&answer, location)?;
-        self.check(location, &answer, &part)?;
-        let is_other_end = end != u64::MAX && part.end != u64::MAX && part.end != end;
+        let is_whole = range.is_some() && answer.status() == StatusCode::OK && part.end == u64::MAX;
+        if !is_whole {
+            self.check(location, &answer, &part)?;
+        }
+        let is_other_end = is_whole || (end != u64::MAX && part.end != u64::MAX && part.end != end);
         if part.start > offset || is_other_end {
             // A server that knew ranges a moment ago; another one behind the same name may know them still.
             let message = format!("expected bytes {offset} to {end}, got {} to {}", part.start, part.end);
@@ -184,14 +189,15 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The `ETag` (a weak one keeps its `W/`), else what else the server says.
+/// The `ETag` (a weak one keeps its `W/`), else time and size; `None` where the server says neither tag nor time: another file may
+/// be as long.
 fn version_of(headers: &HeaderMap, size: Option<u64>) -> Option<String> {
     let size = size.map(|size| size.to_string());
     match (text(headers, &ETAG), text(headers, &LAST_MODIFIED), size) {
         (Some(tag), _, _) => Some(tag.replace('"', "")),
         (None, Some(modified), Some(size)) => Some(format!("{modified}, {size} bytes")),
         (None, Some(modified), None) => Some(modified.to_owned()),
-        (None, None, size) => size.map(|size| format!("{size} bytes")),
+        (None, None, _) => None,
     }
 }
 
