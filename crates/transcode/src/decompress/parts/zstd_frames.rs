@@ -96,7 +96,7 @@ fn take_header<R: BufRead>(taken: &mut Taken<'_, R>) -> io::Result<Option<Header
         _ => Some(content),
     };
     if is_single_segment {
-        window_bytes = content;
+        window_bytes = content_bytes.unwrap_or(content);
     }
     if window_bytes > 1 << WINDOW_LOG_MAX {
         return Ok(None);
