@@ -19,6 +19,9 @@ const TOO_LONG: &str = "22001";
 /// `not_null_violation`.
 const NULL_VALUE: &str = "23502";
 
+/// Records of a chunk whose values are asked about. What is kept of one, and what is sent, takes some 300 bytes.
+const ASKED_MAX: usize = 50_000;
+
 /// Looks at records of one kind of file.
 #[derive(Debug, Clone)]
 pub struct Sifter {
@@ -47,10 +50,12 @@ impl Sifter {
         Aside::new(row, range, doubt.unwrap_or(Doubt::Unknown))
     }
 
-    /// The records that are not certain to be fit, of a whole chunk.
+    /// The records that are not certain to be fit, of a whole chunk. Behind so many whose values only the server can read the others
+    /// are just not known: what is asked does not fit the memory else.
     pub fn all(&self, bytes: &[u8]) -> Vec<Aside> {
         let is_text = is_storable(bytes);
         let (mut found, mut start, mut row) = (Vec::new(), 0, 0);
+        let mut asked = 0;
         while start < bytes.len() {
             let (doubt, end) = match self.look(bytes, start) {
                 Some(looked) => looked,
@@ -62,7 +67,11 @@ impl Sifter {
                 },
             };
             let broken = (!is_text).then(|| self.broken_bytes(&bytes[start..end])).flatten();
-            if let Some(doubt) = broken.map(Doubt::Refused).or(doubt) {
+            if let Some(mut doubt) = broken.map(Doubt::Refused).or(doubt) {
+                asked += usize::from(matches!(doubt, Doubt::Values(_)));
+                if asked > ASKED_MAX && matches!(doubt, Doubt::Values(_)) {
+                    doubt = Doubt::Unknown;
+                }
                 found.push(Aside::new(row, start..end, doubt));
             }
             (start, row) = (end, row + 1);
@@ -173,6 +182,16 @@ mod tests {
             Doubt::Values(values) => (aside.row, "values", Some(values[0].0.as_str())),
             Doubt::Unknown => (aside.row, "unknown", None),
         }
+    }
+
+    #[test]
+    fn no_more_values_are_asked_about_than_the_memory_has_room_for() {
+        let sifter = sifter(&[BinaryType::Int4, BinaryType::Text]);
+        let bytes = [b"1e1,a\n".repeat(ASKED_MAX + 10), b"1\n".to_vec()].concat();
+        let all = sifter.all(&bytes);
+        let values = all.iter().filter(|aside| matches!(aside.doubt, Doubt::Values(_))).count();
+        let unknown = all.iter().filter(|aside| matches!(aside.doubt, Doubt::Unknown)).count();
+        assert_eq!((values, unknown, all.len()), (ASKED_MAX, 10, ASKED_MAX + 11));
     }
 
     #[test]
