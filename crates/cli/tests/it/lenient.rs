@@ -80,6 +80,24 @@ fn what_follows_an_end_of_data_marker_is_told_whichever_way_the_file_is_read() {
     }
 }
 
+/// COPY compares with NULL before it undoes backslashes.
+#[test]
+fn values_of_copy_text_that_are_spelled_like_null_stay_values_where_records_are_mended() {
+    let (files, database) = (Files::new(), Server::shared(18).database());
+    database.sql("CREATE TABLE t (a text, b text, c text)");
+    let text = b"1\t\\NA\tNA\n2\t\\N\n\\NA\tb\0\tc\n\\NA\td\0\n";
+    for source in [files.put("t.txt", text), files.put("t.txt.gz", &gzip(text))] {
+        let options =
+            ["--quote", "none", "--escape", "\\", "--delimiter", "\t", "--header=false", "--null", "NA"];
+        let command =
+            load(&database).args(options).args(["--lenient", "--nul", "replace", "--force", "--table", "t"]);
+        command.arg(&source).run(PATIENCE).expect_code(0);
+        let rows = "SELECT string_agg(t::text, ' ') FROM t";
+        assert_eq!(database.value(rows), "(1,NA,) (2,N,) (NA,b\u{fffd},c) (NA,d\u{fffd},)");
+        database.sql("TRUNCATE t");
+    }
+}
+
 #[test]
 fn a_line_that_old_servers_take_for_the_end_of_the_data_loses_nothing() {
     let files = Files::new();
