@@ -242,6 +242,7 @@ mod tests {
             type_name: type_name.to_owned(),
             evidence: String::new(),
             may_widen: false,
+            empty_is_null: false,
         };
         let table = NewTable {
             columns: vec![column("a\"b", "bigint"), column("Group", "text")],

@@ -17,6 +17,7 @@ mod crash;
 mod documents;
 mod embedded;
 mod emptied;
+mod empties;
 mod encodings;
 mod evolve;
 mod failover;

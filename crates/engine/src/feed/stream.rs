@@ -498,9 +498,12 @@ pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
 
 /// What becomes of each field.
 fn fields(table: &TablePlan) -> Vec<Field> {
+    let is_null = table.dialect.as_ref().is_some_and(|dialect| dialect.nulls == [""]);
+    let made = || table.create.iter().flat_map(|create| &create.columns).filter(|_| is_null);
     let field = |(column, reading): (&Option<String>, &Option<Reading>)| Field {
         column: column.clone(),
         reading: reading.clone(),
+        empty_is_null: made().any(|made| made.empty_is_null && Some(&made.name) == column.as_ref()),
     };
     table.fields.iter().zip(&table.readings).map(field).collect()
 }

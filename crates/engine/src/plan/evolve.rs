@@ -96,7 +96,13 @@ fn add(column: &mut Column, seen: &Seen) -> Option<TableChange> {
     let infer::Inferred { type_name, evidence, .. } = seen.state.finish(!seen.incomplete);
     column.type_name.clone_from(&type_name);
     let may_widen = seen.incomplete && type_name != "text";
-    Some(TableChange::Add(NewColumn { name: column.name.clone(), type_name, evidence, may_widen }))
+    Some(TableChange::Add(NewColumn {
+        name: column.name.clone(),
+        type_name,
+        evidence,
+        may_widen,
+        empty_is_null: false,
+    }))
 }
 
 /// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Nor are columns whose values
@@ -132,5 +138,11 @@ async fn widen(
     let Some(infer::Inferred { type_name, evidence, .. }) = wanted else { return Ok(None) };
     column.type_name.clone_from(&type_name);
     let name = column.name.clone();
-    Ok(Some(TableChange::Widen(NewColumn { name, type_name, evidence, may_widen: false })))
+    Ok(Some(TableChange::Widen(NewColumn {
+        name,
+        type_name,
+        evidence,
+        may_widen: false,
+        empty_is_null: false,
+    })))
 }

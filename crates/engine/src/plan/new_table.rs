@@ -29,6 +29,8 @@ struct Seen {
     state: ColumnState,
     /// Some file has no more values for it than were seen.
     incomplete: bool,
+    /// It is empty in quotes somewhere.
+    quoted_empty: bool,
 }
 
 /// The table for these files: the columns of the first, and those that later ones have on top.
@@ -49,6 +51,7 @@ pub(super) async fn shape(
                 column.state.join(state);
             }
             column.incomplete |= !found.columns.complete;
+            column.quoted_empty |= found.columns.quoted_empty.get(no).is_some_and(|quoted| *quoted);
             if !order.contains(&name) {
                 order.push(name);
             }
@@ -74,7 +77,21 @@ pub(super) async fn shape(
         let column = new_column(session, job, name, &column);
         columns.push(context.connection.attend(session, column).await?);
     }
+    take_empty(job, &columns, heads)?;
     Ok(NewTable { columns, primary_key: job.shaping.primary_key.clone() })
+}
+
+/// Where an empty field in quotes is a value to its column, it is one of the values seen.
+fn take_empty(job: &Job, columns: &[NewColumn], heads: &mut [Head]) -> Result<()> {
+    for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
+        for (no, name) in names(job, &found.finding)?.into_iter().enumerate() {
+            let is_null = columns.iter().any(|column| column.name == name && column.empty_is_null);
+            if !is_null {
+                found.columns.take_empty(no);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// For each field of a file the column of the new table that it fills. A file without a record has none, and may
@@ -195,15 +212,28 @@ async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> 
     if let Some(written) = job.shaping.types.get(&name).or_else(|| job.shaping.types.get("*")) {
         let (type_name, _) = infer::parse_type(written)?;
         let type_name = define::type_name(session, &type_name).await?;
-        return Ok(NewColumn { name, type_name, evidence: "--types".to_owned(), may_widen: false });
+        let empty_is_null = seen.quoted_empty && has_no_empty_value(&type_name);
+        let evidence = "--types".to_owned();
+        return Ok(NewColumn { name, type_name, evidence, may_widen: false, empty_is_null });
     }
-    let inferred = seen.state.finish(!seen.incomplete);
+    let mut state = seen.state.clone();
+    // What may become text later must be able to hold the empty text.
+    if seen.quoted_empty && seen.incomplete {
+        state.observe(b"");
+    }
+    let inferred = state.finish(!seen.incomplete);
     Ok(NewColumn {
         name,
         may_widen: seen.incomplete && inferred.type_name != "text",
+        empty_is_null: seen.quoted_empty && has_no_empty_value(&inferred.type_name),
         type_name: inferred.type_name,
         evidence: inferred.evidence,
     })
+}
+
+/// The server refuses the empty text for every type that is inferred, but for text.
+fn has_no_empty_value(type_name: &str) -> bool {
+    is_inferred(type_name) && type_name != "text"
 }
 
 fn check_primary_key(columns: &[String], key: &[String]) -> Result<()> {

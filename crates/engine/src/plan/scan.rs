@@ -40,6 +40,11 @@ pub(super) struct Columns {
     pub(super) witnesses: Vec<Vec<Vec<u8>>>,
     /// Of each field, how many characters its longest value has.
     pub(super) characters_max: Vec<usize>,
+    /// Of each field, whether it is empty in quotes somewhere, which `states` do not know of until
+    /// [`Columns::take_empty`] says that this is a value.
+    pub(super) quoted_empty: Vec<bool>,
+    /// The empty field is NULL where it has no quotes.
+    empty_is_null: bool,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -54,7 +59,22 @@ impl Columns {
         infer::reading_for(self.states.get(no)?, self.days.get(no)?, type_name)
     }
 
+    /// Takes empty fields in quotes for values of field `no`, if it has some.
+    pub(super) fn take_empty(&mut self, no: usize) {
+        let is_there = self.quoted_empty.get_mut(no).is_some_and(std::mem::take);
+        if is_there {
+            self.take_value(no, b"");
+        }
+    }
+
     fn observe(&mut self, no: usize, value: &[u8]) {
+        match self.quoted_empty.get_mut(no) {
+            Some(quoted_empty) if value.is_empty() && self.empty_is_null => *quoted_empty = true,
+            _ => self.take_value(no, value),
+        }
+    }
+
+    fn take_value(&mut self, no: usize, value: &[u8]) {
         if let (Some(state), Some(days)) = (self.states.get_mut(no), self.days.get_mut(no)) {
             if let Some(longest) = self.characters_max.get_mut(no).filter(|longest| value.len() > **longest) {
                 *longest = (*longest).max(count_characters(value));
@@ -91,7 +111,9 @@ impl Columns {
         let width = finding.width;
         let (states, days) = (vec![ColumnState::default(); width], vec![Days::default(); width]);
         let (witnesses, characters_max) = (vec![Vec::new(); width], vec![0; width]);
-        Columns { states, days, witnesses, characters_max, ..Columns::default() }
+        let empty_is_null = finding.dialect.quote.is_some() && finding.dialect.nulls == [""];
+        let quoted_empty = vec![false; width];
+        Columns { states, days, witnesses, characters_max, quoted_empty, empty_is_null, ..Columns::default() }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.

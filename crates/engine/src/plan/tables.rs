@@ -9,8 +9,8 @@ use super::new_table;
 use crate::Context;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result, StagingPlan,
-    Table, TableChange,
+    ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result,
+    StagingPlan, Table, TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
@@ -53,7 +53,13 @@ pub(super) async fn plan_all(
     let groups = groups(context, session, job, heads).await?;
     for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
         let mut shape = match table {
-            Some(table) => evolve::shape((context, session), job, table, &heads).await?,
+            Some(table) => {
+                // To a table that is there an empty field in quotes is what it is to COPY.
+                for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
+                    (0..found.finding.width).for_each(|no| found.columns.take_empty(no));
+                }
+                evolve::shape((context, session), job, table, &heads).await?
+            }
             None => {
                 let create = new_table::shape(context, session, job, &mut heads).await?;
                 let table = as_if_made(relation, &create);
@@ -214,6 +220,14 @@ fn open_orders(job: &Job, shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(
     chosen.fields.iter().zip(seen).filter_map(open).collect()
 }
 
+/// Columns of a new table to which the empty field is NULL in quotes, too, where it is without.
+fn empty_is_null(shape: &Shape, written: &Written, fields: &[Option<String>]) -> Vec<String> {
+    let is_null = written.dialect.as_ref().is_some_and(|dialect| dialect.nulls == [""]);
+    let made = shape.create.iter().flat_map(|create| &create.columns).filter(|_| is_null);
+    let forced = made.filter(|column| column.empty_is_null && fields.contains(&Some(column.name.clone())));
+    forced.map(|column| column.name.clone()).collect()
+}
+
 fn as_if_made(relation: Relation, create: &NewTable) -> Table {
     let column = |column: &howdah_model::NewColumn| howdah_model::Column {
         name: column.name.clone(),
@@ -254,6 +268,14 @@ fn table_plan(
             (utf8, (name != "UTF8").then(|| name.clone()))
         }
         _ => (written.format.clone(), written.recode.clone()),
+    };
+    let forced = empty_is_null(shape, written, &fields);
+    if !forced.is_empty() {
+        notes.push(format!("an empty field in quotes is NULL to {}", forced.join(", ")));
+    }
+    let format = match care {
+        Care::Watched if !forced.is_empty() => Format { force_null: ColumnChoice::Named(forced), ..format },
+        _ => format,
     };
     let leaves_out = care != Care::Rewritten && fields.iter().any(Option::is_none);
     let (encode, sent) = if leaves_out {

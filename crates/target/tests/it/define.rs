@@ -14,6 +14,7 @@ fn column(name: &str, type_name: &str) -> NewColumn {
         type_name: type_name.to_owned(),
         evidence: String::new(),
         may_widen: false,
+        empty_is_null: false,
     }
 }
 

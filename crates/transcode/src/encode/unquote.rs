@@ -41,7 +41,8 @@ impl Unquoter {
         let null = (format.null != BACKSLASH_N).then(|| format.null.clone());
         let plain = [delimiter, format.quote, format.escape].iter().all(|byte| byte.is_ascii() && *byte != 0);
         let can = format.kind == FormatKind::Csv
-            && format.force_null == ColumnChoice::None
+            // A quoted field that is the spelling of NULL goes as csv, but for this one.
+            && (format.force_null == ColumnChoice::None || null.is_some())
             && format.force_not_null == ColumnChoice::None
             && format.default.is_none()
             && !Rules::embeds_ascii(format)

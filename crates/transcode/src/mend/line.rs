@@ -62,15 +62,23 @@ struct Kept {
     field_no: usize,
     column: String,
     reading: Option<Reading>,
+    empty_is_null: bool,
     /// Values rewritten since [`Lines::count`] was called.
     values_read: u64,
+}
+
+impl Kept {
+    fn is_null(&self, record: &Record) -> bool {
+        let no = self.field_no;
+        no >= record.len() || record.is_null(no) || self.empty_is_null && record.value(no).is_empty()
+    }
 }
 
 impl Lines {
     pub(super) fn new(shape: &Shape, counts: Arc<Counts>) -> Lines {
         let kept = shape.fields.iter().enumerate().filter_map(|(field_no, field)| {
             let (column, reading) = (field.column.clone()?, field.reading.clone());
-            Some(Kept { field_no, column, reading, values_read: 0 })
+            Some(Kept { field_no, column, reading, empty_is_null: field.empty_is_null, values_read: 0 })
         });
         Lines { kept: kept.collect(), read: shape.read, value: Vec::new(), counts }
     }
@@ -87,7 +95,7 @@ impl Lines {
             if no > 0 {
                 out.push(b'\t');
             }
-            if kept.field_no >= record.len() || record.is_null(kept.field_no) {
+            if kept.is_null(record) {
                 out.extend_from_slice(b"\\N");
                 continue;
             }
@@ -115,8 +123,7 @@ impl Lines {
     /// The record is not stored after all: the values of its first fields do not count.
     fn discount(&mut self, record: &Record, fields: usize) {
         for kept in self.kept.iter_mut().take(fields) {
-            let was_read =
-                kept.reading.is_some() && kept.field_no < record.len() && !record.is_null(kept.field_no);
+            let was_read = kept.reading.is_some() && !kept.is_null(record);
             kept.values_read -= u64::from(was_read);
         }
     }

@@ -63,13 +63,15 @@ pub struct Field {
     pub column: Option<String>,
     /// How its values are written, if not as PostgreSQL reads them.
     pub reading: Option<Reading>,
+    /// An empty value is NULL, however it is written.
+    pub empty_is_null: bool,
 }
 
 impl Field {
     /// It goes into the table as it is, so that none of its values is refused and the name of its column is of no
     /// account.
     pub fn as_it_is() -> Field {
-        Field { column: Some(String::new()), reading: None }
+        Field { column: Some(String::new()), reading: None, empty_is_null: false }
     }
 }
 

@@ -111,7 +111,8 @@ fn fields_are_left_out_and_read() {
 #[test]
 fn a_value_that_its_reading_does_not_understand_never_gets_through() {
     let reading = Some(Reading::Date(DateOrder::Dmy));
-    let field = |name: &str| Field { column: Some(name.to_owned()), reading: reading.clone() };
+    let field =
+        |name: &str| Field { column: Some(name.to_owned()), reading: reading.clone(), empty_is_null: false };
     let strictly = Shape { fields: vec![field("from"), field("to")], ..shape(&Dialect::csv(), 2, false) };
     let text = b"A,B\n,D\nC,?\nE,F\n";
     let error = run(&strictly, text).0.unwrap_err();

@@ -13,7 +13,7 @@ mod table;
 
 use crate::encode::BinaryEncoder;
 use howdah_model::route::{Destination, PartitionedTable, RoutePlan};
-use howdah_model::{BinaryType, Eol, Format};
+use howdah_model::{BinaryType, ColumnChoice, Eol, Format};
 use rows::{Values, Wanted};
 use std::ops::Range;
 use table::Table;
@@ -78,7 +78,9 @@ impl Router {
     /// Reads records of this format, to find their leaves; `None` where the format says what only the server can carry
     /// out.
     pub fn reader(format: &Format, eol: Option<Eol>, time_zone: &str) -> Option<BinaryEncoder> {
-        BinaryEncoder::new(format, eol, &[BinaryType::Text], time_zone)
+        // The keys behind a value that may be NULL would not be read.
+        let is_read = format.force_null == ColumnChoice::None;
+        BinaryEncoder::new(format, eol, &[BinaryType::Text], time_zone).filter(|_| is_read)
     }
 
     /// Lays the rows out in `out`, one buffer behind the other. `None` where that cannot be done: they are not read with

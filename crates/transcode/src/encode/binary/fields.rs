@@ -6,7 +6,7 @@
 
 use crate::encode::attributes;
 use crate::split::block::{BLOCK_BYTES, positions_of_any};
-use howdah_model::{Eol, Format, FormatKind};
+use howdah_model::{ColumnChoice, Eol, Format, FormatKind};
 
 /// A field of a record.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,8 @@ pub(crate) struct Fields<'a> {
     /// What makes a field more than its bytes: the quote of csv, the backslash of text.
     of_kind: u8,
     null: &'a [u8],
+    /// In quotes that is NULL to some columns, too.
+    forces_null: bool,
     bytes: &'a [u8],
     /// Where the next field begins.
     at: usize,
@@ -39,8 +41,19 @@ impl<'a> Fields<'a> {
     pub(crate) fn new(format: &'a Format, eol: Eol, bytes: &'a [u8], from: usize) -> Fields<'a> {
         let of_kind = if format.kind == FormatKind::Csv { format.quote } else { b'\\' };
         let (delimiter, null) = (format.delimiter, format.null.as_bytes());
-        let mut fields =
-            Fields { format, eol, delimiter, of_kind, null, bytes, at: 0, block: 0, specials: 0 };
+        let forces_null = format.force_null != ColumnChoice::None;
+        let mut fields = Fields {
+            format,
+            eol,
+            delimiter,
+            of_kind,
+            null,
+            forces_null,
+            bytes,
+            at: 0,
+            block: 0,
+            specials: 0,
+        };
         fields.load();
         fields.seek(from);
         fields
@@ -95,7 +108,7 @@ impl<'a> Fields<'a> {
             let is_close = self.bytes.get(close) == Some(&quote);
             if is_close && self.bytes.get(close + 1).is_none_or(|next| self.is_border(*next)) {
                 self.seek(close + 1);
-                let written = self.bytes.get(inside..close)?;
+                let written = self.bytes.get(inside..close).filter(|written| self.is_certain(written))?;
                 let border = self.next_special();
                 return Some(Field { value: Some(written), ends_record: self.pass_end(border)? });
             }
@@ -116,7 +129,12 @@ impl<'a> Fields<'a> {
         self.seek(at);
         let border = self.next_special();
         let ends_record = self.pass_end(border)?;
-        Some(Field { value: Some(value), ends_record })
+        self.is_certain(value).then_some(Field { value: Some(value), ends_record })
+    }
+
+    /// A value in quotes is no NULL, whatever the column.
+    fn is_certain(&self, value: &[u8]) -> bool {
+        !self.forces_null || value != self.null
     }
 
     /// A text field with a backslash at `stop`.

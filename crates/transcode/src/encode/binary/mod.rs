@@ -98,7 +98,6 @@ impl BinaryEncoder {
             FormatKind::Text => [format.delimiter; 3],
         };
         let can = is_utf8
-            && format.force_null == ColumnChoice::None
             && format.force_not_null == ColumnChoice::None
             && format.default.is_none()
             && !Rules::embeds_ascii(format)

@@ -117,10 +117,26 @@ fn what_is_not_certain_is_not_written() {
 fn formats_that_say_more_than_values_are_the_servers() {
     let new = |format: Format| BinaryEncoder::new(&format, None, &[BinaryType::Text], "UTC");
     assert!(new(Format::csv()).is_some() && new(Format::text()).is_some());
-    assert!(new(Format { force_null: ColumnChoice::All, ..Format::csv() }).is_none());
+    assert!(new(Format { force_not_null: ColumnChoice::All, ..Format::csv() }).is_none());
     assert!(new(Format { default: Some("x".to_owned()), ..Format::csv() }).is_none());
     assert!(new(Format { encoding: Some("LATIN1".to_owned()), ..Format::csv() }).is_none());
     assert!(new(Format { encoding: Some("SJIS".to_owned()), ..Format::csv() }).is_none());
+}
+
+#[test]
+fn a_quoted_spelling_of_null_that_may_be_null_is_the_servers_to_read() {
+    let format = Format { force_null: ColumnChoice::Named(vec!["a".to_owned()]), ..Format::csv() };
+    let encoder = encoder(&format, &[BinaryType::Text]);
+    for (bytes, is_certain) in
+        [("a\n", true), ("\"a\"\n", true), ("\n", true), ("\"\"\n", false), ("\"\"\"\"\n", true)]
+    {
+        assert_eq!(encoder.encode(bytes.as_bytes(), 0, &mut [0; 64]).is_some(), is_certain, "{bytes}");
+    }
+    let format = Format { null: "NA".to_owned(), ..format };
+    let encoder = self::encoder(&format, &[BinaryType::Text]);
+    for (bytes, is_certain) in [("\"\"\n", true), ("\"NA\"\n", false), ("N\"A\"\n", false), ("NA\n", true)] {
+        assert_eq!(encoder.encode(bytes.as_bytes(), 0, &mut [0; 64]).is_some(), is_certain, "{bytes}");
+    }
 }
 
 /// Every type, and those that hold others.

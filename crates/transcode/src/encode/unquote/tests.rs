@@ -102,10 +102,20 @@ fn formats_with_what_text_lacks_are_refused() {
         Format { null: "\u{e9}".to_owned(), ..Format::csv() },
         Format { default: Some("D".to_owned()), ..Format::csv() },
         Format { force_not_null: ColumnChoice::All, ..Format::csv() },
-        Format { force_null: ColumnChoice::All, ..Format::csv() },
+        Format { force_null: ColumnChoice::All, null: "\\N".to_owned(), ..Format::csv() },
         Format { encoding: Some("SJIS".to_owned()), ..Format::csv() },
     ] {
         assert!(Unquoter::new(&format).is_none(), "{format:?}");
+    }
+}
+
+#[test]
+fn a_quoted_spelling_of_null_goes_as_csv_whatever_columns_make_of_it() {
+    for (null, quoted) in [("", "\"\""), ("NA", "\"NA\"")] {
+        let force_null = ColumnChoice::Named(vec!["a".to_owned()]);
+        let format = Format { force_null, null: null.to_owned(), ..Format::csv() };
+        assert_eq!(text_of(&format, &format!("{quoted},1\n")), None);
+        assert_eq!(text_of(&format, "\"x\",1\n").as_deref(), Some("x,1\n"));
     }
 }
 

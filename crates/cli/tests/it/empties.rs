@@ -1,0 +1,68 @@
+//! Empty fields in quotes, in tables that are made for the files and in those that are there.
+
+use crate::auto::{load, shape};
+use crate::scene::{Files, PATIENCE, gzip};
+use howdah_testkit::Server;
+use std::fmt::Write as _;
+
+/// Everything in quotes, as many a program writes; the last record may lack fields.
+fn table(number: fn(usize) -> String) -> String {
+    let mut text = "id,n,day,note\n".to_owned();
+    for no in 0..9000 {
+        let (n, day) =
+            if no % 3 == 0 { (String::new(), String::new()) } else { (number(no), "2024-01-02".to_owned()) };
+        let note = if no % 2 == 0 { "" } else { "x" };
+        writeln!(text, "\"{no}\",\"{n}\",\"{day}\",\"{note}\"").unwrap();
+    }
+    text
+}
+
+const STORED: &str =
+    "SELECT concat_ws(' ', count(*), count(n), sum(n), count(day), count(note), sum(length(note))) FROM t";
+
+#[test]
+fn an_empty_field_in_quotes_is_null_to_columns_of_a_new_table_that_hold_no_text() {
+    let (files, whole) = (Files::new(), table(|no| no.to_string()));
+    let short = format!("{whole}\"9000\",\"\"\n");
+    let comma = table(|no| format!("{no},25"));
+    let (numbers, fractions) = ("27000000", "27001500.00");
+    let plain = "id integer, n integer, day date, note text";
+    let decimal = "id integer, n numeric, day date, note text";
+    let read = "id integer, n numeric(6,2), day date, note text";
+    for (no, (text, options, expected, sum, rows)) in [
+        (&whole, &[][..], plain, numbers, 9000),
+        (&whole, &["--encode", "csv"], plain, numbers, 9000),
+        (&whole, &["--encode", "text", "--verify", "checksum"], plain, numbers, 9000),
+        (&whole, &["--encode", "binary"], plain, numbers, 9000),
+        (&whole, &["--on-error", "skip"], plain, numbers, 9000),
+        (&whole, &["--types", "n=numeric"], decimal, numbers, 9000),
+        (&short, &["--lenient"], plain, numbers, 9001),
+        (&comma, &["--verify", "checksum"], read, fractions, 9000),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for source in [files.put("t.csv", text.as_bytes()), files.put("t.csv.gz", &gzip(text.as_bytes()))] {
+            let database = Server::shared(if no % 2 == 0 { 15 } else { 18 }).database();
+            load(&database)
+                .args(["--create", "--table", "t", "--chunk-size", "64kB"])
+                .args(options)
+                .arg(&source)
+                .run(PATIENCE)
+                .expect_code(0);
+            assert_eq!(shape(&database, "t"), expected, "{options:?}");
+            let stored = format!("{rows} 6000 {sum} 6000 9000 4500");
+            assert_eq!(database.value(STORED), stored, "{options:?} {source:?}");
+        }
+    }
+}
+
+#[test]
+fn to_a_table_that_is_there_an_empty_field_in_quotes_is_what_it_is_to_copy() {
+    let (files, database) = (Files::new(), Server::shared(18).database());
+    let source = files.put("t.csv", b"id,n\n1,2\n2,\"\"\n3,4\n");
+    database.sql("CREATE TABLE t (id int, n int)");
+    let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("--force-null n"), "{}", refused.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+}
