@@ -85,15 +85,19 @@ fn what_follows_an_end_of_data_marker_is_told_whichever_way_the_file_is_read() {
 fn values_of_copy_text_that_are_spelled_like_null_stay_values_where_records_are_mended() {
     let (files, database) = (Files::new(), Server::shared(18).database());
     database.sql("CREATE TABLE t (a text, b text, c text)");
+    database.sql("CREATE TABLE copied (LIKE t)");
     let text = b"1\t\\NA\tNA\n2\t\\N\n\\NA\tb\0\tc\n\\NA\td\0\n";
+    let mended = "1\t\\NA\tNA\n2\t\\N\tNA\n\\NA\tb\u{fffd}\tc\n\\NA\td\u{fffd}\tNA\n";
+    database.copy_in("COPY copied FROM STDIN (NULL 'NA')", mended.as_bytes().to_vec()).unwrap();
+    let rows = |table| database.value(&format!("SELECT string_agg(t::text, ' ') FROM {table} t"));
+    assert_eq!(rows("copied"), "(1,NA,) (2,N,) (NA,b\u{fffd},c) (NA,d\u{fffd},)");
     for source in [files.put("t.txt", text), files.put("t.txt.gz", &gzip(text))] {
         let options =
             ["--quote", "none", "--escape", "\\", "--delimiter", "\t", "--header=false", "--null", "NA"];
         let command =
             load(&database).args(options).args(["--lenient", "--nul", "replace", "--force", "--table", "t"]);
         command.arg(&source).run(PATIENCE).expect_code(0);
-        let rows = "SELECT string_agg(t::text, ' ') FROM t";
-        assert_eq!(database.value(rows), "(1,NA,) (2,N,) (NA,b\u{fffd},c) (NA,d\u{fffd},)");
+        assert_eq!(rows("t"), rows("copied"));
         database.sql("TRUNCATE t");
     }
 }
