@@ -143,17 +143,18 @@ impl Connection {
         let session = self.open().await?;
         self.writes.store(true, Relaxed);
         self.expect_primary(&session)?;
-        let Some(what) = session.read_only() else { return Ok(session) };
-        Err(Error::new(ErrorKind::ConnectionRefused, what).with_hint(match session.is_of_standby() {
-            true => {
-                "name the server that takes writes; if it is one of several hosts, name all of them, with \
-                 target_session_attrs=read-write"
-            }
-            false => {
-                "options='-c default_transaction_read_only=off' in the connection string turns it off for this load; \
-                 ALTER ROLE or ALTER DATABASE ... RESET default_transaction_read_only for all"
-            }
-        }))
+        read_only(&session).map_or(Ok(session), Err)
+    }
+
+    /// A session for planning: a hot standby that is the only host is refused before anything is read for it. Of several one may be the
+    /// primary when rows come.
+    ///
+    /// # Errors
+    /// As for [`Connection::open`]; `ConnectionRefused` for that.
+    pub(crate) async fn open_to_plan(&self) -> Result<Session> {
+        let session = self.open().await?;
+        let is_alone = session.is_of_standby() && !self.conninfo.has_several_hosts();
+        read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
     }
 
     /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
@@ -351,6 +352,21 @@ impl Connection {
     pub fn display(&self) -> String {
         self.conninfo.display()
     }
+}
+
+/// Why no rows can be stored by this session.
+fn read_only(session: &Session) -> Option<Error> {
+    let hint = match session.is_of_standby() {
+        true => {
+            "name the server that takes writes; if it is one of several hosts, name all of them, with \
+             target_session_attrs=read-write"
+        }
+        false => {
+            "options='-c default_transaction_read_only=off' in the connection string turns it off for this load; \
+             ALTER ROLE or ALTER DATABASE ... RESET default_transaction_read_only for all"
+        }
+    };
+    Some(Error::new(ErrorKind::ConnectionRefused, session.read_only()?).with_hint(hint))
 }
 
 /// The session, if it has not waited for too long.

@@ -253,7 +253,7 @@ async fn connect_and_look(
 
 async fn connect(context: &Context, job: &Job, sources: &[Source], again: &AtomicBool) -> Result<Connected> {
     let connection = &context.connection;
-    let session = patiently(context, patience_of(job), || connection.open()).await?;
+    let session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
     let mut identity = Identity::new(job, &versions);

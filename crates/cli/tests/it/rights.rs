@@ -211,6 +211,13 @@ fn a_hot_standby_is_refused_at_once() {
     let refused = load.run(PATIENCE).expect_code(1).stderr;
     assert!(refused.contains("is a hot standby and takes no rows"), "{refused}");
     assert!(!refused.contains("trying again"), "{refused}");
+    // Before anything is planned, which needs the table.
+    for verb in ["load", "plan", "check"] {
+        let command = howdah(verb).args(["--to", &to, "--table", "missing"]).arg(files.path().join("a.csv"));
+        let refused = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("is a hot standby and takes no rows"), "{verb}: {refused}");
+        assert!(refused.contains("hint: name the server that takes writes"), "{verb}: {refused}");
+    }
     // Of several hosts the primary is looked for, wherever it stands.
     let port = |server: &Server| {
         server.conninfo().split_once("port=").unwrap().1.split(' ').next().unwrap().to_owned()
