@@ -147,10 +147,11 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
         let load = load(&database, &source).args(["--indexes", "rebuild"]);
         let finished = load.run(Duration::from_secs(11)).expect_code(1);
         assert!(
-            finished.stderr.contains("it was not free within 3000 ms (SQLSTATE 55P03)"),
+            finished.stderr.contains("it was not free within 3000 ms; public.t is held by process "),
             "{}",
             finished.stderr
         );
+        assert!(finished.stderr.contains(" (role postgres, active) (SQLSTATE 55P03)"), "{}", finished.stderr);
         assert!(finished.stderr.contains("--indexes keep"), "{}", finished.stderr);
         held.join().unwrap();
     });
