@@ -296,10 +296,15 @@ fn list_changes(text: &mut String, summary: &Summary) {
             show_count(changes.unchanged),
             show_count(changes.deleted)
         );
-        let _ = match changes.duplicates {
-            0 => writeln!(text),
-            count => writeln!(text, "; {} records of a key that another one counts for", show_count(count)),
-        };
+        if changes.duplicates > 0 {
+            let count = show_count(changes.duplicates);
+            let _ = write!(text, "; {count} records of a key that another one counts for");
+        }
+        if changes.held_back > 0 {
+            let count = show_count(changes.held_back);
+            let _ = write!(text, "; {count} held back by a trigger or policy");
+        }
+        let _ = writeln!(text);
     }
 }
 

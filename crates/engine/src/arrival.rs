@@ -382,10 +382,17 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
         return Err(Error::new(ErrorKind::Internal, message));
     }
     let changes = Changes {
-        unchanged: waiting.saturating_sub(changes.inserted + changes.updated),
+        unchanged: waiting.saturating_sub(changes.inserted + changes.updated + changes.held_back),
         duplicates: rows_for(run, &into.relation).saturating_sub(waiting),
         ..changes
     };
+    if changes.held_back > 0 {
+        let (rows, were) = if changes.held_back == 1 { ("row", "was") } else { ("rows", "were") };
+        run.warn(format!(
+            "{} {rows} of {} that a record was to change {were} held back by a trigger or a row-level security policy",
+            changes.held_back, into.relation
+        ));
+    }
     run.tally.set_changes(&into.relation, changes);
     Ok(())
 }

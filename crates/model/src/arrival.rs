@@ -141,6 +141,9 @@ pub struct Changes {
     pub deleted: u64,
     /// Records that did not count, another one having the same key.
     pub duplicates: u64,
+    /// Records whose row is there and was to be changed, which a trigger or a policy has prevented.
+    #[serde(default)]
+    pub held_back: u64,
 }
 
 impl Changes {
@@ -153,6 +156,7 @@ impl Changes {
             unchanged: self.unchanged + more.unchanged,
             deleted: self.deleted + more.deleted,
             duplicates: self.duplicates + more.duplicates,
+            held_back: self.held_back + more.held_back,
         }
     }
 }

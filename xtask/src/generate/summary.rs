@@ -135,6 +135,10 @@ const KEYS: &[(&str, &str)] = &[
         "Records that did not count, because another one has the same key (`--keep`)",
     ),
     (
+        "tables[].changes.held_back",
+        "Records whose row is there and was to be changed, which a trigger or a row-level security policy has prevented",
+    ),
+    (
         "verified.by",
         "`count` or `checksum`. `verified` is null where `--verify` was not given, and where a difference was found, which is an error of the kind `differs`",
     ),

@@ -187,7 +187,11 @@ async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resul
     if changes.updated + changes.inserted < rows {
         changes.updated += update_all().await?;
     }
-    changes.unchanged = rows.saturating_sub(changes.inserted + changes.updated);
+    let may_hold_back = way.into.may_hold_back && changes.updated + changes.inserted < rows;
+    if let Some(held_back) = way.into.count_held_back_sql(span).filter(|_| may_hold_back) {
+        changes.held_back = count(session, way, (&held_back, span)).await?;
+    }
+    changes.unchanged = rows.saturating_sub(changes.inserted + changes.updated + changes.held_back);
     Ok(changes)
 }
 

@@ -102,6 +102,22 @@ impl Into {
         ))
     }
 
+    /// Counts rows of the table that differ from that of this span with their key, though they were to be changed: what the open
+    /// transaction has written is what a trigger has made of it. `None` where nothing is changed.
+    pub(super) fn count_held_back_sql(&self, span: &Span) -> Option<String> {
+        self.others().next()?;
+        Some(format!(
+            "SELECT pg_catalog.count(*) FROM {} AS t, {} AS s WHERE {} AND {} AND {} AND ({}) \
+             AND t.xmin <> pg_catalog.pg_current_xact_id()::pg_catalog.xid",
+            self.target(),
+            self.staging(),
+            self.waiting(span),
+            self.within("t", span),
+            self.same_key(),
+            self.differs()
+        ))
+    }
+
     /// Inserts rows of this span whose key is not there.
     pub(super) fn insert_missing_sql(&self, span: &Span) -> String {
         format!(

@@ -35,7 +35,8 @@ const KEY_SQL: &str = "\
 /// (one that `pg_catalog` has an equality for: it looks for the operator in all schemas of the search path), whether
 /// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
 /// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
-/// they say besides the key `$3` has to be unique, and whether that, or what they refer to, is known only when all are in.
+/// they say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
+/// a trigger or a policy may keep rows from being changed.
 const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
@@ -50,7 +51,11 @@ const COLUMNS_SQL: &str = "\
                    SELECT FROM pg_catalog.pg_attribute b \
                    WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3)))), \
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
-               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('u', 'x')))) \
+               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('u', 'x')))), \
+           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19 = 19 AND g.tgenabled <> 'D' \
+               AND (g.tgrelid = a.attrelid \
+                    OR g.tgrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree(a.attrelid) AS p))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -105,6 +110,8 @@ pub struct Into {
     pub is_unique_besides: bool,
     /// Rows refer to each other, or may break a constraint until all are in: they come in one transaction.
     pub comes_together: bool,
+    /// A trigger or a policy may keep rows from being changed.
+    pub(super) may_hold_back: bool,
 }
 
 impl Into {
@@ -141,6 +148,7 @@ impl Into {
             may_rewrite: rows.first().is_some_and(|row| row.get(5)),
             is_unique_besides: rows.first().is_some_and(|row| row.get(6)),
             comes_together: rows.first().is_some_and(|row| row.get(7)),
+            may_hold_back: rows.first().is_some_and(|row| row.get(8)),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }

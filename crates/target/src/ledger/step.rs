@@ -64,7 +64,7 @@ impl Ledger {
         (step, rows, changes): (Step, u64, Changes),
     ) -> Result<()> {
         let sql = format!(
-            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8, \
+            "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8, held_back = $9, \
                  done_at = pg_catalog.clock_timestamp() \
              WHERE job_id = $1 AND target = $2 AND name = $3 AND part_no = $4",
             self.quoted
@@ -72,8 +72,8 @@ impl Ledger {
         let (name, part_no) = step.words();
         let count = |rows: u64| i64::try_from(rows).unwrap_or(i64::MAX);
         let counts = [count(changes.inserted), count(changes.updated), count(changes.deleted)];
-        let rows = count(rows);
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let (rows, held_back) = (count(rows), count(changes.held_back));
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&job_id, Type::TEXT),
             (&target(table), Type::TEXT),
             (&name, Type::TEXT),
@@ -82,6 +82,7 @@ impl Ledger {
             (&counts[1], Type::INT8),
             (&counts[2], Type::INT8),
             (&rows, Type::INT8),
+            (&held_back, Type::INT8),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's steps"))
@@ -134,7 +135,8 @@ impl Ledger {
             "SELECT coalesce(pg_catalog.sum(inserted), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(updated), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(deleted), 0)::pg_catalog.int8, \
-                    coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 \
+                    coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8, \
+                    coalesce(pg_catalog.sum(held_back), 0)::pg_catalog.int8 \
              FROM {}.step WHERE job_id = $1 AND target = $2",
             self.quoted
         );
@@ -144,8 +146,13 @@ impl Ledger {
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?;
         let count =
             |at: usize| rows.first().map_or(0, |row| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0));
-        let changes =
-            Changes { inserted: count(0), updated: count(1), deleted: count(2), ..Changes::default() };
+        let changes = Changes {
+            inserted: count(0),
+            updated: count(1),
+            deleted: count(2),
+            held_back: count(4),
+            ..Changes::default()
+        };
         Ok((changes, count(3)))
     }
 

@@ -343,3 +343,56 @@ fn parts_by_a_key_of_fixed_length_share_the_rows() {
         assert_eq!(database.value(most), "t", "PostgreSQL {major}");
     }
 }
+
+/// What a trigger or a policy keeps as it was is neither changed nor as the records say.
+#[test]
+fn rows_that_are_held_back_are_counted_for_themselves() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,same\n2,new\n3,new\n4,new\n5,new\n6,new\n");
+    let there =
+        "INSERT INTO t SELECT id, CASE id WHEN 1 THEN 'same' ELSE 'old' END FROM generate_series(1, 5) id";
+    for (major, partitioned) in [(13, false), (15, true), (18, false)] {
+        for atomic in [false, true] {
+            let database = Server::shared(major).database();
+            let (by, parts) = match partitioned {
+                true => (" PARTITION BY RANGE (id)", "CREATE TABLE low PARTITION OF t DEFAULT;"),
+                false => ("", ""),
+            };
+            // 2 stays, 3 is rewritten.
+            database.sql(&format!(
+                "CREATE TABLE t (id int PRIMARY KEY, note text){by}; {parts} {there}; \
+                 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                     IF NEW.id = 3 THEN NEW.note := 'other'; END IF; RETURN CASE WHEN NEW.id = 2 THEN NULL ELSE NEW END; END $$; \
+                 CREATE TRIGGER hold BEFORE UPDATE ON {} FOR EACH ROW EXECUTE FUNCTION hold()",
+                if partitioned { "low" } else { "t" }
+            ));
+            let atomic = if atomic { "--atomic=true" } else { "--atomic=false" };
+            let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", atomic]);
+            let told = merge.run(PATIENCE).expect_code(0).stderr;
+            let wanted = "1 inserted, 3 updated, 1 unchanged, 0 deleted; 1 held back by a trigger or policy";
+            assert!(told.contains(wanted), "PostgreSQL {major}, {atomic}\n{told}");
+            assert!(
+                told.contains("warning: 1 row of public.t that a record was to change was held back"),
+                "{told}"
+            );
+        }
+    }
+    // A policy lets the role see all rows and change some.
+    let database = Server::shared(15).database();
+    let role = format!("guarded_{}", database.name());
+    database.sql(&format!(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); {there}; \
+         CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE \"{}\" TO {role}; GRANT SELECT, INSERT, UPDATE ON t TO {role}; \
+         ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY s ON t FOR SELECT USING (true); \
+         CREATE POLICY i ON t FOR INSERT WITH CHECK (true); CREATE POLICY u ON t FOR UPDATE USING (id > 3)",
+        database.name()
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load =
+        crate::scene::howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let told = load.args(["--mode", "merge", "--key", "id"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("1 inserted, 2 updated, 1 unchanged, 0 deleted; 2 held back by a trigger or policy"),
+        "{told}"
+    );
+}
