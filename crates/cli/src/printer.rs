@@ -2,6 +2,7 @@
 
 use crate::options::Command;
 use howdah_engine::model::Error;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -48,6 +49,7 @@ impl Printer {
 
     /// A result, to stdout. A reader that has gone away is no failure of ours; a disk that is full is, of the whole command.
     pub fn out(&self, text: &str) {
+        let text = lines(text);
         let mut stdout = io::stdout().lock();
         let written = stdout
             .write_all(text.as_bytes())
@@ -73,21 +75,56 @@ impl Printer {
     /// A remark, to stderr, unless `--quiet`.
     pub fn say(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", lines(text));
         }
     }
 
     /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is merely told.
     pub fn warn(&self, text: &str) {
-        let _ = writeln!(io::stderr(), "warning: {text}");
+        let _ = writeln!(io::stderr(), "warning: {}", line(text));
     }
 
     /// An error and its hint, to stderr.
     pub fn error(&self, error: &Error) {
         let mut stderr = io::stderr().lock();
-        let _ = writeln!(stderr, "error: {error}");
+        let _ = writeln!(stderr, "error: {}", line(&error.to_string()));
         if let Some(hint) = error.hint() {
-            let _ = writeln!(stderr, "hint: {hint}");
+            let _ = writeln!(stderr, "hint: {}", line(hint));
         }
+    }
+}
+
+/// The text without characters that a terminal obeys: names of files, tables and columns, and what a server says, may hold any.
+/// Each is written as `\u001b`, which is the same character in JSON. Lines stay lines.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c.is_control() && c != '\n' && c != '\t')
+}
+
+/// The same of what is one line.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, char::is_control)
+}
+
+fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_meant) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_meant(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_character_that_a_terminal_obeys_is_written() {
+        assert_eq!(lines("a\tb\nc"), "a\tb\nc");
+        assert_eq!(lines("\x1b[2J\r\x07\x7f\u{9b}31m"), "\\u001b[2J\\u000d\\u0007\\u007f\\u009b31m");
+        assert_eq!(line("a\nerror: b\u{85}é"), "a\\u000aerror: b\\u0085é");
+        // A document says the same.
+        let document = serde_json::to_string("\u{7f}\u{9b}\u{1b}").unwrap();
+        let read: String = serde_json::from_str(&lines(&document)).unwrap();
+        assert_eq!(read, "\u{7f}\u{9b}\u{1b}");
     }
 }

@@ -3,7 +3,7 @@
 //! A listener of the engine's events like any other; it counts, and redraws a few times a second.
 
 use crate::account;
-use crate::printer::Printer;
+use crate::printer::{self, Printer};
 use crate::shaping;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::{Codec, Event, Listener, Plan};
@@ -180,17 +180,18 @@ impl Progress {
         match &state.total {
             Some(total) => {
                 total.set_position(state.bytes_passed());
-                total.set_message(line);
+                total.set_message(printer::line(&line).into_owned());
             }
             None => self.line(state, &line),
         }
     }
 
     fn line(&self, state: &State, line: &str) {
+        let line = printer::line(line);
         match &state.screen {
             // Above the bars.
             Some(screen) => drop(screen.println(line)),
-            None => self.printer.say(line),
+            None => self.printer.say(&line),
         }
     }
 }
@@ -363,6 +364,7 @@ fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
 fn name(location: &str) -> String {
     const SHOWN: usize = 28;
     let name = location.rsplit('/').next().unwrap_or(location);
+    let name = printer::line(name);
     let from = name.chars().count().saturating_sub(SHOWN);
     name.chars().skip(from).collect()
 }

@@ -1,5 +1,6 @@
 //! Asking for a password at the terminal, which does not show it.
 
+use crate::printer;
 use howdah_engine::model::{Error, ErrorKind, Result};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::fs::File;
@@ -24,7 +25,7 @@ fn terminal() -> std::io::Result<File> {
 pub(crate) async fn password(question: &str) -> Result<String> {
     let silence = Silence::begin().map_err(|error| no_terminal(&error))?;
     let terminal = silence.terminal.try_clone().map_err(|error| no_terminal(&error))?;
-    let question = question.to_owned();
+    let question = printer::line(question).into_owned();
     let asked = tokio::task::spawn_blocking(move || ask(terminal, &question)).await;
     drop(silence);
     match asked {
