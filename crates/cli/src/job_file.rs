@@ -16,6 +16,8 @@ use crate::settings::single_option;
 use clap::ValueEnum;
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Longer files are no job files.
@@ -126,15 +128,18 @@ pub fn read(path: &Path, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
         Error::new(ErrorKind::SourceNotFound, format!("the job file cannot be read: {error}"))
             .in_file(path.display().to_string())
     };
-    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            format!("a job file of {bytes} bytes is too long: expected at most {FILE_BYTES_MAX}"),
-        )
-        .in_file(path.display().to_string()));
+    let mut text = String::new();
+    // A pipe or a device has no length before it is read, nor perhaps an end.
+    let read = File::open(path).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let bytes = read.map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let message = format!("the job file is too long: expected {FILE_BYTES_MAX} bytes at most");
+        return Err(Error::new(ErrorKind::Usage, message).in_file(path.display().to_string()));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    bytes.as_slice().read_to_string(&mut text).map_err(unreadable)?;
     read_text(&text, options).map_err(|error| error.in_file(path.display().to_string()))
 }
 
@@ -404,6 +409,28 @@ mod tests {
             ([false; 3], false, false, false)
         );
         assert!(resolved(&["--freeze=false"], text).arrival.delete_missing);
+    }
+
+    #[test]
+    fn a_job_file_may_come_from_a_pipe_and_has_an_end() {
+        let options = || {
+            let Command::Load(options) = Options::parse_from(["howdah", "load"]).command else {
+                unreachable!()
+            };
+            options
+        };
+        let endless = read(Path::new("/dev/zero"), &mut options()).unwrap_err();
+        assert!(endless.message().contains("too long"), "{endless}");
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let writer = pipe.clone();
+        let writing = std::thread::spawn(move || std::fs::write(writer, "null = \"x\"\n"));
+        let mut filled = options();
+        read(&pipe, &mut filled).unwrap();
+        writing.join().unwrap().unwrap();
+        assert_eq!(filled.format.null.as_deref(), Some("x"));
     }
 
     #[test]
