@@ -412,6 +412,25 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_nobody_can_make_is_no_ledger() {
+        for name in ["", "pg_howdah"] {
+            for (typed, text) in
+                [(&["--ledger", name][..], String::new()), (&[], format!("ledger = \"{name}\""))]
+            {
+                let Command::Load(mut options) =
+                    Options::parse_from(["howdah", "load"].iter().chain(typed)).command
+                else {
+                    unreachable!()
+                };
+                read_text(&text, &mut options).unwrap();
+                let Err(refused) = Settings::resolve(*options) else { panic!("{name:?}") };
+                assert!(refused.message().starts_with("--ledger: "), "{refused}");
+                assert!(refused.hint().unwrap().contains("none for no ledger"), "{refused}");
+            }
+        }
+    }
+
+    #[test]
     fn a_job_file_may_come_from_a_pipe_and_has_an_end() {
         let options = || {
             let Command::Load(options) = Options::parse_from(["howdah", "load"]).command else {

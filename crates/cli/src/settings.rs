@@ -55,6 +55,7 @@ impl Settings {
             let spec = |location: String| SourceSpec { location, table: None };
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
+        check_ledger(&options.target)?;
         let arrival = arrival::resolve(&options)?;
         let shaping = shaping::resolve(&options.format, &options.shaping, options.bad_records.nul())?;
         let notice = shaping::notice(&options.format);
@@ -130,12 +131,29 @@ pub async fn connection(to: Option<String>, site_packages: &[PathBuf], absent: A
 /// The schema that keeps the ledger, for the verbs that need one.
 ///
 /// # Errors
-/// `Usage` for `--ledger none`: without a ledger there is nothing to read.
+/// `Usage` for `--ledger none`: without a ledger there is nothing to read; and for what is no name of a schema.
 pub fn ledger_schema(target: &TargetOptions) -> Result<String> {
+    check_ledger(target)?;
     match ledger(target) {
         LedgerChoice::Schema(schema) => Ok(schema),
         LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")),
     }
+}
+
+/// The server makes no schema of these names, whoever asks.
+fn check_ledger(target: &TargetOptions) -> Result<()> {
+    let message = match target.ledger.as_deref() {
+        Some("") => "--ledger: expected the name of a schema, got nothing".to_owned(),
+        Some(name) if name.starts_with("pg_") => {
+            format!(
+                "--ledger: {name} is none of a user's schemas: the server keeps names that begin with pg_ for itself"
+            )
+        }
+        _ => return Ok(()),
+    };
+    let hint =
+        format!("leave it out for the schema {LEDGER_DEFAULT}, name another one, or give none for no ledger");
+    Err(Error::new(ErrorKind::Usage, message).with_hint(hint))
 }
 
 fn ledger(target: &TargetOptions) -> LedgerChoice {

@@ -40,6 +40,7 @@ pub fn resolve(format: &FormatOptions, options: &ShapingOptions, nul: Nul) -> Re
     let needs = [
         ("--create", shaping.create == Some(true)),
         ("--types", !shaping.types.is_empty()),
+        ("--names", options.names.is_some()),
         ("--primary-key", !shaping.primary_key.is_empty()),
         ("--evolve", shaping.evolve != Evolve::None),
         ("--lenient", shaping.lenient),
@@ -231,6 +232,15 @@ mod tests {
         }
         let copied = FormatOptions { format: Some(FormatName::Csv), ..with(None, "!") };
         assert_eq!(told(&copied).unwrap(), None);
+    }
+
+    #[test]
+    fn names_of_a_new_table_need_the_data_to_be_looked_at() {
+        let format = FormatOptions { format: Some(FormatName::Csv), ..FormatOptions::default() };
+        let names = ShapingOptions { names: Some(NamesName::Keep), ..ShapingOptions::default() };
+        let refused = resolve(&format, &names, Nul::Reject).unwrap_err();
+        assert!(refused.message().starts_with("--names needs to look at the data"), "{refused}");
+        assert!(resolve(&FormatOptions::default(), &names, Nul::Reject).is_ok());
     }
 
     #[test]
