@@ -140,12 +140,18 @@ pub fn check_rejects(options: &LoadOptions) -> Result<()> {
     }
 }
 
+/// What a share that is written in thousandths of a percent may be off, as no binary fraction is it.
+const ROUNDING: f64 = 1e-6;
+
 /// `100` or `0.5%`.
 pub(crate) fn max_errors(text: &str) -> Result<MaxErrors> {
     let share = |number: &str| {
         let share: f64 = number.trim_end().parse().ok()?;
         let thousandths = share * 1000.0;
-        (0.0..=100_000.0).contains(&thousandths).then(|| MaxErrors::MilliPercent(thousandths.round() as u64))
+        // What is finer would be another share, of none at all.
+        let is_whole = (thousandths - thousandths.round()).abs() < ROUNDING;
+        let is_share = is_whole && (0.0..=100_000.0).contains(&thousandths);
+        is_share.then(|| MaxErrors::MilliPercent(thousandths.round() as u64))
     };
     let read = match text.trim().strip_suffix('%') {
         Some(number) => share(number),
@@ -154,7 +160,9 @@ pub(crate) fn max_errors(text: &str) -> Result<MaxErrors> {
     read.ok_or_else(|| {
         let message =
             format!("--max-errors: expected a number such as 100 or a share such as 0.5%, got {text:?}");
-        Error::new(ErrorKind::Usage, message)
+        Error::new(ErrorKind::Usage, message).with_hint(
+            "a share is counted in steps of 0.001%; a smaller one can be given as a number of records",
+        )
     })
 }
 
@@ -168,7 +176,9 @@ mod tests {
         assert_eq!(read("100"), Some(MaxErrors::Count(100)));
         assert_eq!(read("0.5%"), Some(MaxErrors::MilliPercent(500)));
         assert_eq!(read("100 %"), Some(MaxErrors::MilliPercent(100_000)));
-        for text in ["", "-1", "101%", "-1%", "nan%", "ten", "1.5"] {
+        assert_eq!(read("0.001%"), Some(MaxErrors::MilliPercent(1)));
+        assert_eq!(read("33.333%"), Some(MaxErrors::MilliPercent(33_333)));
+        for text in ["", "-1", "101%", "-1%", "nan%", "ten", "1.5", "0.0004%", "0.0005%", "33.3333%"] {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -8,7 +8,8 @@ use crate::refused::Refused;
 use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
-    CheckReport, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune, Verify,
+    CheckReport, Error, ErrorKind, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune,
+    Verify,
 };
 use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub async fn check(
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
+    expect_none_for_rows(&options)?;
     options.bad_records.of_check = true;
     let settings = super::resolve(options, printer)?;
     let reject_file = settings.reject_file.clone();
@@ -53,6 +55,25 @@ pub async fn check(
         Some(error) => {
             printer.error(error);
             Ok(Exit::of(error))
+        }
+    }
+}
+
+/// Options that are about rows that are stored would be followed by nothing. Those of a job file are meant for the load.
+fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
+    let run = &options.run;
+    let typed = [
+        ("--verify", run.verify.is_some()),
+        ("--after", run.after.is_some()),
+        ("--job-id", run.job_id.is_some()),
+        ("--tune", run.tune.is_some()),
+        ("--freeze", options.arrival.freeze == Some(true)),
+    ];
+    match typed.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("{name} is about rows that are stored, and a check stores none");
+            Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out, and give it to the load"))
         }
     }
 }

@@ -210,3 +210,27 @@ fn a_check_that_is_interrupted_takes_everything_away() {
     }
     assert_forgotten(&database);
 }
+
+/// Nothing would follow them; those of a job file are meant for the load.
+#[test]
+fn options_about_rows_that_are_stored_are_refused() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int)");
+    let options: [&[&str]; 5] = [
+        &["--verify", "count"],
+        &["--after", "vacuum"],
+        &["--job-id", "x"],
+        &["--tune", "table"],
+        &["--freeze", "--mode", "truncate"],
+    ];
+    for typed in options {
+        let refused = check(&database, &[&source]).args(typed).run(PATIENCE).expect_code(2).stderr;
+        let wanted = format!("error: {} is about rows that are stored", typed[0]);
+        assert!(refused.contains(&wanted) && refused.contains("hint: leave it out"), "{refused}");
+    }
+    let job = files
+        .put("job.toml", b"verify = \"count\"\nafter = [\"vacuum\"]\njob-id = \"x\"\ntune = \"table\"\n");
+    check(&database, &[&source]).arg("--job").arg(&job).run(PATIENCE).expect_code(0);
+}

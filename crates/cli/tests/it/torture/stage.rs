@@ -164,13 +164,16 @@ impl Stage {
         self.command("load", &Scenario { knobs, ..self.scenario.clone() }, world)
     }
 
-    /// `howdah check` of all files, with the options of the load.
+    /// `howdah check` of all files, with the options of the load but for those of rows that are stored.
     pub(super) fn check(&self, world: &World<'_>) -> HowdahCommand {
-        self.command("check", &self.scenario, world)
+        let knobs = Knobs { verify: None, after: None, tune: None, ..self.scenario.knobs.clone() };
+        self.command("check", &Scenario { knobs, ..self.scenario.clone() }, world)
     }
 
     fn command(&self, name: &str, scenario: &Scenario, world: &World<'_>) -> HowdahCommand {
-        let command = howdah(name).args(["--to", &self.to(world)]).args(scenario.arguments());
+        let mut options = scenario.arguments();
+        options.retain(|word| name != "check" || word != "--freeze");
+        let command = howdah(name).args(["--to", &self.to(world)]).args(options);
         let command = command.envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
         scenario.sources().into_iter().fold(command, |command, name| {
             if scenario.in_bucket {
