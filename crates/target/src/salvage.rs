@@ -65,9 +65,13 @@ const NOT_ABOUT_A_VALUE: (&[&str], &[&str]) =
 /// COPY names a column where its type's input function has refused a value, with whatever SQLSTATE that has: a `tsvector` says
 /// 42601 and a `regclass` 42P01.
 fn is_about_a_value(error: &Error, sqlstate: &str) -> bool {
+    error.place().column.is_some() && !sqlstate.is_empty() && is_of_a_value(sqlstate)
+}
+
+/// What has failed with this SQLSTATE while a value was read may have failed because of the value.
+pub(crate) fn is_of_a_value(sqlstate: &str) -> bool {
     let (classes, states) = NOT_ABOUT_A_VALUE;
-    let is_other = classes.iter().any(|class| sqlstate.starts_with(class)) || states.contains(&sqlstate);
-    error.place().column.is_some() && !sqlstate.is_empty() && !is_other
+    !classes.iter().any(|class| sqlstate.starts_with(class)) && !states.contains(&sqlstate)
 }
 
 /// The server said this about a row, not about itself, the table or the session: another row may well be stored.

@@ -5,6 +5,7 @@
 //! session's own temporary schema does. A verdict of "fine" settles nothing: such a record is still shown to COPY.
 
 use super::server_error::input_without_values;
+use crate::salvage::is_of_a_value;
 use crate::sql::quote_relation;
 use howdah_model::Relation;
 use tokio_postgres::types::{ToSql, Type};
@@ -13,11 +14,11 @@ use tokio_postgres::{Client, Error};
 /// The first version with `pg_input_error_info`.
 const VERSION_ERROR_INFO: u32 = 160_000;
 
-/// A value of this type is cast as it would be in an assignment, in a subtransaction of its own. The usual types have
+/// A value is read in a subtransaction of its own, by this statement, which calls what COPY would call. The usual types have
 /// statements of their own, which are planned once a session and not once a value.
 const FUNCTION_SQL: &str = "\
     CREATE FUNCTION pg_temp.howdah_judge(value pg_catalog.text, type_name pg_catalog.text, \
-        OUT message pg_catalog.text, OUT sql_error_code pg_catalog.text) LANGUAGE plpgsql AS $howdah$ \
+        reading pg_catalog.text, OUT message pg_catalog.text, OUT sql_error_code pg_catalog.text) LANGUAGE plpgsql AS $howdah$ \
     DECLARE i4 pg_catalog.int4; i8 pg_catalog.int8; n pg_catalog.numeric; f8 pg_catalog.float8; d pg_catalog.date; \
             t pg_catalog.timestamp; tz pg_catalog.timestamptz; b pg_catalog.bool; u pg_catalog.uuid; \
     BEGIN \
@@ -31,9 +32,17 @@ const FUNCTION_SQL: &str = "\
             WHEN 'timestamp with time zone' THEN tz := value::pg_catalog.timestamptz; \
             WHEN 'boolean' THEN b := value::pg_catalog.bool; \
             WHEN 'uuid' THEN u := value::pg_catalog.uuid; \
-            ELSE EXECUTE 'SELECT CAST($1 AS ' || type_name || ')' USING value; \
+            ELSE EXECUTE reading USING value; \
         END CASE; \
     EXCEPTION WHEN OTHERS THEN message := SQLERRM; sql_error_code := SQLSTATE; END $howdah$";
+
+/// How such a statement calls the input function `p` in schema `n` of the type `t` of the column `a`: some types read otherwise where
+/// the column gives them a modifier (`interval hour to minute`), which a cast would only apply to what was read
+/// (`InputFunctionCall` in fmgr.c).
+const READING_SQL: &str = "\
+    pg_catalog.format('SELECT %I.%I($1::pg_catalog.cstring%s) IS NULL', n.nspname, p.proname, CASE WHEN p.pronargs > 1 THEN \
+        pg_catalog.format(', %s::pg_catalog.oid', CASE WHEN t.typelem <> 0::pg_catalog.oid THEN t.typelem ELSE t.oid END) \
+            || CASE WHEN p.pronargs > 2 THEN pg_catalog.format(', %s', a.atttypmod) ELSE '' END END)";
 
 /// A value that the server does not take for its column.
 #[derive(Debug)]
@@ -54,17 +63,22 @@ pub(crate) async fn judge(
     columns: &[&str],
     values: &[&str],
 ) -> Result<Vec<Verdict>, Error> {
-    let function = if server_version >= VERSION_ERROR_INFO {
-        "pg_catalog.pg_input_error_info"
+    let told = if server_version >= VERSION_ERROR_INFO {
+        "pg_catalog.pg_input_error_info(asked.value, pg_catalog.format_type(a.atttypid, a.atttypmod))"
+            .to_owned()
     } else {
         make_function(client).await?;
-        "pg_temp.howdah_judge"
+        format!(
+            "pg_temp.howdah_judge(asked.value, pg_catalog.format_type(a.atttypid, a.atttypmod), {READING_SQL})"
+        )
     };
     let sql = format!(
         "SELECT asked.no, told.sql_error_code, told.message \
          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3)) WITH ORDINALITY asked(name, value, no) \
-         JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1) AND a.attname = asked.name, \
-         LATERAL {function}(asked.value, pg_catalog.format_type(a.atttypid, a.atttypmod)) told \
+         JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = asked.name \
+         JOIN pg_catalog.pg_type t ON t.oid = a.atttypid JOIN pg_catalog.pg_proc p ON p.oid = t.typinput::pg_catalog.oid \
+         JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace, \
+         LATERAL {told} told \
          WHERE told.message IS NOT NULL ORDER BY asked.no"
     );
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
@@ -76,11 +90,12 @@ pub(crate) async fn judge(
         let no = usize::try_from(row.get::<_, i64>(0)).map_or(0, |no| no.saturating_sub(1));
         Verdict { no, sqlstate, message }
     };
-    Ok(rows.iter().map(verdict).collect())
+    let verdicts = rows.iter().map(verdict);
+    Ok(verdicts.filter(|verdict| is_of_a_value(&verdict.sqlstate)).collect())
 }
 
 async fn make_function(client: &Client) -> Result<(), Error> {
-    let sql = "SELECT pg_catalog.to_regprocedure('pg_temp.howdah_judge(text, text)') IS NOT NULL";
+    let sql = "SELECT pg_catalog.to_regprocedure('pg_temp.howdah_judge(text, text, text)') IS NOT NULL";
     let rows = client.query_typed(sql, &[]).await?;
     if rows.first().is_some_and(|row| row.get(0)) {
         return Ok(());

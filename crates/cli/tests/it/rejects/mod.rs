@@ -4,6 +4,7 @@ mod foreign;
 mod keys;
 mod layouts;
 mod many;
+mod modifiers;
 mod place;
 mod random;
 mod reload;
