@@ -72,4 +72,5 @@ pub mod truncate;
 
 mod error;
 mod locks;
+mod named;
 pub mod sql;

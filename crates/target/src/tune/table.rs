@@ -7,6 +7,7 @@ use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Before, Held, Ledger, Origin, Thing};
+use crate::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use crate::undo::TREE_SQL;
@@ -162,6 +163,10 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
         let set: Vec<String> =
             to_change.iter().map(|parameter| format!("{} = {DURING}", spelled(&parameter.name))).collect();
         run(session, &alter(&storage.relation, &format!("SET ({})", set.join(", ")))).await?;
+        if !named::is_so(session, storage.oid, &storage.relation).await? {
+            run(session, "ROLLBACK").await?;
+            return Ok(false);
+        }
     }
     run(session, "COMMIT").await?;
     Ok(!all.is_empty())
@@ -172,6 +177,15 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
 /// # Errors
 /// Server with 55P03 when the table was not free within two seconds, which may pass; those of ledger and session.
 pub async fn give_up(session: &Session, ledger: &Ledger, held: &Held) -> Result<GivenUp> {
+    let mut done = give_up_or_roll_back(session, ledger, held).await;
+    if done.as_ref().is_err_and(|error| error.sqlstate() == Some(named::ANOTHER_SQLSTATE)) {
+        // It was renamed while it was waited for: by its OID it is found again.
+        done = give_up_or_roll_back(session, ledger, held).await;
+    }
+    done
+}
+
+async fn give_up_or_roll_back(session: &Session, ledger: &Ledger, held: &Held) -> Result<GivenUp> {
     let done = give_up_one(session, ledger, held).await;
     if done.is_err() {
         let _ = session.client().batch_execute("ROLLBACK").await;
@@ -198,7 +212,8 @@ async fn give_up_one(session: &Session, ledger: &Ledger, held: &Held) -> Result<
             Some(storage) => {
                 let now = storage.value(&held.thing.name);
                 verdict(now, held.before.value.as_deref(), &held.during).unwrap_or_else(|| {
-                    sql = format!("{}; {sql}", put_back_sql(&storage, held));
+                    let expect = named::expect_sql(*oid, &storage.relation);
+                    sql = format!("{}; {expect}; {sql}", put_back_sql(&storage, held));
                     GivenUp::PutBack
                 })
             }

@@ -161,8 +161,9 @@ impl FoundIndex {
         entries
     }
 
+    /// Alone: before PostgreSQL 18, tables that inherit from it would get the NOT NULL of a primary key.
     fn add_constraint(&self, place: &Place, definition: &str) -> String {
-        format!("ALTER TABLE {} ADD CONSTRAINT {} {definition}", place.table(), quote_ident(&self.name))
+        format!("ALTER TABLE ONLY {} ADD CONSTRAINT {} {definition}", place.table(), quote_ident(&self.name))
     }
 
     fn using_index(&self) -> String {
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(entries[0].statements[6], "COMMENT ON INDEX \"S\".\"Key\" IS 'it''s'");
         assert_eq!(
             entries[1].statements,
-            ["ALTER TABLE \"S\".\"a\"\"b\" ADD CONSTRAINT \"Key\" PRIMARY KEY USING INDEX \"Key\" \
+            ["ALTER TABLE ONLY \"S\".\"a\"\"b\" ADD CONSTRAINT \"Key\" PRIMARY KEY USING INDEX \"Key\" \
               DEFERRABLE INITIALLY DEFERRED"]
         );
         assert_eq!(entries[2].statements, ["ALTER TABLE \"S\".\"a\"\"b\" CLUSTER ON \"Key\""]);

@@ -17,7 +17,9 @@ pub mod triggers;
 pub(crate) use catalog_sql::TREE_SQL;
 
 /// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
-/// them. They must be set before a statement is sent that holds such a text, not in the same message.
+/// them (NULLs in arrays, XML, money, bytes ...), whatever role and database have set. They must be set before a statement is sent that holds such a text, not in the same message.
 pub(crate) const SPELLING_SQL: &str = "\
     SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO, MDY'; \
-    SET LOCAL intervalstyle = 'postgres'; SET LOCAL extra_float_digits = 3; SET LOCAL quote_all_identifiers = off";
+    SET LOCAL intervalstyle = 'postgres'; SET LOCAL extra_float_digits = 3; SET LOCAL quote_all_identifiers = off; \
+    SET LOCAL array_nulls = on; SET LOCAL bytea_output = 'hex'; SET LOCAL xmloption = 'content'; SET LOCAL lc_monetary = 'C'; \
+    SET LOCAL transform_null_equals = off; SET LOCAL backslash_quote = 'safe_encoding'";

@@ -10,7 +10,8 @@ use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
-use crate::locks::named;
+use crate::locks;
+use crate::named;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
@@ -62,7 +63,11 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     let _ = session.client().batch_execute("ROLLBACK").await;
     match error.sqlstate() {
         Some("42501") => Err(granted(session, error, &entry.change).await),
-        _ => named(session, &entry.change.relation, Err(error)).await,
+        // The name came to another table while this one was waited for.
+        Some(named::ANOTHER_SQLSTATE) => {
+            Err(find_table(session, &entry.change).await.err().unwrap_or(error))
+        }
+        _ => locks::named(session, &entry.change.relation, Err(error)).await,
     }
 }
 
@@ -140,7 +145,20 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
         };
         statements.extend(build.settings(workers));
     }
-    statements.extend(put_back);
+    let expect = named::expect_sql(change.table_oid, &change.relation);
+    match change.kind {
+        // Behind this there is no such table any more.
+        UndoKind::Staging => {
+            let lock =
+                format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(&change.relation));
+            statements.extend([lock, expect]);
+            statements.extend(put_back);
+        }
+        _ => {
+            statements.extend(put_back);
+            statements.push(expect);
+        }
+    }
     statements.extend([undone, "COMMIT".to_owned()]);
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(&statements.join(";\n")).await?;

@@ -5,6 +5,7 @@ mod dumped;
 mod early;
 mod identical;
 pub(crate) mod kills;
+mod meaning;
 mod partitioned;
 mod refused;
 mod rights;

@@ -264,3 +264,31 @@ fn a_server_that_crashes_gets_its_tables_back() {
     assert_eq!(schema(&database), before);
     assert_eq!(held(&database), 0);
 }
+
+#[test]
+fn options_do_not_come_back_to_a_table_that_has_got_the_name() {
+    for major in MAJORS {
+        let (database, _files, source) = prepared(major, PLAIN);
+        database.sql(&format!(
+            "{}; CREATE TABLE other (LIKE t) WITH (autovacuum_enabled = false, toast.autovacuum_enabled = false)",
+            pause(0.05)
+        ));
+        let mut running = load(&database, &source, "table").spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+        running.kill();
+        assert_eq!(held(&database), 2, "PostgreSQL {major}");
+        let told = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                database.sql(
+                    "BEGIN; LOCK TABLE t; SELECT pg_sleep(1); ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t; COMMIT",
+                );
+            });
+            sleep(Duration::from_millis(300));
+            restore(&database).run(PATIENCE).expect_code(0).stderr
+        });
+        let kept_from = "SELECT string_agg(relname, ',') FROM pg_class \
+                         WHERE relname IN ('t', 'old') AND 'autovacuum_enabled=false' = ANY (reloptions)";
+        assert_eq!(database.value(kept_from), "t", "PostgreSQL {major}: {told}");
+        assert_eq!(held(&database), 0, "PostgreSQL {major}: {told}");
+    }
+}

@@ -1,0 +1,112 @@
+//! What comes back means what it meant: whatever role and database have set, and whoever has renamed tables meanwhile.
+
+use super::kills::wait_for;
+use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
+use crate::scene::{Files, PATIENCE, csv};
+use howdah_testkit::{Database, MAJORS, Server};
+use std::time::Duration;
+
+/// Indexes with constants that are written and read in many ways.
+const CONSTANTS: &str = "\
+    CREATE TABLE t (id bigint, part integer, amount numeric, note text, tags text[], bytes bytea, span interval, price money, \
+        share float8, day date); \
+    CREATE INDEX a ON t (id) WHERE tags <> '{NULL,\"NULL\",b}'; CREATE INDEX b ON t (id) WHERE bytes <> '\\x005c'; \
+    CREATE INDEX c ON t (id) WHERE span > '-1 day +02:03:04'; CREATE INDEX d ON t (id) WHERE price > '1234.56'::money; \
+    CREATE INDEX e ON t (id) WHERE share > 0.1::float8 + 0.2; CREATE INDEX f ON t (id) WHERE day > '2024-02-03'::date; \
+    CREATE INDEX g ON t (id, (note || E'it''s\\\\')); CREATE UNIQUE INDEX h ON t (id) INCLUDE (part) WHERE note <> E'a\\\\b'";
+
+/// All of them other than usual.
+const ODD: &[(&str, &str)] = &[
+    ("array_nulls", "off"),
+    ("bytea_output", "escape"),
+    ("datestyle", "'SQL, DMY'"),
+    ("intervalstyle", "sql_standard"),
+    ("extra_float_digits", "-10"),
+    ("quote_all_identifiers", "on"),
+    ("standard_conforming_strings", "off"),
+    ("backslash_quote", "off"),
+    ("transform_null_equals", "on"),
+    ("xmloption", "document"),
+];
+
+fn set(database: &Database, is_odd: bool) {
+    for (name, value) in ODD {
+        let set = if is_odd { format!("SET {name} = {value}") } else { format!("RESET {name}") };
+        database.sql(&format!("ALTER DATABASE {} {set}", database.name()));
+    }
+}
+
+#[test]
+fn constants_come_back_whatever_is_set() {
+    for (major, odd_before, odd_after) in [(13, true, true), (15, false, true), (18, true, false)] {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(16, 1, 5000));
+        let database = Server::shared(major).database();
+        database.sql(CONSTANTS);
+        let before = schema(&database);
+        set(&database, odd_before);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        let mut running = load.spawn();
+        assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.undo", 8));
+        running.kill();
+        assert!(open_entries(&database) > 0, "{major}");
+        set(&database, odd_after);
+        restore(&database).run(PATIENCE).expect_code(0);
+        set(&database, odd_before);
+        load.run(PATIENCE).expect_code(0);
+        set(&database, false);
+        assert_eq!(schema(&database), before, "{major}");
+        assert_eq!(open_entries(&database), 0, "{major}");
+    }
+}
+
+#[test]
+fn a_key_that_comes_back_changes_no_table_that_inherits() {
+    for major in MAJORS {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(16, 1, 5000));
+        let database = Server::shared(major).database();
+        database.sql(&format!("{PLAIN_SCHEMA}; CREATE TABLE child () INHERITS (t)"));
+        // From 18 on the NOT NULL of a key is inherited.
+        let _ = database.try_sql("ALTER TABLE child ALTER id DROP NOT NULL");
+        let before = schema(&database);
+        load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
+        assert!(database.value("SELECT count(*) FROM howdah.undo") != "0", "{major}");
+        assert_eq!(schema(&database), before, "{major}");
+    }
+}
+
+#[test]
+fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
+    for major in MAJORS {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(16, 1, 20_000));
+        let database = Server::shared(major).database();
+        database.sql(&format!("{PLAIN_SCHEMA}; CREATE TABLE other (LIKE t)"));
+        let before = schema(&database);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        let mut running = load.spawn();
+        assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.chunk", 1));
+        running.kill();
+        let open = open_entries(&database);
+        let told = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                database.sql(
+                    "BEGIN; LOCK TABLE t; SELECT pg_sleep(2); ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t; COMMIT",
+                );
+            });
+            std::thread::sleep(Duration::from_millis(300));
+            restore(&database).run(PATIENCE).expect_code(1).stderr
+        });
+        assert!(told.contains("the table public.t is now public.old"), "{major}: {told}");
+        assert_eq!(
+            database.value("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"),
+            "0",
+            "{major}"
+        );
+        assert_eq!(open_entries(&database), open, "{major}: {told}");
+        database.sql("ALTER TABLE t RENAME TO other; ALTER TABLE old RENAME TO t");
+        restore(&database).run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "{major}");
+    }
+}
