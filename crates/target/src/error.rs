@@ -3,15 +3,19 @@
 //! Kinds follow the SQLSTATE (PostgreSQL documentation, appendix A) or the kind of I/O failure, never
 //! the text, which the server may have translated. DETAIL and CONTEXT are left out: they quote rows.
 
+use crate::copy::server_error::safe_message;
 use howdah_model::{Error, ErrorKind};
 use std::error::Error as _;
-use std::io;
+use std::{io, iter};
 use tokio_postgres::error::{DbError, SqlState};
 
 /// An error of a running session. `doing` completes "while ...".
 pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error {
     if let Some(db) = error.as_db_error() {
-        return server_error(db, &format!("the server says: {}", db.message()));
+        // Of all else, names are what helps.
+        let may_quote_rows = ["22", "P0"].iter().any(|class| db.code().code().starts_with(class));
+        let told = if may_quote_rows { safe_message(db, iter::empty()) } else { db.message().to_owned() };
+        return server_error(db, &format!("the server says: {told}"));
     }
     if error.is_closed() || io_source(error).is_some() {
         let cause = io_source(error).map(|e| format!(": {e}")).unwrap_or_default();

@@ -310,3 +310,34 @@ fn what_a_value_names_and_the_server_does_not_find_is_not_told() {
         }
     }
 }
+
+#[test]
+fn what_a_function_has_looked_for_and_not_found_is_not_shown() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,secret\n");
+    let fires = |body: &str| {
+        format!(
+            "CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {body}; RETURN NEW; END$$; \
+             CREATE TRIGGER fire BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION fire()"
+        )
+    };
+    for (sqlstate, sql) in [
+        ("42P01", fires("EXECUTE pg_catalog.format('SELECT FROM %I', NEW.note)")),
+        ("42883", fires("EXECUTE pg_catalog.format('SELECT %I()', NEW.note)")),
+        ("42601", fires("EXECUTE NEW.note")),
+        ("58P01", fires("PERFORM pg_catalog.pg_read_file(NEW.note)")),
+        ("42P01", "ALTER TABLE t ADD CHECK (note::regclass IS NOT NULL)".to_owned()),
+        ("42704", "ALTER TABLE t ADD CHECK (note::regtype IS NOT NULL)".to_owned()),
+    ] {
+        for mode in [&[][..], &["--atomic"], &["--mode", "merge", "--key", "id"], &["--on-error", "skip"]] {
+            let database = Server::shared(15).database();
+            database.sql(&format!("CREATE TABLE t (id int PRIMARY KEY, note text); {sql}"));
+            let to = database.conninfo();
+            let told =
+                howdah("load").args(["--table", "t", "--to", &to]).args(mode).arg(&source).run(PATIENCE);
+            assert_eq!(told.code, Some(1), "{sql} {mode:?}: {}", told.stderr);
+            assert!(!told.stderr.contains("secret"), "{sql} {mode:?}: {}", told.stderr);
+            assert!(told.stderr.contains(sqlstate), "{sql} {mode:?}: {}", told.stderr);
+        }
+    }
+}

@@ -1,12 +1,12 @@
 //! What the server says about a COPY, made fit for howdah: an [`Error`] with the SQLSTATE, the column,
 //! and the line of the sent data. The server's words for bad input quote the input, and so does, of any
-//! SQLSTATE, what it says while it reads a value (`relation "x" does not exist`); quoted parts that
+//! SQLSTATE, what it says while it reads a value or a function runs (`relation "x" does not exist`); quoted parts that
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
 use crate::error::{kind_of_sqlstate, server_error};
 use howdah_model::{Error, ErrorKind, Place, Relation};
-use tokio_postgres::error::DbError;
+use tokio_postgres::error::{DbError, ErrorPosition};
 
 /// Quotation marks of PostgreSQL's message catalogues.
 const QUOTES: &[char] =
@@ -32,6 +32,9 @@ pub(crate) const POLICY_SQLSTATE: &str = "42501";
 
 /// `foreign_key_violation`
 const FOREIGN_KEY_SQLSTATE: &str = "23503";
+
+/// `undefined_function`
+const FUNCTION_SQLSTATE: &str = "42883";
 
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
@@ -108,7 +111,12 @@ fn with_advice(error: Error) -> Error {
 
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
 pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
-    message_without_values(sqlstate_of_text(db), db.message(), &known_names(db, names))
+    let sqlstate = sqlstate_of_text(db);
+    // What it has found wrong in the statement itself, in which no values stand.
+    if sqlstate.starts_with("42") && matches!(db.position(), Some(ErrorPosition::Original(_))) {
+        return db.message().to_owned();
+    }
+    message_without_values(sqlstate, db.message(), &known_names(db, names))
 }
 
 /// What the server says while it reads a value: whatever it has looked for and not found is the value.
@@ -132,12 +140,19 @@ pub(crate) fn input_without_values(sqlstate: &str, message: &str, known: &[&str]
     if sqlstate.starts_with("P0") {
         return message_without_values(sqlstate, message, known);
     }
-    let cut = cut_hex(&cut_quoted(message, known));
+    cut_name(cut_hex(&cut_quoted(message, known)), sqlstate)
+}
+
+/// Names that are not found are quoted, but for those of functions and operators and those with too many points.
+fn cut_name(message: String, sqlstate: &str) -> String {
     let is_of_name = ["0A", "42"].iter().any(|class| sqlstate.starts_with(class));
-    // Names that are not found are quoted, but for those of operators and those with too many points.
-    match cut.find(": ").or_else(|| cut.find('\u{ff1a}')).filter(|_| is_of_name) {
-        Some(colon) => format!("{}: {CUT}", cut[..colon].trim_end()),
-        None => cut,
+    match message.find(": ").or_else(|| message.find('\u{ff1a}')).filter(|_| is_of_name) {
+        Some(colon) => format!("{}: {CUT}", message[..colon].trim_end()),
+        None if sqlstate == FUNCTION_SQLSTATE => {
+            "a function does not exist that was called for a row; its name may be a value and is not shown"
+                .to_owned()
+        }
+        None => message,
     }
 }
 
@@ -145,10 +160,11 @@ pub(crate) fn input_without_values(sqlstate: &str, message: &str, known: &[&str]
 pub(crate) fn message_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
     match sqlstate.get(..2) {
         // Integrity violations quote names only (the values are in DETAIL); the rest is about
-        // transactions, resources, privileges, objects, operators and systems, never about a field.
-        Some("08" | "23" | "25" | "28" | "3D" | "40" | "42" | "53" | "55" | "57" | "58") => {
-            message.to_owned()
-        }
+        // transactions, resources, privileges and operators, never about a field.
+        Some("23" | "25" | "40" | "53" | "57") => message.to_owned(),
+        Some("42") if sqlstate == POLICY_SQLSTATE => message.to_owned(),
+        // What a function, or the input of a type like `regclass`, has looked for and not found may be a value.
+        Some("42" | "0A") => cut_name(cut_hex(&cut_quoted(message, known)), sqlstate),
         // Text of a trigger or function: nobody knows what is in it.
         Some("P0") => {
             "a trigger or function raised an error; its text may hold row values and is not shown".to_owned()
@@ -383,3 +399,15 @@ mod tests {
         assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
     }
 }
+        for (sqlstate, message, expected) in [
+            ("42P01", "relation \"secret\" does not exist", "relation \"...\" does not exist"),
+            ("42P01", "relation \"mood\" does not exist", "relation \"mood\" does not exist"),
+            ("42601", "syntax error at or near \"secret\"", "syntax error at or near \"...\""),
+            ("42883", "operator does not exist: secret", "operator does not exist: \"...\""),
+            ("58P01", "could not open file \"secret\"", "could not open file \"...\""),
+            ("3D000", "database \"secret\" does not exist", "database \"...\" does not exist"),
+            ("42501", "permission denied for table other", "permission denied for table other"),
+        ] {
+            assert_eq!(clean(sqlstate, message), expected);
+        }
+        assert!(!clean("42883", "function secret(integer) does not exist").contains("secret"));
