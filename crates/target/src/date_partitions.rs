@@ -3,13 +3,14 @@
 //! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps none of
 //! them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER TABLE, ATTACH PARTITION.
 
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{is_raised, safe_message};
 use crate::error::{server_error, session_error};
 use crate::session::Session;
 use crate::session::bounds::{self, BoundOf};
-use crate::sql::{quote_literal, quote_relation};
+use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::route::{Bound, Edge};
 use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
+use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
 
 /// The column that partitions a table, and the ranges that have a partition.
@@ -106,12 +107,15 @@ pub struct Made {
     pub to_day: i32,
 }
 
-/// The day or month around a day, and what its partition is called; the table's tablespace.
+/// The day or month around a day, and what its partition is called; the table's tablespace, and its access method, which a partitioned
+/// table may have since PostgreSQL 17.
 const UNIT_SQL: &str = "\
     SELECT f::pg_catalog.text, t::pg_catalog.text, f - DATE '2000-01-01', t - DATE '2000-01-01', \
            pg_catalog.to_char(f, $3), \
            (SELECT s.spcname::pg_catalog.text FROM pg_catalog.pg_class c \
-            JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = pg_catalog.to_regclass($4)) \
+            JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid), \
+           (SELECT m.amname::pg_catalog.text FROM pg_catalog.pg_class c \
+            JOIN pg_catalog.pg_am m ON m.oid = c.relam WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid) \
     FROM (SELECT pg_catalog.date_trunc($1, DATE '2000-01-01' + $2)::pg_catalog.date AS f) u, \
          LATERAL (SELECT (f + ('1 ' || $1)::pg_catalog.interval)::pg_catalog.date AS t) v";
 
@@ -158,10 +162,14 @@ pub async fn make(
     let sql = format!(
         "BEGIN; SET LOCAL lock_timeout TO {lock_timeout_ms}; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL default_tablespace TO {tablespace}; \
          CREATE TABLE {leaf} (LIKE {table} INCLUDING ALL \
-            EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING COMMENTS); \
+            EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING COMMENTS){method}; \
          ALTER TABLE {table} ATTACH PARTITION {leaf} FOR VALUES FROM ({from}) TO ({to}); COMMIT",
         tablespace = quote_literal(row.get::<_, Option<&str>>(5).unwrap_or_default()),
         leaf = quote_relation(&leaf),
+        method = row
+            .get::<_, Option<&str>>(6)
+            .map(|name| format!(" USING {}", quote_ident(name)))
+            .unwrap_or_default(),
         from = bound(from),
         to = bound(to),
     );
@@ -187,6 +195,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let words = safe_message(db, names.into_iter());
     match db.code().code() {
+        _ if is_raised(db) => forbidden(db, relation),
         "55P03" => {
             let held = "other sessions hold it or a table that it refers to";
             server_error(db, &format!("a partition of {relation} cannot be made yet: {held}"))
@@ -204,6 +213,18 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
         }
         _ => server_error(db, &format!("the server says: {words}")),
     }
+}
+
+/// No trigger of a table fires when a partition is made.
+fn forbidden(db: &DbError, relation: &Relation) -> Error {
+    let message = format!(
+        "a partition of {relation} cannot be made: an event trigger of the database forbids it, or fails; its text may hold row values \
+         and is not shown"
+    );
+    Error::new(ErrorKind::Table, message).with_sqlstate(db.code().code()).with_hint(
+        "pg_event_trigger tells which: have it let CREATE TABLE and ALTER TABLE pass, or make the partitions that are missing by hand and \
+         load without --create-partitions",
+    )
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod changed;
 mod check;
 mod corpus;
 mod crash;
+mod dated;
 mod documents;
 mod embedded;
 mod emptied;

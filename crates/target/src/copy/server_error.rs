@@ -129,6 +129,11 @@ fn known_names<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> Vec
     names.chain(told.into_iter().flatten()).collect()
 }
 
+/// Text that a function has raised.
+pub(crate) fn is_raised(db: &DbError) -> bool {
+    sqlstate_of_text(db).starts_with("P0")
+}
+
 /// RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
 fn sqlstate_of_text(db: &DbError) -> &str {
     let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
@@ -394,11 +399,6 @@ mod tests {
             clean("23505", "duplicate key value violates unique constraint \"t_pkey\""),
             "duplicate key value violates unique constraint \"t_pkey\""
         );
-        assert!(!clean("P0001", "bad row secret").contains("secret"));
-        assert!(!clean("22P02", "unterminated \"secret").contains("secret"));
-        assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
-    }
-}
         for (sqlstate, message, expected) in [
             ("42P01", "relation \"secret\" does not exist", "relation \"...\" does not exist"),
             ("42P01", "relation \"mood\" does not exist", "relation \"mood\" does not exist"),
@@ -411,3 +411,8 @@ mod tests {
             assert_eq!(clean(sqlstate, message), expected);
         }
         assert!(!clean("42883", "function secret(integer) does not exist").contains("secret"));
+        assert!(!clean("P0001", "bad row secret").contains("secret"));
+        assert!(!clean("22P02", "unterminated \"secret").contains("secret"));
+        assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
+    }
+}

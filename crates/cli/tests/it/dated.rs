@@ -1,0 +1,56 @@
+//! Partitions that a load makes (`--create-partitions`): as their table, or not at all.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
+use std::path::Path;
+
+fn load(database: &Database, source: &Path) -> HowdahCommand {
+    let to = database.conninfo();
+    let load = howdah("load").args(["--format", "csv", "--table", "t", "--to", &to]).arg(source);
+    load.args(["--create-partitions", "month"])
+}
+
+#[test]
+fn a_partition_has_the_access_method_of_its_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-02\n2,2024-02-03\n");
+    for (major, of_table, expected) in
+        [(15, "", "heap"), (18, "", "heap"), (18, "USING other_heap", "other_heap")]
+    {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler; \
+             CREATE TABLE t (id int, day date) PARTITION BY RANGE (day) {of_table}"
+        ));
+        load(&database, &source).run(PATIENCE).expect_code(0);
+        let methods = "SELECT string_agg(m.amname, ',') FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
+                       JOIN pg_am m ON m.oid = c.relam WHERE i.inhparent = 't'::regclass";
+        assert_eq!(database.value(methods), format!("{expected},{expected}"), "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn an_event_trigger_that_forbids_it_is_named_as_the_reason() {
+    let files = Files::new();
+    let first = files.put("a.csv", b"1,2024-01-02\n");
+    let second = files.put("b.csv", b"2,2024-02-03\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, day date) PARTITION BY RANGE (day)");
+        load(&database, &first).run(PATIENCE).expect_code(0);
+        database.sql(
+            "CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS \
+                 'BEGIN RAISE ''secret'' USING ERRCODE = ''42501''; END'; \
+             CREATE EVENT TRIGGER forbid ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION forbid()",
+        );
+        let told = load(&database, &second).run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            told.contains(
+                "a partition of public.t cannot be made: an event trigger of the database forbids it"
+            ) && told.contains("hint: pg_event_trigger tells which")
+                && !told.contains("secret"),
+            "PostgreSQL {major}: {told}"
+        );
+        assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+    }
+}
