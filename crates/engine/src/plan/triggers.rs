@@ -11,7 +11,7 @@ use howdah_model::{
     Error, ErrorKind, Plan, Relation, RelationKind, Result, TriggersChoice, TriggersPlan, TriggersWay,
 };
 use howdah_target::session::Session;
-use howdah_target::undo::triggers::{self, Check, Triggers};
+use howdah_target::undo::triggers::{self, Check, Trigger, Triggers};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
@@ -64,7 +64,9 @@ pub(super) async fn choose(
 fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> TriggersPlan {
     let mut costs_s = 0.0;
     let mut notes = Vec::new();
-    for trigger in found.fired.iter().filter(|trigger| trigger.row) {
+    let mut told = BTreeSet::new();
+    let fired = found.fired.iter().filter(|trigger| trigger.row);
+    for trigger in fired.filter(|trigger| told.insert(&trigger.name)) {
         let cost_s = of_trigger_s(trigger.before, rows);
         costs_s += cost_s;
         notes.push(format!(
@@ -87,7 +89,7 @@ fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> Tri
 
 fn silenced(relation: &Relation, found: &Triggers, stay: &[Check], way: TriggersWay) -> TriggersPlan {
     let mut notes = Vec::new();
-    let fired: Vec<&str> = found.fired.iter().map(|trigger| trigger.name.as_str()).collect();
+    let fired = triggers::names(&found.fired);
     match way {
         TriggersWay::Keep => {}
         TriggersWay::Replica => notes.push(format!(
@@ -98,6 +100,13 @@ fn silenced(relation: &Relation, found: &Triggers, stay: &[Check], way: Triggers
             "{} while the load runs, for the rows of other sessions too",
             of_triggers(&fired, "is disabled", "are disabled")
         )),
+    }
+    let uneven: Vec<Trigger> = found.fired.iter().filter(|trigger| trigger.uneven).cloned().collect();
+    if way == TriggersWay::Disable && !uneven.is_empty() {
+        notes.push(format!(
+            "the state of {} differs between the table and its partitions: each has its own again at the end",
+            of_triggers(&triggers::names(&uneven), "", "").trim_end()
+        ));
     }
     let foreign_keys = stay.iter().filter(|check| check.foreign_key);
     notes.extend(
@@ -142,7 +151,7 @@ pub(crate) fn way(
         (!has_ledger).then(|| "there is no ledger to note in that they are to be enabled again".to_owned())
     });
     let Some(cannot) = cannot else { return Ok(TriggersWay::Disable) };
-    let names: Vec<&str> = found.fired.iter().map(|trigger| trigger.name.as_str()).collect();
+    let names = triggers::names(&found.fired);
     let triggers = of_triggers(&names, "cannot be disabled", "cannot be disabled");
     let why_not_replica = match stay.first() {
         Some(check) if found.may_replica => {

@@ -46,6 +46,8 @@ pub struct Trigger {
     pub before: bool,
     /// Why this role cannot disable it and enable it again.
     pub cannot: Option<String>,
+    /// Others of it, those of the parent or of partitions, are in another state: each is disabled, and comes back, alone.
+    pub uneven: bool,
     partitioned: bool,
     table_oid: u32,
     definition: String,
@@ -69,9 +71,10 @@ impl Triggers {
 }
 
 impl Trigger {
-    /// Parents take the triggers that their partitions have from them along.
+    /// Parents take the triggers that their partitions have from them along, unless they are told not to.
     fn table(&self) -> String {
-        format!("{}{}", if self.partitioned { "" } else { "ONLY " }, quote_relation(&self.relation))
+        let only = if self.partitioned && !self.uneven { "" } else { "ONLY " };
+        format!("{only}{}", quote_relation(&self.relation))
     }
 
     fn disable_sql(&self) -> String {
@@ -117,7 +120,7 @@ pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> 
         tried => tried.map_err(fail)?,
     };
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    Ok(found(&rows, may_replica))
+    Ok(found(&rows, may_replica, session.server_version()))
 }
 
 async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
@@ -127,11 +130,21 @@ async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
     rows.map_err(|error| session_error(&error, "reading the table's triggers"))
 }
 
-fn found(rows: &[Row], may_replica: bool) -> Triggers {
+/// Before these minor versions, ALTER TABLE ONLY ... DISABLE TRIGGER took partitions along (release notes of 13.8 and 14.5).
+fn honors_only(server_version: u32) -> bool {
+    match server_version / 10_000 {
+        13 => server_version >= 130_008,
+        14 => server_version >= 140_005,
+        _ => true,
+    }
+}
+
+fn found(rows: &[Row], may_replica: bool, server_version: u32) -> Triggers {
     let states: BTreeMap<u32, &str> = rows.iter().map(|row| (row.get(11), row.get(4))).collect();
     let state_of_parent = |row: &Row| states.get(&row.get::<_, u32>(12)).copied();
     let differs = |row: &&Row| state_of_parent(row).is_some_and(|state| state != row.get::<_, &str>(4));
     let uneven: BTreeSet<&str> = rows.iter().filter(differs).map(|row| row.get(0)).collect();
+    let is_uneven = |row: &Row| uneven.contains(row.get::<_, &str>(0));
     let (mut fired, mut always, mut replica) = (Vec::new(), Vec::new(), Vec::new());
     let mut checks = BTreeSet::new();
     for row in rows {
@@ -144,22 +157,28 @@ fn found(rows: &[Row], may_replica: bool) -> Triggers {
             // Someone has seen to these.
             (Some(_), _) => {}
             // It comes and goes with its parent.
-            (None, state) if state_of_parent(row) == Some(state) => {}
-            (None, "A") => always.push(name.to_owned()),
-            (None, "R") => replica.push(name.to_owned()),
-            (None, _) => fired.push(trigger(row, uneven.contains(name))),
+            (None, state) if state_of_parent(row) == Some(state) && !is_uneven(row) => {}
+            (None, "A") => add(&mut always, name),
+            (None, "R") => add(&mut replica, name),
+            (None, _) => fired.push(trigger(row, is_uneven(row), server_version)),
         }
     }
     let role = rows.first().map(|row| row.get(14)).unwrap_or_default();
     Triggers { role, may_replica, fired, always, replica, checks: checks.into_iter().collect() }
 }
 
-fn trigger(row: &Row, uneven: bool) -> Trigger {
+fn add(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+fn trigger(row: &Row, uneven: bool, server_version: u32) -> Trigger {
     let relation = Relation { schema: row.get(2), name: row.get(3) };
     let (owned, partitioned): (bool, bool) = (row.get(9), row.get(10));
     let cannot = match () {
         () if !owned => Some(format!("{relation} belongs to another role")),
-        () if partitioned && uneven => {
+        () if partitioned && uneven && !honors_only(server_version) => {
             Some(format!("its state differs between {relation} and its partitions"))
         }
         () => None,
@@ -169,11 +188,19 @@ fn trigger(row: &Row, uneven: bool) -> Trigger {
         row: row.get(5),
         before: row.get(6),
         cannot,
+        uneven,
         partitioned,
         table_oid: row.get(1),
         definition: row.get(13),
         relation,
     }
+}
+
+/// Each name once: partitions have the triggers of their parents.
+pub fn names(triggers: &[Trigger]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    let names = triggers.iter().map(|trigger| trigger.name.as_str());
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 /// Disables the triggers that fire as usual, as the table has them under the lock. Returns their names.
@@ -197,13 +224,13 @@ pub async fn disable(
     };
     let disabled = async {
         run(session, relation, &begin).await?;
-        let Triggers { fired, .. } = found(&read(session, relation).await?, false);
+        let Triggers { fired, .. } = found(&read(session, relation).await?, false, session.server_version());
         for trigger in &fired {
             ledger.note_change(session, job_id, &trigger.undo()).await?;
             run(session, relation, &trigger.disable_sql()).await?;
         }
         run(session, relation, "COMMIT").await?;
-        Ok(fired.into_iter().map(|trigger| trigger.name).collect())
+        Ok(names(&fired).into_iter().map(str::to_owned).collect())
     }
     .await;
     if disabled.is_err() {
