@@ -3,11 +3,11 @@
 //! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
 //! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date).
 
-use crate::widen::{characters, count_characters, needed, without_limit};
+use crate::widen::{any_number, characters, count_characters, is_number, needed, without_limit};
 use howdah_model::{Relation, Result};
 use howdah_target::define;
 use howdah_target::session::Session;
-use howdah_transcode::infer::{ColumnState, Inferred, misfit};
+use howdah_transcode::infer::{ColumnState, Inferred, are_plain_numbers, misfit};
 use std::collections::BTreeSet;
 
 /// Different values that the server is asked about, of one column and one chunk: with short ones a megabyte. Others are left to COPY.
@@ -23,6 +23,8 @@ pub(crate) struct Misfits {
     is_long: bool,
     /// What the column surely does not hold.
     refused: ColumnState,
+    /// Each of these is a number.
+    are_numbers: bool,
     doubtful: BTreeSet<String>,
 }
 
@@ -34,6 +36,7 @@ impl Misfits {
             limit: characters(has),
             is_long: false,
             refused: ColumnState::default(),
+            are_numbers: is_number(has),
             doubtful: BTreeSet::new(),
         }
     }
@@ -52,6 +55,7 @@ impl Misfits {
         let state = of(value);
         let Some(wanted) = needed(&self.has, &state) else { return };
         if wanted.type_name != "text" || misfit(&state, &self.has).is_some() {
+            self.are_numbers &= are_plain_numbers(&state);
             self.refused.join(&state);
         } else if self.doubtful.len() < ASKED_MAX
             && value.len() <= ASKED_BYTES_MAX
@@ -75,16 +79,21 @@ impl Misfits {
         if let Some(limit) = self.limit {
             return Ok(self.is_long.then(|| without_limit(limit)));
         }
-        let mut refused = self.refused.clone();
+        let (mut refused, mut are_numbers) = (self.refused.clone(), self.are_numbers);
         let values: Vec<&str> = self.doubtful.iter().map(String::as_str).collect();
         if !values.is_empty() {
             for no in define::not_taken(session, relation, column, &values).await? {
                 if let Some(value) = values.get(no) {
-                    refused.join(&of(value.as_bytes()));
+                    let state = of(value.as_bytes());
+                    are_numbers &= are_plain_numbers(&state);
+                    refused.join(&state);
                 }
             }
         }
-        Ok(needed(&self.has, &refused))
+        Ok(needed(&self.has, &refused).map(|wanted| match wanted.type_name == "text" && are_numbers {
+            true => any_number(wanted),
+            false => wanted,
+        }))
     }
 }
 

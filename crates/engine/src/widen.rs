@@ -11,7 +11,7 @@ use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
 use howdah_target::define::{self, Wider};
 use howdah_target::sql::quote_ident;
-use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, misfit};
+use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, misfit};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -194,7 +194,17 @@ pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
         return None;
     }
     let type_name = wider(has, &inferred.type_name)?;
+    // Their digits are too many for integers, and a new column would keep them as they are written.
+    if type_name == "text" && is_number(has) && misfit(state, has).is_some() && are_plain_numbers(state) {
+        return Some(any_number(inferred));
+    }
     Some(Inferred { type_name, ..inferred })
+}
+
+/// What a column of numbers becomes for numbers that are beyond it: only strings of digits that are no numbers would need text.
+pub fn any_number(inferred: Inferred) -> Inferred {
+    let evidence = "numbers of more digits than the column takes".to_owned();
+    Inferred { type_name: "numeric".to_owned(), evidence, ..inferred }
 }
 
 /// The numbers themselves fit, though the type that a new column would get for them is a wider one.
@@ -352,6 +362,11 @@ mod tests {
             ("numeric(5,2)", &["1000"], Some("numeric")),
             ("numeric(5,2)", &["1.255"], Some("numeric")),
             ("numeric(5,2)", &["1e2"], Some("numeric")),
+            ("integer", &["7", "99999999999999999999"], Some("numeric")),
+            ("bigint", &["9223372036854775808"], Some("numeric")),
+            ("bigint", &["9223372036854775808", "x"], Some("text")),
+            ("bigint", &["007"], Some("text")),
+            ("numeric", &["7", "1.5"], None),
         ] {
             let mut state = ColumnState::default();
             values.iter().for_each(|value| state.observe(value.as_bytes()));

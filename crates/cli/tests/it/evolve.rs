@@ -94,6 +94,40 @@ fn a_column_that_holds_every_number_is_not_widened() {
 }
 
 #[test]
+fn numbers_make_their_column_numeric_and_not_text() {
+    let long = "123456789012345678901234567890";
+    let late = |no: &str| {
+        let mut text = "id,a,b,c,d\n".to_owned();
+        for id in 0..50_000 {
+            let (a, b) = if id == 40_000 { (no, "1.5") } else { ("7", "7") };
+            let _ = writeln!(text, "{id},{a},{b},+5,1.25");
+        }
+        text
+    };
+    let files = Files::new();
+    let early =
+        files.put("early.csv", format!("id,a,b,c,d\n1,{long},1.5,+5,{long}\n2,7,7,007,1.25\n").as_bytes());
+    let late = files.put("late.csv", late(long).as_bytes());
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        for (source, of_d) in [(&early, "numeric"), (&late, "numeric(8,2)")] {
+            database.sql("DROP TABLE IF EXISTS t");
+            database.sql("CREATE TABLE t (id int, a int, b bigint, c numeric, d numeric(8,2))");
+            let load = load(&database).args(["--table", "t", "--evolve", "widen", "--force"]);
+            let told = load.arg(source).run(PATIENCE).expect_code(0).stderr;
+            let expected = format!("id integer, a numeric, b numeric, c numeric, d {of_d}");
+            assert_eq!(shape(&database, "t"), expected, "{version} {told}");
+            assert!(!told.contains("column c"), "{told}");
+            assert_eq!(
+                database.value("SELECT max(a) || ' ' || min(b) FROM t"),
+                format!("{long} 1.5"),
+                "{version}"
+            );
+        }
+    }
+}
+
+#[test]
 fn strings_that_are_too_long_make_their_column_text() {
     let mut late = "id,v,w,s\n".to_owned();
     for id in 0..2_000_000 / 40 {

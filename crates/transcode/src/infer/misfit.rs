@@ -59,6 +59,11 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
     })
 }
 
+/// All values are of one kind of numbers, however many digits they have, and whatever zeros and sign come before these.
+pub fn are_plain_numbers(state: &ColumnState) -> bool {
+    !state.is_empty() && state.possible.meet(Kinds::PLAIN_NUMBERS)
+}
+
 /// All values are numbers without an exponent, of no more digits than these before the point and behind it: a numeric column
 /// of such limits holds each as it is.
 pub fn are_held_by_numeric(state: &ColumnState, before: u32, decimals: u32) -> bool {

@@ -35,7 +35,7 @@ mod words;
 pub use column::ColumnState;
 pub(crate) use date::month;
 pub use days::Days;
-pub use misfit::{are_held_by_numeric, misfit};
+pub use misfit::{are_held_by_numeric, are_plain_numbers, misfit};
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
 pub use reading::{epoch, is_number_open, is_order_open, read, reading_for};
