@@ -8,6 +8,7 @@ mod carry_sql;
 mod fill;
 mod likeness_sql;
 mod refusal_sql;
+mod rights_sql;
 
 pub use fill::fill;
 
@@ -24,6 +25,7 @@ use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
 use refusal_sql::REFUSALS_SQL;
+use rights_sql::RIGHTS_SQL;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -58,17 +60,24 @@ pub struct Replacement<'a> {
 /// Table, with the reasons; those of the session.
 pub async fn check(session: &Session, old: &Relation) -> Result<()> {
     let names: [(&(dyn ToSql + Sync), Type); 2] = [(&old.schema, Type::TEXT), (&old.name, Type::TEXT)];
-    let rows = session.client().query_typed(REFUSALS_SQL, &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking what depends on the table"))?;
-    if rows.is_empty() {
+    let ask = async |sql: &str| {
+        let rows = session.client().query_typed(sql, &names).await;
+        rows.map_err(|error| session_error(&error, "looking what depends on the table"))
+    };
+    let (refusals, rights) = (ask(REFUSALS_SQL).await?, ask(RIGHTS_SQL).await?);
+    if refusals.is_empty() && rights.is_empty() {
         return Ok(());
     }
-    let mut reasons: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let mut reasons: Vec<String> = refusals.iter().chain(&rights).map(|row| row.get(0)).collect();
     reasons.dedup();
     let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reasons"));
-    Err(Error::new(ErrorKind::Table, message).with_hint(
-        "--mode merge --delete-missing --atomic changes a table without rules itself, all at once",
-    ))
+    let grants: Vec<String> = rights.iter().filter_map(|row| row.get(1)).collect();
+    let other = "--mode merge --delete-missing --atomic changes a table without rules itself, all at once";
+    let hint = match refusals.is_empty() && grants.len() == rights.len() {
+        true => format!("run {}; or {other}", grants.join("; ")),
+        false => other.to_owned(),
+    };
+    Err(Error::new(ErrorKind::Table, message).with_hint(hint))
 }
 
 /// `a; b; c; and 2 more reasons`.

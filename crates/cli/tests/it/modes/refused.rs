@@ -235,3 +235,55 @@ fn rows_do_not_come_by_statements_that_rules_rewrite() {
         assert_eq!(database.value("SELECT count(*) FROM other"), "0");
     }
 }
+
+#[test]
+fn a_new_table_that_could_not_be_given_to_the_owner_is_not_begun() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let (owner, loader) = (format!("owner_{}", database.name()), format!("loader_{}", database.name()));
+        let with = if major >= 16 { " WITH INHERIT TRUE, SET FALSE" } else { "" };
+        database.sql(&format!(
+            "CREATE ROLE {owner}; CREATE ROLE {loader} LOGIN; GRANT {owner} TO {loader}{with}; \
+             CREATE SCHEMA s; CREATE TABLE s.t (id int PRIMARY KEY); ALTER TABLE s.t OWNER TO {owner}; \
+             CREATE FUNCTION s.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER fire BEFORE DELETE ON s.t FOR EACH ROW EXECUTE FUNCTION s.fire(); \
+             REVOKE EXECUTE ON FUNCTION s.fire() FROM PUBLIC; \
+             GRANT ALL ON SCHEMA s TO {loader}; GRANT USAGE ON SCHEMA s TO {owner}; GRANT CREATE ON DATABASE {} TO {loader}",
+            database.name()
+        ));
+        let to = database.conninfo().replace("user=postgres", &format!("user={loader}"));
+        let replace = |verb: &str| {
+            let command =
+                crate::scene::howdah(verb).args(["--table", "s.t", "--mode", "replace", "--to", &to]);
+            command.args(["--format", "csv", "--header"]).arg(&source)
+        };
+        let mut grants = vec![
+            (
+                format!("the owner {owner} may not CREATE in the schema s"),
+                format!("GRANT CREATE ON SCHEMA s TO {owner}"),
+            ),
+            (
+                "this role may not EXECUTE the function of the trigger fire".to_owned(),
+                format!("GRANT EXECUTE ON FUNCTION s.fire() TO {loader}"),
+            ),
+        ];
+        if major >= 16 {
+            grants.push((
+                format!("this role may not SET ROLE to the owner {owner}"),
+                format!("GRANT {owner} TO {loader} WITH SET TRUE"),
+            ));
+        }
+        for verb in ["plan", "load"] {
+            let told = replace(verb).run(PATIENCE).expect_code(1).stderr;
+            for (reason, grant) in &grants {
+                assert!(told.contains(reason) && told.contains(grant), "PostgreSQL {major} {verb}: {told}");
+            }
+        }
+        grants.iter().for_each(|(_, grant)| database.sql(grant));
+        replace("load").run(PATIENCE).expect_code(0);
+        let of_table = "SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 's.t'::regclass";
+        assert_eq!(database.value(of_table), owner, "PostgreSQL {major}");
+    }
+}
