@@ -5,6 +5,7 @@ mod keys;
 mod layouts;
 mod many;
 mod modifiers;
+mod no_temp;
 mod place;
 mod random;
 mod reload;
