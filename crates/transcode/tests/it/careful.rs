@@ -40,7 +40,11 @@ pub(crate) fn read(
     let shape = Shape {
         dialect: dialect.clone(),
         fields: (0..width)
-            .map(|field_no| Field { column: (field_no != 1).then(String::new), reading: None })
+            .map(|field_no| Field {
+                column: (field_no != 1).then(String::new),
+                reading: None,
+                empty_is_null: false,
+            })
             .collect(),
         data_start_byte: 0,
         data_end_byte: None,
