@@ -95,7 +95,7 @@ fn a_load_that_fails_does_not_wait_for_its_sources() {
     for sources in [vec![&fifo], vec![&fifo, &bad]] {
         let scene = Scene::new(Server::shared(15), &[]);
         let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]);
-        let running = sources.iter().fold(load, |load, source| load.arg(source)).spawn();
+        let running = sources.iter().fold(load, HowdahCommand::arg).spawn();
         let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
         let good = csv(15, 1, 5_000);
         pipe.write_all(&good).unwrap();

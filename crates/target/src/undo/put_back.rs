@@ -64,9 +64,7 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     match error.sqlstate() {
         Some("42501") => Err(granted(session, error, &entry.change).await),
         // The name came to another table while this one was waited for.
-        Some(named::ANOTHER_SQLSTATE) => {
-            Err(find_table(session, &entry.change).await.err().unwrap_or(error))
-        }
+        Some(named::ANOTHER_SQLSTATE) => Err(find_table(session, &entry.change).await.err().unwrap_or(error)),
         _ => locks::named(session, &entry.change.relation, Err(error)).await,
     }
 }

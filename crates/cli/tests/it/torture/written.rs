@@ -82,18 +82,18 @@ impl Codec {
         }
     }
 
-    fn compress(self, bytes: Vec<u8>) -> Vec<u8> {
+    fn compress(self, bytes: &[u8]) -> Vec<u8> {
         use howdah_engine::model::Codec as Of;
         let of = match self {
             Codec::Plain => Of::None,
-            Codec::Bgzf => return compress::bgzf(&bytes),
+            Codec::Bgzf => return compress::bgzf(bytes),
             Codec::Gzip => Of::Gzip,
             Codec::Zstd => Of::Zstd,
             Codec::Bzip2 => Of::Bzip2,
             Codec::Xz => Of::Xz,
             Codec::Lz4 => Of::Lz4,
         };
-        compress::any(of, &bytes)
+        compress::any(of, bytes)
     }
 }
 
@@ -234,7 +234,7 @@ impl Written {
 
     /// A file of these records.
     pub(super) fn file(self, records: &[Record], codec: Codec) -> Vec<u8> {
-        codec.compress(self.charset.encode(&self.format.text_of(records)))
+        codec.compress(&self.charset.encode(&self.format.text_of(records)))
     }
 }
 
