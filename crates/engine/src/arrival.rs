@@ -116,7 +116,7 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         let read =
             async |session: &Session| Into::read(session, table, staging, &run.plan.job.arrival.key).await;
         let into = on_session(run, read).await?;
-        into.expect_columns(table)?;
+        on_session(run, async |session| into.expect_columns(session, table).await).await?;
         let events = events(&run.plan.job.arrival);
         on_session(run, async |session| rewrite::expect_no_rules(session, &into.relation, &events).await)
             .await?;

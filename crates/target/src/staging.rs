@@ -4,6 +4,7 @@
 //! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks; that of a check
 //! is not, so that no publication FOR ALL TABLES sends its rows to subscribers that have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
 
+use crate::arrival::table::expect_same_types;
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
@@ -144,6 +145,10 @@ async fn make_once(
         let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
         let same = same && staging.place.as_ref().is_none_or(|place| has_place(&place.name));
         if !fresh {
+            if !is_new_table(staging) {
+                let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
+                expect_same_types(session, &plan.table.relation, &staging.relation, &fields).await?;
+            }
             return run("ROLLBACK").await;
         }
         // Under the lock no other run of the job is within a chunk; one that waits for it copies into an empty table.

@@ -164,6 +164,7 @@ async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, C
             Changes { inserted, ..Changes::default() }
         }
     };
+    into.expect_same_types(session).await?;
     Ok((rows, changes))
 }
 

@@ -3,6 +3,7 @@
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
+use crate::staging::is_new_table;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -62,6 +63,22 @@ const COLUMNS_SQL: &str = "\
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
     ORDER BY wanted.no";
+
+/// The first of the columns `$2` of table `$1` that has another type or collation than in the staging table `$3`: its name, and both
+/// types.
+const CHANGED_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, pg_catalog.concat(pg_catalog.format_type(s.atttypid, s.atttypmod), \
+               ' COLLATE ' || CASE WHEN a.atttypid = s.atttypid AND s.attcollation <> a.attcollation THEN pg_catalog.quote_ident(sc.collname::pg_catalog.text) END), \
+           pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod), \
+               ' COLLATE ' || CASE WHEN a.atttypid = s.atttypid AND s.attcollation <> a.attcollation THEN pg_catalog.quote_ident(ac.collname::pg_catalog.text) END) \
+    FROM pg_catalog.pg_attribute a \
+    JOIN pg_catalog.pg_attribute s ON s.attrelid = pg_catalog.to_regclass($3)::pg_catalog.oid AND s.attname = a.attname \
+        AND NOT s.attisdropped \
+    LEFT JOIN pg_catalog.pg_collation ac ON ac.oid = a.attcollation \
+    LEFT JOIN pg_catalog.pg_collation sc ON sc.oid = s.attcollation \
+    WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
+      AND (a.atttypid <> s.atttypid OR a.atttypmod <> s.atttypmod OR a.attcollation <> s.attcollation) \
+    ORDER BY a.attnum LIMIT 1";
 
 /// Pages of a staging table that tell how its keys are spread: some 20,000 rows.
 const SAMPLE_PAGES: u64 = 256;
@@ -154,17 +171,28 @@ impl Into {
     }
 
     /// Rows that have waited may meet another table than the one that was planned for: a column that somebody has renamed or
-    /// dropped meanwhile would be left empty.
+    /// dropped meanwhile would be left empty, and values cast to what its type has become.
     ///
     /// # Errors
-    /// Server, where a column is not there that the files fill.
-    pub fn expect_columns(&self, plan: &TablePlan) -> Result<()> {
+    /// Server, where a column is not there that the files fill; Table, where it has another type; those of the session.
+    pub async fn expect_columns(&self, session: &Session, plan: &TablePlan) -> Result<()> {
         let is_there = |name: &&String| self.columns.iter().any(|column| column.name == **name);
-        let Some(missing) = plan.fields.iter().flatten().find(|name| !is_there(name)) else { return Ok(()) };
+        let Some(missing) = plan.fields.iter().flatten().find(|name| !is_there(name)) else {
+            return match is_new_table(&self.staging) {
+                // It is compared with the old one as a whole.
+                true => Ok(()),
+                false => self.expect_same_types(session).await,
+            };
+        };
         let message = format!("column {missing} of {} is not there any more", self.relation);
         Err(Error::new(ErrorKind::Server, message)
             .with_sqlstate("42703")
             .with_hint("somebody has renamed or dropped it: put it back and run the same command again"))
+    }
+
+    /// See [`expect_same_types`]. Behind a statement that has locked the table, nobody changes them until the transaction ends.
+    pub(super) async fn expect_same_types(&self, session: &Session) -> Result<()> {
+        expect_same_types(session, &self.relation, &self.staging.relation, &self.names()).await
     }
 
     /// Columns that are not part of the key.
@@ -237,6 +265,32 @@ impl Into {
         let rows = rows.map_err(|error| session_error(&error, "counting the rows of the staging table"))?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
+}
+
+/// Values were read as what the columns were when the staging table was made: cast to another type, `00742`, which waits as the number
+/// 742, would come out otherwise than the file has it.
+///
+/// # Errors
+/// Table, for a column that has got another type or collation since; those of the session.
+pub(crate) async fn expect_same_types(
+    session: &Session,
+    relation: &Relation,
+    staging: &Relation,
+    columns: &[String],
+) -> Result<()> {
+    let (table, waiting) = (quote_relation(relation), quote_relation(staging));
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&table, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&waiting, Type::TEXT)];
+    let rows = session.client().query_typed(CHANGED_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's columns"))?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    let [column, was, is] = [0, 1, 2].map(|at| row.get::<_, String>(at));
+    let message = format!(
+        "rows wait for {relation} whose column {column} was read as {was}, and it is {is} by now: a cast could change values"
+    );
+    Err(Error::new(ErrorKind::Table, message).with_sqlstate("42804").with_hint(
+        "give the column the type back that it had, or let howdah restore drop the rows that wait; then run the same command again",
+    ))
 }
 
 async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> Result<Vec<KeyColumn>> {

@@ -1,6 +1,7 @@
 //! A new table is filled from a staging table, in which rows have waited so that those could be left out that its keys refuse.
 
 use super::{Replacement, create, refused};
+use crate::arrival::table::expect_same_types;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::Ledger;
 use crate::session::Session;
@@ -57,7 +58,9 @@ async fn fill_once(
     create(session, replacement).await?;
     staging::note(session, ledger, job_id, (plan, replacement.new)).await?;
     let columns: BTreeSet<String> = plan.fields.iter().flatten().cloned().collect();
-    let columns = quote_columns(&columns.into_iter().collect::<Vec<_>>());
+    let columns: Vec<String> = columns.into_iter().collect();
+    expect_same_types(session, replacement.new, &waiting.relation, &columns).await?;
+    let columns = quote_columns(&columns);
     run(settings.first().map_or("", |row| row.get(0))).await?;
     let (new, waiting) = (quote_relation(replacement.new), quote_relation(&waiting.relation));
     run(&format!("INSERT INTO {new} ({columns}) SELECT {columns} FROM {waiting}; COMMIT")).await

@@ -13,6 +13,7 @@ mod rivals;
 mod skip;
 mod truncate;
 mod turns;
+mod waiting;
 
 use crate::scene::{PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand};

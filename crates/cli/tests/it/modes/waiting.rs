@@ -1,0 +1,77 @@
+//! What others do to a table while rows wait to come into it.
+
+use super::load;
+use crate::indexes::kills::{CHUNKS, wait_for};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Server};
+
+const RETYPED: &str = "column zip was read as integer, and it is text by now";
+
+fn zips(database: &Database) -> String {
+    database.value("SELECT coalesce(string_agg(zip::text, ' ' ORDER BY id), '') FROM t")
+}
+
+#[test]
+fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
+    let files = Files::new();
+    let source = files.put("z.csv", b"id,zip\n1,00742\n2,00743\n");
+    for (major, mode) in [
+        (13, &["--mode", "merge", "--key", "id"][..]),
+        (18, &["--atomic"]),
+        (15, &["--mode", "insert-new", "--key", "id"]),
+    ] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, zip int)");
+        let load = load(&database, &[&source]).args(mode.iter().copied());
+        // The table is held as soon as its rows wait, and until the load is killed.
+        std::thread::scope(|scope| {
+            let killing = scope.spawn(|| {
+                let held = "BEGIN; DO $$ BEGIN FOR i IN 1..3000 LOOP \
+                     EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'staging\\_%'); PERFORM pg_sleep(0.01); \
+                     END LOOP; END $$; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(2); COMMIT";
+                database.sql(held);
+            });
+            let mut running = load.clone().args(["--lock-timeout", "60s"]).spawn();
+            let hit = wait_for(&database, &mut running, CHUNKS, 1);
+            let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+            let waits = hit && wait_for(&database, &mut running, waits, 1);
+            running.kill();
+            assert!(waits, "{mode:?}: the load was over before it was killed");
+            killing.join().unwrap();
+        });
+        database.sql(END_SESSIONS);
+        database.sql("ALTER TABLE t ALTER zip TYPE text");
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
+        assert_eq!(zips(&database), "", "{mode:?}");
+        howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(zips(&database), "00742 00743", "{mode:?}");
+    }
+}
+
+/// The lock that makes rows wait is the one under which the column gets another type.
+#[test]
+fn the_same_when_a_column_changes_in_the_last_moment() {
+    let files = Files::new();
+    let source = files.put("z.csv", b"id,zip,n\n1,00742,1\n");
+    for (major, mode) in [(13, &["--mode", "merge", "--key", "id"][..]), (18, &["--atomic"])] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, zip int, n int)");
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                database.sql(
+                    "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE; \
+                     DO $$ BEGIN FOR i IN 1..3000 LOOP \
+                         EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'staging\\_%'); PERFORM pg_sleep(0.01); \
+                     END LOOP; END $$; \
+                     ALTER TABLE t ALTER zip TYPE text; SELECT pg_sleep(2); COMMIT",
+                );
+            });
+            let load = load(&database, &[&source]).args(mode.iter().copied());
+            load.args(["--lock-timeout", "20s"]).run(PATIENCE).expect_code(1).stderr
+        });
+        assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
+        assert_eq!(zips(&database), "", "{mode:?}");
+    }
+}
