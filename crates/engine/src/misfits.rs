@@ -3,7 +3,7 @@
 //! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
 //! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date).
 
-use crate::widen::{any_number, characters, count_characters, is_number, needed, without_limit};
+use crate::widen::{any_number, characters, count_characters, drops_zone, is_number, needed, without_limit};
 use howdah_model::{Relation, Result};
 use howdah_target::define;
 use howdah_target::session::Session;
@@ -54,7 +54,8 @@ impl Misfits {
         }
         let state = of(value);
         let Some(wanted) = needed(&self.has, &state) else { return };
-        if wanted.type_name != "text" || misfit(&state, &self.has).is_some() {
+        let is_certain = misfit(&state, &self.has).is_some() || drops_zone(&self.has, &state);
+        if wanted.type_name != "text" || is_certain {
             self.are_numbers &= are_plain_numbers(&state);
             self.refused.join(&state);
         } else if self.doubtful.len() < ASKED_MAX

@@ -256,7 +256,12 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
     if holds(has, wanted) || takes {
         return None;
     }
-    let exact = wanted != "double precision" || has == "integer" || has == "smallint";
+    let exact = match wanted {
+        "double precision" => matches!(has, "integer" | "smallint"),
+        // Only who stored them knows in which zone they were wall times.
+        "timestamptz" => !matches!(has, "timestamp" | "date"),
+        _ => true,
+    };
     Some(if exact && holds(wanted, has) {
         wanted.to_owned()
     } else if is_number(has) && is_number(wanted) {
@@ -264,6 +269,11 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
     } else {
         "text".to_owned()
     })
+}
+
+/// The column takes such values and drops the zone that they are of, without which they are other ones.
+pub fn drops_zone(has: &str, state: &ColumnState) -> bool {
+    matches!(short(has), "timestamp" | "date") && state.finish(true).type_name == "timestamptz"
 }
 
 /// The type is one of numbers.
@@ -395,6 +405,9 @@ mod tests {
             ("smallint", "int", Some("integer")),
             ("integer", "numeric(10,2)", Some("numeric")),
             ("date", "timestamp", Some("timestamp")),
+            ("timestamp without time zone", "timestamptz", Some("text")),
+            ("date", "timestamptz", Some("text")),
+            ("timestamptz", "timestamp", None),
             ("date", "int", Some("text")),
             ("boolean", "numeric(3,2)", Some("text")),
             ("text", "date", None),

@@ -173,3 +173,25 @@ fn a_table_is_changed_as_a_whole_or_not_at_all() {
         assert_eq!(shape(&database, "a"), "id integer, v text, extra integer", "{version}");
     }
 }
+
+/// What is stored has been a wall time of some zone, and only who stored it knows of which.
+#[test]
+fn stored_wall_times_do_not_become_instants_of_the_sessions_zone() {
+    let files = Files::new();
+    let source = files.put("e.csv", b"id,at,day\n2,2026-01-02T10:00:00Z,2026-01-02T10:00:00Z\n");
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql(
+            "CREATE TABLE e (id int, at timestamp, day date); INSERT INTO e VALUES (1, '2026-03-08 02:30', '2026-03-08')",
+        );
+        let to = format!("{} options='-c TimeZone=America/New_York'", database.conninfo());
+        let load = crate::scene::howdah("load").args(["--to", &to, "--table", "e", "--evolve", "widen"]);
+        load.arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "e"), "id integer, at text, day text", "{version}");
+        let stored = database.value("SELECT string_agg(e::text, ' ' ORDER BY id) FROM e");
+        assert_eq!(
+            stored, "(1,\"2026-03-08 02:30:00\",2026-03-08) (2,2026-01-02T10:00:00Z,2026-01-02T10:00:00Z)",
+            "{version}"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use super::head::Head;
 use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
-use crate::widen::{characters, is_inferred, is_number, needed, without_limit};
+use crate::widen::{characters, drops_zone, is_inferred, is_number, needed, without_limit};
 use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
 use howdah_target::session::Session;
 use howdah_transcode::infer::{self, ColumnState, Days};
@@ -127,7 +127,8 @@ async fn widen(
         None => needed(has, &state),
     };
     let is_doubtful = |wanted: &infer::Inferred| {
-        wanted.type_name == "text" && characters(has).is_none() && infer::misfit(&state, has).is_none()
+        let is_certain = infer::misfit(&state, has).is_some() || drops_zone(has, &state);
+        wanted.type_name == "text" && characters(has).is_none() && !is_certain
     };
     if wanted.as_ref().is_some_and(is_doubtful) {
         let mut misfits = Misfits::new(has);
