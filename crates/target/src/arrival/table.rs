@@ -233,9 +233,9 @@ impl Into {
         self.pages(session, sql, &self.relation).await
     }
 
-    /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text. They
-    /// are found in a sample that is the same each time, as long as the staging table is: all runs of a job cut alike. None
-    /// where rows are not told apart.
+    /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order
+    /// of the operators by which they are cut. They are found in a sample that is the same each time, as long as the staging table
+    /// is: all runs of a job cut alike. None where rows are not told apart.
     ///
     /// # Errors
     /// Those of the session.
@@ -246,8 +246,9 @@ impl Into {
         let shares: Vec<f64> = (1..parts).map(|no| f64::from(no) / f64::from(parts)).collect();
         let column = quote_ident(&first.name);
         let sql = format!(
-            "SELECT pg_catalog.percentile_disc($1) WITHIN GROUP (ORDER BY {column})::pg_catalog.text[] \
+            "SELECT pg_catalog.percentile_disc($1) WITHIN GROUP (ORDER BY {column} USING {})::pg_catalog.text[] \
              FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)",
+            first.operators[2],
             quote_relation(&self.staging.relation)
         );
         let rows = session.client().query_typed(&sql, &[(&shares, Type::FLOAT8_ARRAY)]).await;

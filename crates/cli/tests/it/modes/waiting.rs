@@ -1,9 +1,10 @@
-//! What others do to a table while rows wait to come into it.
+//! What others do to a table while rows wait to come into it, and what its keys are compared by.
 
-use super::load;
+use super::{changes, load};
 use crate::indexes::kills::{CHUNKS, wait_for};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Server};
+use std::fmt::Write as _;
 
 const RETYPED: &str = "column zip was read as integer, and it is text by now";
 
@@ -73,5 +74,32 @@ fn the_same_when_a_column_changes_in_the_last_moment() {
         });
         assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
         assert_eq!(zips(&database), "", "{mode:?}");
+    }
+}
+
+/// Linguistic order is not that of the bytes, by which such an index compares.
+#[test]
+fn a_key_that_is_compared_byte_by_byte_is_cut_byte_by_byte() {
+    let files = Files::new();
+    let mut text = "code,v\n".to_owned();
+    for no in 0..40_000 {
+        let letter = if no % 2 == 0 { 'a' } else { 'A' };
+        let next = char::from(b'a' + u8::try_from(no / 2 % 26).unwrap());
+        let _ = writeln!(
+            text,
+            "{}{next}{no:050},{no}",
+            if no % 4 < 2 { letter } else { letter.to_ascii_uppercase() }
+        );
+    }
+    let source = files.put("t.csv", text.as_bytes());
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (code text COLLATE \"en-x-icu\" NOT NULL, v int); \
+             CREATE UNIQUE INDEX ON t (code text_pattern_ops)",
+        );
+        let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "code", "--jobs", "4"]);
+        assert_eq!(changes(&load), [40_000, 0, 0, 0, 0], "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) || ' ' || sum(v) FROM t"), "40000 799980000");
     }
 }
