@@ -52,7 +52,7 @@ const COLUMNS_SQL: &str = "\
                    SELECT FROM pg_catalog.pg_attribute b \
                    WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3)))), \
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
-               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('u', 'x')))), \
+               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('p', 'u', 'x')))), \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
            OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19 = 19 AND g.tgenabled <> 'D' \
                AND (g.tgrelid = a.attrelid \

@@ -103,3 +103,24 @@ fn a_key_that_is_compared_byte_by_byte_is_cut_byte_by_byte() {
         assert_eq!(database.value("SELECT count(*) || ' ' || sum(v) FROM t"), "40000 799980000");
     }
 }
+
+/// A row may have what another has until the transaction ends.
+#[test]
+fn rows_come_together_where_a_primary_key_is_deferrable() {
+    const ROWS: u32 = 40_000;
+    let files = Files::new();
+    let mut text = "code,pos\n".to_owned();
+    for no in 0..ROWS {
+        let _ = writeln!(text, "k{no:050},{}", (no + ROWS / 2) % ROWS);
+    }
+    let source = files.put("t.csv", text.as_bytes());
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE TABLE t (code text UNIQUE, pos int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED); \
+             INSERT INTO t SELECT 'k' || lpad(no::text, 50, '0'), no FROM generate_series(0, {ROWS} - 1) no"
+        ));
+        let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "code", "--jobs", "4"]);
+        assert_eq!(changes(&load), [0, u64::from(ROWS), 0, 0, 0], "PostgreSQL {major}");
+    }
+}
