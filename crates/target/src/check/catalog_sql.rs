@@ -96,7 +96,8 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
     ORDER BY x.relname";
 
 /// Foreign keys: name, the table they lead to, whether it is partitioned, MATCH, own columns, columns there, equalities,
-/// collations there, PERIOD. Those that the server keeps for the partitions of the other table are left out.
+/// collations there, PERIOD, whether its trigger fires for rows that come. Those that the server keeps for the partitions of the other
+/// table are left out.
 pub(super) const FOREIGN_SQL: &str = "\
     SELECT c.conname::pg_catalog.text, c.confrelid, n.nspname::pg_catalog.text, r.relname::pg_catalog.text, \
            r.relkind = 'p', c.confmatchtype::pg_catalog.text, \
@@ -113,7 +114,11 @@ pub(super) const FOREIGN_SQL: &str = "\
                          WHERE l.oid = a.attcollation) \
                  FROM pg_catalog.unnest(c.confkey) WITH ORDINALITY k (attnum, no) \
                  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum ORDER BY k.no), \
-           coalesce((pg_catalog.to_jsonb(c) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false) \
+           coalesce((pg_catalog.to_jsonb(c) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false), \
+           NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgconstraint = c.oid AND g.tgrelid = c.conrelid \
+               AND g.tgtype & 4::pg_catalog.int2 = 4 AND g.tgenabled <> 'A' \
+               AND g.tgenabled <> CASE pg_catalog.current_setting('session_replication_role') \
+                                  WHEN 'replica' THEN 'R'::pg_catalog.\"char\" ELSE 'O'::pg_catalog.\"char\" END) \
     FROM pg_catalog.pg_constraint c \
     JOIN pg_catalog.pg_class r ON r.oid = c.confrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \

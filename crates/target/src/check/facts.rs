@@ -80,6 +80,8 @@ pub(super) struct Foreign {
     pub(super) equals: Vec<String>,
     pub(super) collations: Vec<Option<String>>,
     pub(super) has_period: bool,
+    /// Its trigger fires for rows that come: it may be disabled, and none does for a role whose `session_replication_role` is replica.
+    pub(super) fires: bool,
 }
 
 /// Something that only storing a row would tell.
@@ -343,6 +345,7 @@ fn foreign(row: &Row) -> Foreign {
         equals: row.get(8),
         collations: row.get(9),
         has_period: row.get(10),
+        fires: row.get(11),
     }
 }
 

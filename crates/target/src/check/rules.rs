@@ -402,6 +402,10 @@ impl<'a> OfTable<'a> {
     }
 
     fn foreign(&mut self, foreign: &Foreign) {
+        // That of a new table is added when the rows are there, which looks at them whatever triggers do.
+        if !foreign.fires && self.arrival.mode != Mode::Replace {
+            return;
+        }
         let what = format!("foreign key {}", foreign.name);
         if self.is_unknown(&what, &foreign.columns) {
             return;
@@ -448,7 +452,31 @@ impl<'a> OfTable<'a> {
         };
         format!(
             "SELECT {place}, NULL::pg_catalog.int8 FROM (SELECT * FROM {from}) AS s \
-             WHERE ({is_whole} AND {missing}){half}"
+             WHERE (({is_whole} AND {missing}){half}){}",
+            self.refers_anew(&names)
+        )
+    }
+
+    /// Where records are merged by a key, the server looks at a foreign key of the row that is changed only if that changes: what the
+    /// row has led to nowhere before, as under a key that is NOT VALID, does not matter.
+    fn refers_anew(&self, names: &[String]) -> String {
+        let facts = self.facts();
+        let key = facts.uniques.iter().find(|unique| unique.is_on(&self.arrival.key));
+        let Some(key) = key.filter(|_| self.arrival.mode == Mode::Merge) else { return String::new() };
+        let equal = key.parts.iter().map(|part| {
+            let equals = part.equals.as_deref().unwrap_or("=");
+            format!("o.{0} {equals} s.{0}", part.quoted())
+        });
+        let (equal, row) = (equal.collect::<Vec<_>>().join(" AND "), |of: &str| {
+            let fields: Vec<String> = names.iter().map(|name| format!("{of}.{name}")).collect();
+            format!("ROW({})::pg_catalog.record", fields.join(", "))
+        });
+        let only = if facts.is_partitioned { "" } else { "ONLY " };
+        format!(
+            " AND NOT EXISTS (SELECT FROM {only}{} AS o WHERE {equal} AND {} OPERATOR(pg_catalog.*=) {})",
+            quote_relation(&facts.relation),
+            row("o"),
+            row("s")
         )
     }
 

@@ -13,6 +13,7 @@ mod rivals;
 mod skip;
 mod truncate;
 mod turns;
+mod unasked;
 mod waiting;
 
 use crate::scene::{PATIENCE, howdah};

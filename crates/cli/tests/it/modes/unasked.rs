@@ -1,0 +1,63 @@
+//! `--on-error skip` and `howdah check` demand what the server demands, and no more.
+
+use super::skip::{skipping, told};
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Server};
+use std::path::Path;
+
+fn check(database: &Database, source: &Path, code: i32) -> String {
+    let check =
+        howdah("check").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv", "--header"]);
+    check.arg(source).run(PATIENCE).expect_code(code).stdout
+}
+
+#[test]
+fn a_foreign_key_whose_trigger_does_not_fire_refuses_nothing() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,boss\n1,1\n2,9\n");
+    for (major, is_replica) in [(13, false), (18, false), (15, true)] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE boss (id int PRIMARY KEY); INSERT INTO boss VALUES (1); \
+             CREATE TABLE t (id int PRIMARY KEY, boss int REFERENCES boss)",
+        );
+        match is_replica {
+            true => {
+                let name = database.name();
+                database.sql(&format!("ALTER DATABASE {name} SET session_replication_role = replica"));
+            }
+            false => database.sql("ALTER TABLE t DISABLE TRIGGER ALL"),
+        }
+        check(&database, &source, 0);
+        skipping(&database, &source, &["--atomic"]).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "2", "PostgreSQL {major}");
+        // A new table's foreign keys look at all rows when they are added.
+        if is_replica {
+            let replacing = skipping(&database, &source, &["--mode", "replace", "--force"]);
+            replacing.run(PATIENCE).expect_code(3);
+            assert_eq!(database.value("SELECT count(*) FROM t"), "1", "PostgreSQL {major}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_led_nowhere_before_are_merged() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,boss,v\n1,9,new\n2,8,new\n3,7,new\n4,1,new\n");
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE boss (id int PRIMARY KEY); INSERT INTO boss VALUES (1); \
+             CREATE TABLE t (id int PRIMARY KEY, boss int, v text); INSERT INTO t VALUES (1, 9, 'old'), (2, 9, 'old'); \
+             ALTER TABLE t ADD CONSTRAINT led FOREIGN KEY (boss) REFERENCES boss NOT VALID",
+        );
+        let skip = skipping(&database, &source, &["--mode", "merge", "--key", "id"]);
+        let done = skip.run(PATIENCE).expect_code(3);
+        assert_eq!(told(&done)["rows_rejected"], 2, "{}", done.stdout);
+        assert_eq!(
+            database.value("SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"),
+            "(1,9,new) (2,9,old) (4,1,new)",
+            "PostgreSQL {major}"
+        );
+    }
+}
