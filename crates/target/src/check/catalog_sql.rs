@@ -33,7 +33,8 @@ pub(super) const CHECKS_SQL: &str = "\
     ORDER BY c.conname";
 
 /// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of the key, their
-/// equality, their collations, all columns they are made from.
+/// equality, their collations, all columns they are made from, whether values may be the same though their bytes are others, WITHOUT
+/// OVERLAPS.
 pub(super) const UNIQUES_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
@@ -58,7 +59,7 @@ pub(super) const UNIQUES_SQL: &str = "\
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
            EXISTS (SELECT FROM pg_catalog.pg_collation l \
-                   WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic) \
+                   WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic), false \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
@@ -87,7 +88,7 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
-           true \
+           true, c.contype IN ('p', 'u') \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \

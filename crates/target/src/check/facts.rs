@@ -55,6 +55,8 @@ pub(super) struct Unique {
     pub(super) columns: Vec<String>,
     /// Values may be the same though their bytes are others.
     pub(super) is_loose: bool,
+    /// It is one WITHOUT OVERLAPS, whose last part takes no empty range.
+    pub(super) is_temporal: bool,
 }
 
 /// A unique key of columns as they are.
@@ -280,6 +282,7 @@ impl Facts {
             parts,
             columns: key.cloned().collect(),
             is_loose: true,
+            is_temporal: false,
         };
         Facts {
             relation: plan.table.relation.clone(),
@@ -330,6 +333,7 @@ fn unique(row: &Row) -> Unique {
         parts: parts.map(part).collect(),
         columns: row.get(8),
         is_loose: row.get(9),
+        is_temporal: row.get(10),
     }
 }
 

@@ -375,6 +375,10 @@ impl<'a> OfTable<'a> {
         let Some(operators) = operators else {
             return self.not_checked(what, "only storing rows would tell");
         };
+        if let Some(last) = exclusion.parts.last().filter(|_| exclusion.is_temporal) {
+            let what = format!("key {} WITHOUT OVERLAPS, which takes no empty range", exclusion.name);
+            self.condition(&exclusion.name, &what, &format!("NOT pg_catalog.isempty({})", last.expression));
+        }
         let (rows, there) = (self.keys_of_rows(exclusion), self.keys_of_table(exclusion));
         let names: Vec<String> = exclusion.names().collect();
         let meet =

@@ -61,3 +61,23 @@ fn rows_that_led_nowhere_before_are_merged() {
         );
     }
 }
+
+#[test]
+fn an_empty_range_is_told_where_a_key_without_overlaps_takes_none() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"room,during\n1,\"[2026-01-01,2026-01-05)\"\n1,empty\n2,empty\n");
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE EXTENSION IF NOT EXISTS btree_gist; \
+         CREATE TABLE t (room int, during daterange, PRIMARY KEY (room, during WITHOUT OVERLAPS))",
+    );
+    assert!(check(&database, &source, 3).contains("23514"));
+    let done = skipping(&database, &source, &["--atomic"]).run(PATIENCE).expect_code(3);
+    assert_eq!(told(&done)["rows_rejected"], 2, "{}", done.stdout);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+    let kept = "SELECT string_agg(DISTINCT sqlstate || ' ' || message, ',') FROM howdah.reject";
+    assert_eq!(
+        database.value(kept),
+        "23514 violates key t_pkey WITHOUT OVERLAPS, which takes no empty range"
+    );
+}
