@@ -1,7 +1,8 @@
 //! The questions to the catalog. `$1` is the table's OID. They are asked under an empty `search_path`, so that expressions
 //! come back with all names in full.
 
-/// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is made from.
+/// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is made from, whether it is
+/// computed only when it is read.
 pub(super) const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
            CASE WHEN a.attgenerated = '' \
@@ -16,7 +17,8 @@ pub(super) const COLUMNS_SQL: &str = "\
                  WHERE p.refobjid = a.attrelid AND p.refobjsubid NOT IN (0, a.attnum) \
                    AND ((p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND p.objid = d.oid) \
                         OR (p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = a.attrelid \
-                            AND p.objsubid = a.attnum))) \
+                            AND p.objsubid = a.attnum))), \
+           a.attgenerated = 'v' \
     FROM pg_catalog.pg_attribute a \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \

@@ -24,6 +24,8 @@ pub(super) struct Column {
     pub(super) is_numbered: bool,
     /// What it is generated from.
     pub(super) made_from: Vec<String>,
+    /// It is generated when it is read, so that a row is stored for which that fails.
+    pub(super) is_virtual: bool,
 }
 
 /// A CHECK constraint.
@@ -312,6 +314,7 @@ fn column(row: &Row) -> Column {
         generated: row.get(4),
         is_numbered: row.get(5),
         made_from: row.get(6),
+        is_virtual: row.get(7),
     }
 }
 

@@ -157,9 +157,12 @@ impl<'a> OfTable<'a> {
         self.add("23514", constraint, reason, sql).condition = Some(condition);
     }
 
-    /// Generated columns are computed when a row is stored, and may fail.
+    /// Generated columns that are stored are computed when a row is, and may fail.
     fn generated(&mut self) {
-        for (name, _) in &self.rows.computed {
+        let facts = self.facts();
+        let is_stored =
+            |name: &String| facts.columns.iter().any(|column| column.name == *name && !column.is_virtual);
+        for (name, _) in self.rows.computed.iter().filter(|(name, _)| is_stored(name)) {
             let column = quote_ident(name);
             let reason = format!("generated column {name} cannot be computed");
             let sql = self.where_not(&format!("pg_catalog.num_nulls({column}) < 0"));

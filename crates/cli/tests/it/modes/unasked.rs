@@ -1,5 +1,6 @@
 //! `--on-error skip` and `howdah check` demand what the server demands, and no more.
 
+use super::load;
 use super::skip::{skipping, told};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Server};
@@ -60,6 +61,30 @@ fn rows_that_led_nowhere_before_are_merged() {
             "PostgreSQL {major}"
         );
     }
+}
+
+#[test]
+fn columns_that_are_computed_when_they_are_read_refuse_nothing() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,total,qty\n1,5,0\n2,6,3\n");
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, total numeric, qty int, unit numeric GENERATED ALWAYS AS (total / qty) VIRTUAL)",
+    );
+    check(&database, &source, 0);
+    for mode in [&["--atomic"][..], &["--mode", "merge", "--key", "id"]] {
+        database.sql("TRUNCATE t");
+        skipping(&database, &source, mode).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT sum(qty) FROM t"), "3", "{mode:?}");
+    }
+    // A CHECK is looked at when they are stored.
+    database.sql("TRUNCATE t; ALTER TABLE t ADD CHECK (unit < 100)");
+    let refused =
+        load(&database, &[&source]).args(["--force", "--atomic"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("22012"), "{refused}");
+    check(&database, &source, 3);
+    skipping(&database, &source, &["--atomic", "--force"]).run(PATIENCE).expect_code(3);
+    assert_eq!(database.value("SELECT id FROM t"), "2");
 }
 
 #[test]
