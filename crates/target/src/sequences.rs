@@ -126,9 +126,11 @@ impl Sequence {
             begin.push_str(&format!("; {}", lock_sql(&sequence, self.start)));
         }
         let set = format!(
-            "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, state.reached) \
+            "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, \
+                 pg_catalog.numeric_add(state.last_value::pg_catalog.numeric, pg_catalog.numeric_mul(state.steps, {}))::pg_catalog.int8) \
              FROM ({ask}) AS state",
-            quote_literal(&sequence)
+            quote_literal(&sequence),
+            self.step_sql()
         );
         let moving = async {
             session.client().batch_execute(&begin).await?;
@@ -144,15 +146,17 @@ impl Sequence {
         moved.map_err(fail)
     }
 
-    /// One row: where the sequence stands, and what its column has reached.
+    /// One row: where the sequence stands, what its column has reached, and with how many steps it would not come past that: others
+    /// may take the numbers between.
     fn state_sql(&self, table: &Relation) -> String {
         let furthest = if self.increment > 0 { "max" } else { "min" };
         let column = quote_ident(&self.column);
         format!(
-            "SELECT s.last_value, s.is_called, r.reached \
+            "SELECT s.last_value, s.is_called, r.reached, {} AS steps \
              FROM {} AS s, (SELECT pg_catalog.{furthest}({column})::pg_catalog.int8 AS reached FROM {} \
                             WHERE {column} OPERATOR(pg_catalog.>=) {} AND {column} OPERATOR(pg_catalog.<=) {}) AS r \
              WHERE r.reached IS NOT NULL",
+            self.steps_sql(),
             quote_relation(&self.relation),
             quote_relation(table),
             self.min,
@@ -163,17 +167,34 @@ impl Sequence {
     /// `nextval` would give a value that the column has reached.
     fn is_behind_sql(&self) -> String {
         let compared = if self.increment > 0 { ">" } else { "<" };
-        format!("(r.reached {compared} s.last_value OR (r.reached = s.last_value AND NOT s.is_called))")
+        format!(
+            "(r.reached {compared} s.last_value OR (r.reached = s.last_value AND NOT s.is_called)) \
+             AND (NOT s.is_called OR pg_catalog.numeric_ge({}, 1::pg_catalog.numeric))",
+            self.steps_sql()
+        )
+    }
+
+    fn steps_sql(&self) -> String {
+        let way = "pg_catalog.numeric_sub(r.reached::pg_catalog.numeric, s.last_value::pg_catalog.numeric)";
+        format!("pg_catalog.div({way}, {})", self.step_sql())
+    }
+
+    fn step_sql(&self) -> String {
+        format!("'{}'::pg_catalog.numeric", self.increment)
     }
 }
 
 /// What moves the sequence by hand.
 pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let furthest = if sequence.increment > 0 { "max" } else { "min" };
+    let name = quote_relation(&sequence.relation);
+    let (literal, column) = (quote_literal(&name), quote_columns(std::slice::from_ref(&sequence.column)));
+    let (table, step) = (quote_relation(table), sequence.increment);
+    if matches!(step, 1 | -1) {
+        return format!("SELECT setval({literal}, {furthest}({column})) FROM {table}");
+    }
     format!(
-        "SELECT setval({}, {furthest}({})) FROM {}",
-        quote_literal(&quote_relation(&sequence.relation)),
-        quote_columns(std::slice::from_ref(&sequence.column)),
-        quote_relation(table)
+        "SELECT setval({literal}, s.last_value + ({furthest}({column}) - s.last_value) / {step} * {step}) \
+         FROM {table}, {name} AS s GROUP BY s.last_value"
     )
 }
