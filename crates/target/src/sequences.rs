@@ -31,7 +31,7 @@ const OWNED_SQL: &str = "\
            OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
                FROM (SELECT fills.relation::pg_catalog.regclass AS relid \
                      UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3::pg_catalog.numeric AS quick, \
-           s.seqstart \
+           s.seqstart, pg_catalog.row_security_active(fills.relation) \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
         FROM pg_catalog.pg_depend d \
@@ -63,6 +63,8 @@ pub struct Sequence {
     is_owner: bool,
     /// Its column's largest value is found in an index, or in a table that is small enough to be read for it.
     pub is_quick: bool,
+    /// Policies may hide the rows with the largest values from this role.
+    pub is_hidden: bool,
 }
 
 /// A sequence that was moved.
@@ -103,6 +105,7 @@ pub async fn of_columns(
         start: row.get(8),
         is_owner: row.get(6),
         is_quick: row.get::<_, Option<bool>>(7) == Some(true),
+        is_hidden: row.get(9),
     };
     Ok(rows.iter().map(sequence).collect())
 }

@@ -102,3 +102,25 @@ fn a_sequence_that_counts_by_more_than_one_keeps_to_its_series() {
         assert_eq!(database.value("SELECT nextval('odd')"), "1003", "{version}");
     }
 }
+
+#[test]
+fn rows_that_policies_hide_are_not_taken_for_none() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,f\n7,1\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (a serial PRIMARY KEY, f int); ALTER TABLE t ENABLE ROW LEVEL SECURITY; \
+         CREATE POLICY in_all ON t FOR INSERT WITH CHECK (true); CREATE POLICY sees_none ON t FOR SELECT USING (f > 5); \
+         DROP ROLE IF EXISTS blind_loader; CREATE ROLE blind_loader LOGIN; \
+         GRANT SELECT, INSERT ON t TO blind_loader; GRANT SELECT, USAGE, UPDATE ON t_a_seq TO blind_loader",
+    );
+    let name = database.name();
+    database.sql(&format!("GRANT TEMPORARY ON DATABASE {name} TO blind_loader"));
+    let to = format!("{} options='-c role=blind_loader'", database.conninfo());
+    let command = crate::scene::howdah("load").args(["--to", &to, "--ledger", "none"]).arg(&source);
+    let done = command.run(PATIENCE).expect_code(0);
+    let said = notices(&done.stderr).join("\n");
+    assert!(said.contains("row-level security may hide rows"), "{}", done.stderr);
+    assert!(said.contains("SELECT setval('\"public\".\"t_a_seq\"', max(\"a\"))"), "{}", done.stderr);
+    database.sql("DROP OWNED BY blind_loader; DROP ROLE blind_loader");
+}
