@@ -350,11 +350,14 @@ async fn prepare(
 /// Indexes side by side, then foreign keys one after the other, each of which locks another table as well.
 async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Result<()> {
     on_session(run, async |session| replace::expect_alike(session, replacement).await).await?;
+    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
+    let dropping =
+        async |session: &Session| replace::drop_surplus(session, replacement, lock_timeout_ms).await;
+    on_session(run, dropping).await?;
     let missing = on_session(run, async |session| replace::missing(session, replacement).await).await?;
     let (indexes, foreign_keys): (Vec<Missing>, Vec<Missing>) =
         missing.into_iter().partition(|missing| missing.is_index);
     let crew = Crew::of(run, indexes.len());
-    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| {
         let limits = (crew.workers(no), lock_timeout_ms);
         on_session(run, async move |session| replace::build(session, replacement, index, limits).await)

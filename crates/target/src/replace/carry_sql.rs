@@ -47,8 +47,26 @@ pub(super) const BUILD_SQL: &str = concat!(
     FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0::pg_catalog.oid, \
         (VALUES (2, 'ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID'), (3, 'ALTER TABLE %s VALIDATE CONSTRAINT %I')) AS step (no, sql) \
     WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid \
-                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0::pg_catalog.oid AND (step.no = 2 OR k.convalidated)) \
+                      AND k.conname = f.conname AND k.contype = 'f' AND k.conparentid = 0::pg_catalog.oid AND (step.no = 2 OR k.convalidated) \
+                      AND pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(k.oid), ' NOT VALID$', '') = pg_catalog.pg_get_constraintdef(f.oid)) \
     ORDER BY 2, 4 DESC, 3"
+);
+
+/// Drops indexes and foreign keys of the new table that the old one has no more, or has otherwise.
+pub(super) const SURPLUS_SQL: &str = concat!(
+    "SELECT pg_catalog.format('DROP INDEX IF EXISTS %I.%I', t.nspname, y.relname), 1, y.oid \
+    FROM t JOIN pg_catalog.pg_index j ON j.indrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid \
+    JOIN pg_catalog.pg_class y ON y.oid = j.indexrelid \
+    WHERE y.relname::pg_catalog.text NOT IN (SELECT ",
+    index_name!(),
+    " FROM pg_catalog.pg_index i WHERE i.indrelid = t.oid) \
+    UNION ALL SELECT pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I', t.new, k.conname), 2, k.oid \
+    FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid AND k.contype = 'f' \
+        AND k.conparentid = 0::pg_catalog.oid \
+    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = t.oid AND f.contype = 'f' \
+        AND f.conname = k.conname AND f.conparentid = 0::pg_catalog.oid \
+        AND pg_catalog.pg_get_constraintdef(f.oid) = pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(k.oid), ' NOT VALID$', '')) \
+    ORDER BY 2, 3"
 );
 
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views

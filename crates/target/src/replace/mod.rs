@@ -21,7 +21,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
-use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SWAP_SQL};
+use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
 use refusal_sql::REFUSALS_SQL;
@@ -130,6 +130,26 @@ pub struct Missing {
     compared_by_libc: bool,
     /// It is an index, so that others can be built beside it.
     pub is_index: bool,
+}
+
+/// Drops what the new table has and the old one has no more: a foreign key locks the table that it refers to as well, which is waited
+/// for no longer than `lock_timeout_ms`.
+///
+/// # Errors
+/// Server with 55P03 when a table was not free within the time, which may pass; those of the session.
+pub async fn drop_surplus(
+    session: &Session,
+    replacement: Replacement<'_>,
+    lock_timeout_ms: u64,
+) -> Result<()> {
+    let fail = |error| refused(&error, replacement.old);
+    let client = session.client();
+    let begin = format!("BEGIN; {SPELLING_SQL}; SET LOCAL lock_timeout = {lock_timeout_ms}");
+    client.batch_execute(&begin).await.map_err(fail)?;
+    let dropped = do_all(session, replacement, SURPLUS_SQL).await;
+    let end = if dropped.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    client.batch_execute(end).await.map_err(fail)?;
+    dropped
 }
 
 /// What the new table lacks: indexes, those first that take longest, then foreign keys, then their validation.
@@ -261,7 +281,7 @@ pub async fn swap(
             if !missing_now(session, *replacement).await?.is_empty() {
                 return Err(changed(replacement.old));
             }
-            for sql in [FOLLOW_SQL, SWAP_SQL] {
+            for sql in [SURPLUS_SQL, FOLLOW_SQL, SWAP_SQL] {
                 do_all(session, *replacement, sql).await?;
             }
             let changes = Changes { inserted: *rows, ..Changes::default() };

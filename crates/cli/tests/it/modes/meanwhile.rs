@@ -20,12 +20,17 @@ fn made(database: &Database) {
 
 /// Replaces the table; as soon as the new one is there, others change the old one.
 fn replace_beside(database: &Database, source: &Path, changes: &str) -> Finished {
+    replace_beside_when(database, source, "SELECT FROM pg_class WHERE relname LIKE 'howdah\\_new%'", changes)
+}
+
+/// The same as soon as the query gives a row.
+fn replace_beside_when(database: &Database, source: &Path, when: &str, changes: &str) -> Finished {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             database.sql(&format!(
                 "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE; \
                  DO $$ BEGIN FOR i IN 1..3000 LOOP \
-                     EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'howdah\\_new%'); PERFORM pg_sleep(0.01); \
+                     EXIT WHEN EXISTS ({when}); PERFORM pg_sleep(0.01); \
                  END LOOP; END $$; {changes}; COMMIT"
             ));
         });
@@ -77,6 +82,44 @@ fn what_others_change_of_columns_and_constraints_is_not_lost() {
         load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{changes}");
         assert_eq!(schema(&database), changed, "{changes}");
+    }
+}
+
+/// What is taken from the old table, or made anew, when the new one has it already.
+#[test]
+fn indexes_and_foreign_keys_that_are_dropped_meanwhile_do_not_come_back() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(77, 1, ROWS));
+    let made = |database: &Database| {
+        database.sql(
+            "CREATE TABLE o (id int PRIMARY KEY); INSERT INTO o SELECT generate_series(0, 255); \
+             CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text, \
+                 CONSTRAINT t_key UNIQUE (id, part), CONSTRAINT t_fk FOREIGN KEY (part) REFERENCES o); \
+             CREATE INDEX t_part ON t (part)",
+        );
+    };
+    let all_built = "SELECT FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid \
+                     WHERE c.relname LIKE 'howdah\\_new%' AND k.contype = 'f' AND k.convalidated";
+    for (major, changes, code) in [
+        (13, "ALTER TABLE t DROP CONSTRAINT t_key", 0),
+        (18, "DROP INDEX t_part; ALTER TABLE t DROP CONSTRAINT t_fk", 0),
+        (15, "ALTER INDEX t_part RENAME TO t_other", 1),
+        (
+            18,
+            "ALTER TABLE t DROP CONSTRAINT t_fk, ADD CONSTRAINT t_fk FOREIGN KEY (part) REFERENCES o ON DELETE CASCADE",
+            1,
+        ),
+    ] {
+        let [database, wanted] = [(); 2].map(|()| Server::shared(major).database());
+        [&database, &wanted].into_iter().for_each(made);
+        wanted.sql(changes);
+        let replaced = replace_beside_when(&database, &source, all_built, changes);
+        if replaced.expect_code(code).stderr.contains("has got an index or a foreign key") {
+            load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+        }
+        assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{changes}");
+        assert_eq!(schema(&database), schema(&wanted), "{changes}");
+        assert_nothing_left(&database, changes);
     }
 }
 
