@@ -279,7 +279,8 @@ fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
     let settings = &run.plan.tuning.settings;
     let compress_wal =
         settings.iter().any(|setting| setting.scope == TuneScope::Session && setting.name == WAL_COMPRESSION);
-    Surroundings { ledger, job_id: &run.plan.job_id, lock_timeout_ms, compress_wal }
+    let (job_id, chunks) = (&run.plan.job_id, run.tally.chunks());
+    Surroundings { ledger, job_id, lock_timeout_ms, chunks, compress_wal }
 }
 
 /// One transaction for all tables, which is also the end of the job.
@@ -326,7 +327,10 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
     let ending = Ending { status: Status::Done, rows_stored: rows, chunks: 0, sql: &sql };
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let work = async |session: &Session| {
-        let end = async |session: &Session| ledger.end_within(session, job_id, ending).await;
+        let end = async |session: &Session| {
+            ledger.expect_chunks(session, job_id, run.tally.chunks()).await?;
+            ledger.end_within(session, job_id, ending).await
+        };
         replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
     };
     on_session(run, work).await

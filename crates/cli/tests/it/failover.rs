@@ -106,6 +106,52 @@ fn a_job_that_is_lost_begins_anew_and_empties_the_table_again() {
     pair.after.assert_exact("begun anew");
 }
 
+/// Rows wait in staging tables, and the table is held when they are to come in: what the new primary lacks is missed, though some of
+/// them, which others of their key overrule or the table refuses, would not be missed.
+#[test]
+fn what_is_lost_of_rows_that_wait_is_loaded_again() {
+    let plain = csv(86, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let slow_staging = "CREATE UNIQUE INDEX ON t (id); \
+        CREATE FUNCTION slow_staging() RETURNS event_trigger LANGUAGE plpgsql AS $$ DECLARE made text; BEGIN \
+            FOR made IN SELECT object_identity FROM pg_event_trigger_ddl_commands() \
+                        WHERE object_type = 'table' AND object_identity LIKE 'howdah.staging%' LOOP \
+                EXECUTE format('CREATE TRIGGER pause BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION public.pause()', made); \
+            END LOOP; END $$; \
+        CREATE EVENT TRIGGER slow_staging ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION slow_staging()";
+    for (major, options) in [
+        (13, &["--mode", "merge", "--key", "id", "--keep", "last"][..]),
+        (18, &["--mode", "merge", "--key", "id", "--on-error", "skip"]),
+        (15, &["--atomic", "--on-error", "skip"]),
+    ] {
+        let pair = Pair::new(major, &plain);
+        pair.before.database.sql(slow_staging);
+        let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "60s"]);
+        let told = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                pair.before.database.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)")
+            });
+            let mut running = load.spawn();
+            wait_for_chunks(&pair.after, 3, &mut running);
+            pair.cut();
+            let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+            let deadline = Instant::now() + PATIENCE;
+            while pair.before.database.value(waits) == "0" {
+                assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            pair.fail_over();
+            running.wait(PATIENCE).expect_code(1).stderr
+        });
+        assert!(told.contains("the server has lost the others, as after a failover"), "{options:?}\n{told}");
+        pair.after.database.sql("DROP EVENT TRIGGER slow_staging");
+        load.run(PATIENCE).expect_code(0);
+        pair.after.assert_exact(&format!("{options:?}\n{told}"));
+        pair.after.assert_done(&format!("{options:?}\n{told}"));
+    }
+}
+
 /// What the server loses while indexes are built is missed when the job is to be closed.
 #[test]
 fn what_is_lost_while_indexes_are_built_is_loaded_again() {

@@ -35,7 +35,7 @@ pub async fn begin(
             return Ok(false);
         }
     }
-    Ok(true)
+    around.ledger.expect_chunks(session, around.job_id, around.chunks).await.map(|()| true)
 }
 
 /// Ends it well.

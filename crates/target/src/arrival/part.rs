@@ -39,6 +39,8 @@ pub struct Surroundings<'a> {
     pub job_id: &'a str,
     /// How long a lock is waited for.
     pub lock_timeout_ms: u64,
+    /// How many chunks have stored the rows that come in.
+    pub chunks: u64,
     /// Images of pages in the WAL are compressed, where [`may_compress_wal`].
     pub compress_wal: bool,
 }
@@ -95,6 +97,7 @@ pub async fn commit_step(
             run(session, way, "ROLLBACK").await?;
             return Ok(None);
         }
+        around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
         let (rows, changes) = match step {
             Step::Delete => (0, delete_missing(session, way).await?),
             Step::Part(_) | Step::Truncate | Step::Replace => come_in(session, way, span).await?,
@@ -132,6 +135,7 @@ pub async fn commit_all(
             }
             around.ledger.settle_step(session, around.job_id, relation, (step, rows, changes)).await?;
         }
+        around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
         ending(session).await?;
         commit(session, *first).await
     };

@@ -368,6 +368,27 @@ impl Ledger {
         done.map_err(|error| self.error(&error, "closing the job in the ledger"))
     }
 
+    /// The ledger holds at least so many chunks of the job: what waits in staging tables was stored with them. Of a server that
+    /// has lost some, as after a failover to a standby that was behind, rows must not come in as if they were all.
+    ///
+    /// # Errors
+    /// Server, if it has lost some; those of the session.
+    pub async fn expect_chunks(&self, session: &Session, job_id: &str, chunks: u64) -> Result<()> {
+        let sql = format!("SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1", self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "counting the ledger's chunks"))?;
+        let held = rows.first().map_or(0, |row| unsigned(row.get(0)));
+        if held >= chunks {
+            return Ok(());
+        }
+        let message = format!(
+            "of {chunks} chunks that were stored in staging tables {held} are there: the server has lost the others, as after a \
+             failover to a standby that was behind"
+        );
+        Err(Error::new(ErrorKind::Server, message)
+            .with_hint("run the same command again: it loads what is not there"))
+    }
+
     /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
     /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has lost some of its
     /// chunks, as after a failover to a standby that was behind.
