@@ -87,7 +87,7 @@ fn rows_that_are_lost_in_part_are_no_success() {
     let server = Server::private(15, &forgetful());
     let scene = Scene::partitioned(&server, &[&plain]);
     scene.database.sql("ALTER TABLE t_rest SET UNLOGGED");
-    scene.slow_down("BEFORE", Duration::from_millis(60));
+    scene.slow_down("BEFORE", Duration::from_millis(250));
     let mut running = load(&scene, &source).spawn();
     assert!(scene.wait_for_chunks(4, || running.is_running()));
     scene.database.sql("CHECKPOINT");
