@@ -133,7 +133,7 @@ pub async fn empty(
 const SEES_ALL_SQL: &str = "\
     SELECT c.relkind IN ('r', 'p') AND pg_catalog.has_table_privilege(c.oid, 'SELECT') \
            AND NOT pg_catalog.row_security_active(c.oid) \
-    FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+    FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 /// The table holds no row. `None`: the role cannot tell, as it does not see all rows. A lock is waited for no longer than
 /// `lock_timeout_ms`.

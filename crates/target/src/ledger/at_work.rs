@@ -13,7 +13,7 @@ const MARK_SEED: i64 = KEY_SEED + 1;
 
 /// Who holds a mark.
 const MARKED_SQL: &str = "\
-    SELECT a.pid, (pg_catalog.date_part('epoch', a.backend_start) * 1000000)::pg_catalog.int8 \
+    SELECT a.pid, (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 \
     FROM (SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l \
           WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
             AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \

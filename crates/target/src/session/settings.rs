@@ -34,8 +34,8 @@ const KEEPALIVES: &[(&str, u32)] =
 const CHECK_CLIENT_SINCE: u32 = 14;
 const CHECK_CLIENT_SQL: &str = "\
     SELECT pg_catalog.set_config('client_connection_check_interval', '2s', false) \
-    WHERE pg_catalog.current_setting('client_connection_check_interval', true) = '0' \
-      AND pg_catalog.version() LIKE '%linux%'; ";
+    WHERE pg_catalog.current_setting('client_connection_check_interval', true) OPERATOR(pg_catalog.=) '0' \
+      AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; ";
 
 /// Statements that switch the time-outs off and the keepalives on, for a server of this major version.
 pub(super) fn start_sql(major: u32) -> String {
