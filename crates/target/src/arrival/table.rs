@@ -54,9 +54,9 @@ const COLUMNS_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
                AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('p', 'u', 'x')))), \
            EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19 = 19 AND g.tgenabled <> 'D' \
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19::pg_catalog.int2 = 19 AND g.tgenabled <> 'D' \
                AND (g.tgrelid = a.attrelid \
-                    OR g.tgrelid IN (SELECT p.relid FROM pg_catalog.pg_partition_tree(a.attrelid) AS p))) \
+                    OR g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(a.attrelid::pg_catalog.regclass) AS p))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
