@@ -228,8 +228,7 @@ fn signals_and_errors_put_tables_back() {
     use std::process::Command;
     for signal in ["INT", "TERM", "HUP"] {
         let (database, _files, source) = prepared(15, WITH_OPTIONS);
-        // Long enough for a busy machine to send the signal before the load is over.
-        database.sql(&pause(2.0));
+        database.sql(&pause(0.5));
         let before = schema(&database);
         let mut running = load(&database, &source, "table").spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1));
