@@ -37,8 +37,8 @@ class TableSummary:
     rows_stored: int
     """Rows stored, those of earlier runs of the same job included."""
     changes: dict[str, int] | None = None
-    """Rows `inserted`, `updated`, `unchanged` and `deleted`, those `held_back` by a trigger or policy, and `duplicates` among the
-    records, where rows did not come into the table as they were read."""
+    """Rows `inserted`, `updated`, `unchanged` and `deleted`, those `held_back` by a trigger or policy, and `duplicates`
+    among the records, where rows did not come into the table as they were read."""
 
 
 @dataclasses.dataclass(frozen=True)
