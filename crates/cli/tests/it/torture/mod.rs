@@ -275,6 +275,10 @@ impl Night<'_> {
             assert_civil(&finished, fault, name);
             runs.push(format!("{:?} {:?} {}", finished.code, finished.elapsed, last_error(&finished.stderr)));
             let done = Some(self.stage.done_code());
+            // The server may have crashed when the load had ended, and emptied the table: the next run sees it.
+            if no < strikes && self.stage.scenario.shape == Shape::Unlogged {
+                continue;
+            }
             if finished.code == done || finished.stderr.contains("this job finished") {
                 // All rows are in, the server was out of reach or holds a session whose client is gone, and what puts back the
                 // rest has been told.
