@@ -19,18 +19,20 @@ pub fn gzip_members(bytes: &[u8]) -> Vec<u8> {
 
 /// Members that tell their lengths, as `bgzip` writes them, and the empty one that it ends with.
 pub fn bgzf(bytes: &[u8]) -> Vec<u8> {
-    let member = |bytes: &[u8]| {
-        let whole = gzip(bytes);
-        let length = u16::try_from(whole.len() + 8 - 1).expect("a small member");
-        let (header, rest) = whole.split_at(10);
-        let mut member = header.to_vec();
-        member[3] = 4;
-        member.extend([6, 0, b'B', b'C', 2, 0]);
-        member.extend(length.to_le_bytes());
-        member.extend(rest);
-        member
-    };
-    bytes.chunks(65_280).chain([&[][..]]).flat_map(member).collect()
+    bytes.chunks(65_280).chain([&[][..]]).flat_map(bgzf_member).collect()
+}
+
+/// One of them, of at most 65,280 bytes.
+pub fn bgzf_member(bytes: &[u8]) -> Vec<u8> {
+    let whole = gzip(bytes);
+    let length = u16::try_from(whole.len() + 8 - 1).expect("a small member");
+    let (header, rest) = whole.split_at(10);
+    let mut member = header.to_vec();
+    member[3] = 4;
+    member.extend([6, 0, b'B', b'C', 2, 0]);
+    member.extend(length.to_le_bytes());
+    member.extend(rest);
+    member
 }
 
 /// Many frames with checksums, as `pzstd` writes them.

@@ -5,6 +5,7 @@ use super::Ledger;
 use super::job::target_name;
 use crate::session::Session;
 use howdah_model::{FilePlan, Plan, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Files of a plan that finished jobs have loaded before, told by the latest of them.
@@ -99,17 +100,8 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn stored_in_part(&self, session: &Session, plan: &Plan) -> Result<Vec<StoredInPart>> {
-        let Spelled { table_numbers, locations, versions, targets, .. } = Spelled::of(plan);
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
-            (&plan.job_id, Type::TEXT),
-            (&locations, Type::TEXT_ARRAY),
-            (&versions, Type::TEXT_ARRAY),
-            (&targets, Type::TEXT_ARRAY),
-            (&table_numbers, Type::INT4_ARRAY),
-        ];
-        let sql = IN_PART_SQL.replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let spelled = Spelled::of(plan);
+        let rows = self.ask_of_files(session, IN_PART_SQL, plan, &spelled, &spelled.table_numbers).await?;
         let stored = rows.iter().map(|row| StoredInPart {
             job_id: row.get(0),
             location: row.get(1),
@@ -126,17 +118,8 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn loaded_before(&self, session: &Session, plan: &Plan) -> Result<Option<LoadedBefore>> {
-        let Spelled { numbers, locations, versions, targets, .. } = Spelled::of(plan);
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
-            (&plan.job_id, Type::TEXT),
-            (&locations, Type::TEXT_ARRAY),
-            (&versions, Type::TEXT_ARRAY),
-            (&targets, Type::TEXT_ARRAY),
-            (&numbers, Type::INT4_ARRAY),
-        ];
-        let sql = BEFORE_SQL.replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let spelled = Spelled::of(plan);
+        let rows = self.ask_of_files(session, BEFORE_SQL, plan, &spelled, &spelled.numbers).await?;
         Ok(rows.first().map(|row| LoadedBefore {
             files: u64::try_from(row.get::<_, i64>(0)).unwrap_or(0),
             location: row.get(1),
@@ -144,6 +127,27 @@ impl Ledger {
             job_id: row.get(3),
             at: row.get(4),
         }))
+    }
+
+    /// A question about the files of a plan, which these numbers go with.
+    async fn ask_of_files(
+        &self,
+        session: &Session,
+        sql: &str,
+        plan: &Plan,
+        spelled: &Spelled<'_>,
+        numbers: &[i32],
+    ) -> Result<Vec<Row>> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+            (&plan.job_id, Type::TEXT),
+            (&spelled.locations, Type::TEXT_ARRAY),
+            (&spelled.versions, Type::TEXT_ARRAY),
+            (&spelled.targets, Type::TEXT_ARRAY),
+            (&numbers, Type::INT4_ARRAY),
+        ];
+        let sql = sql.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        rows.map_err(|error| self.error(&error, "reading the ledger's files"))
     }
 }
 

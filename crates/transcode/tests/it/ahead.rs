@@ -1,6 +1,7 @@
 //! Decoding with the help of other threads: the same bytes and the same errors as decoding in order.
 
 use howdah_model::{Codec, Error, ErrorKind, Result};
+use howdah_testkit::compress::{bgzf, bgzf_member, gzip};
 use howdah_transcode::decompress::{Helpers, Piece, ahead, begins_with_part, decoder, error};
 use std::io::{BufReader, Cursor, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -125,30 +126,6 @@ fn plain(bytes: usize, seed: u64) -> Vec<u8> {
     plain
 }
 
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(1));
-    encoder.write_all(plain).unwrap();
-    encoder.finish().unwrap()
-}
-
-/// One member of BGZF.
-fn member(plain: &[u8]) -> Vec<u8> {
-    let whole = gzip(plain);
-    let (header, deflated) = whole.split_at(10);
-    let length = u16::try_from(whole.len() + 8 - 1).unwrap();
-    let mut member = header.to_vec();
-    member[3] = 4;
-    member.extend([6, 0, b'B', b'C', 2, 0]);
-    member.extend(length.to_le_bytes());
-    member.extend(deflated);
-    member
-}
-
-/// Members of at most 65,280 bytes, as bgzip writes them, and the empty one at the end.
-fn bgzf(plain: &[u8]) -> Vec<u8> {
-    plain.chunks(65_280).chain([&[][..]]).flat_map(member).collect()
-}
-
 /// Members that do not tell how long they are.
 fn members(plain: &[u8], member_bytes: usize) -> Vec<u8> {
     plain.chunks(member_bytes).flat_map(gzip).collect()
@@ -206,10 +183,10 @@ fn members_and_frames_of_any_size_are_the_same_with_help_and_without() {
     let (mut members, mut frames, mut left) = (Vec::new(), Vec::new(), plain.as_slice());
     while !left.is_empty() {
         let (now, later) = left.split_at(random.usize(..65_000).min(left.len()));
-        members.extend(member(now));
+        members.extend(bgzf_member(now));
         frames.extend(frame(now, random.bool(), random.bool()));
         if random.u8(..) < 8 {
-            members.extend(member(b""));
+            members.extend(bgzf_member(b""));
             frames.extend(SKIPPABLE);
             frames.extend(frame(b"", random.bool(), random.bool()));
         }
@@ -223,12 +200,12 @@ fn members_and_frames_of_any_size_are_the_same_with_help_and_without() {
 fn gzip_of_many_members_is_told_from_other_gzip_by_its_head() {
     let text = plain(40_000, 25);
     let many = members(&text, 10_000);
-    for head in [&member(b"1\n")[..18], &many, &many[..gzip(&text[..10_000]).len() + 10]] {
+    for head in [&bgzf_member(b"1\n")[..18], &many, &many[..gzip(&text[..10_000]).len() + 10]] {
         assert!(begins_with_part(Codec::Gzip, head));
     }
     // The text before a member that is data is no length.
     let hidden = as_they_are(&[&text[..], &many].concat());
-    for other in [gzip(&text), member(b"1\n")[..17].to_vec(), hidden[..40_100].to_vec(), Vec::new()] {
+    for other in [gzip(&text), bgzf_member(b"1\n")[..17].to_vec(), hidden[..40_100].to_vec(), Vec::new()] {
         assert!(!begins_with_part(Codec::Gzip, &other));
     }
     assert!(begins_with_part(Codec::Bzip2, &bzip2(b"1\n", 1)) && !begins_with_part(Codec::Xz, b""));
@@ -328,21 +305,21 @@ fn damage_anywhere_is_told_as_by_decoding_in_order() {
 
 #[test]
 fn a_member_that_lies_about_its_length_is_judged_by_its_data() {
-    let honest = member(b"1\t2\n");
+    let honest = bgzf_member(b"1\t2\n");
     let next = bgzf(&plain(200_000, 9));
-    let mut longer = member(&plain(1000, 10));
+    let mut longer = bgzf_member(&plain(1000, 10));
     longer.extend([0; 50]);
     let length = u16::try_from(longer.len() - 1).unwrap();
     longer[16..18].copy_from_slice(&length.to_le_bytes());
-    let mut shorter = member(&plain(1000, 11));
+    let mut shorter = bgzf_member(&plain(1000, 11));
     let length = u16::try_from(shorter.len() - 60).unwrap();
     shorter[16..18].copy_from_slice(&length.to_le_bytes());
     // Empty, so that the zeros behind it look like the length of nothing.
-    let mut empty = member(b"");
+    let mut empty = bgzf_member(b"");
     empty.extend([0; 8]);
     let length = u16::try_from(empty.len() - 1).unwrap();
     empty[16..18].copy_from_slice(&length.to_le_bytes());
-    let mut two = member(b"hidden");
+    let mut two = bgzf_member(b"hidden");
     two.extend(gzip(b"member"));
     let length = u16::try_from(two.len() - 1).unwrap();
     two[16..18].copy_from_slice(&length.to_le_bytes());
@@ -477,7 +454,7 @@ fn gzip_of_members_of_any_size_is_the_same() {
             match random.u8(..16) {
                 0 => stored.extend(gzip(b"")),
                 1 => stored.extend(as_they_are(now)),
-                2 => now.chunks(65_280).for_each(|now| stored.extend(member(now))),
+                2 => now.chunks(65_280).for_each(|now| stored.extend(bgzf_member(now))),
                 3 => stored.extend(named(now)),
                 _ => stored.extend(gzip(now)),
             }
