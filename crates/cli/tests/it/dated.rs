@@ -54,3 +54,23 @@ fn an_event_trigger_that_forbids_it_is_named_as_the_reason() {
         assert_eq!(database.value("SELECT count(*) FROM t"), "1");
     }
 }
+
+#[test]
+fn a_check_tells_of_days_that_no_partition_can_be_made_for() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-02\n2,\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int, day date) PARTITION BY RANGE (day); \
+             CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER fill BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION fill()",
+        );
+        let to = database.conninfo();
+        let check = howdah("check").args(["--format", "csv", "--table", "t", "--to", &to]).arg(&source);
+        let told = check.args(["--create-partitions", "month"]).run(PATIENCE).expect_code(3).stdout;
+        assert!(told.contains("no partition takes NULL in column day"), "PostgreSQL {major}: {told}");
+        let skipped = load(&database, &source).args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "1", "{}", skipped.stderr);
+    }
+}

@@ -142,7 +142,10 @@ pub(super) const TABLE_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7::pg_catalog.int2 = 7 AND g.tgenabled IN ('O', 'A') \
                    AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
            c.relhasrules OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19::pg_catalog.int2 = 19 AND g.tgenabled IN ('O', 'A') \
-                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
+                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
+           (SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_partitioned_table t \
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0] \
+            WHERE t.partrelid = c.oid AND t.partstrat = 'r' AND t.partnatts = 1 AND a.attnum > 0) \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
 /// What no query tells: what it is, and its name.

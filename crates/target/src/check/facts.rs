@@ -104,6 +104,8 @@ pub struct Facts {
     /// 0 for a table that is going to be made.
     pub(super) oid: u32,
     pub(super) is_partitioned: bool,
+    /// The only column whose ranges its partitions are.
+    pub(super) ranged_by: Option<String>,
     /// What it takes, being a partition itself.
     pub(super) bounds: Option<String>,
     /// What its partitions take; `None` takes anything.
@@ -251,6 +253,7 @@ impl Facts {
             relation: plan.table.relation.clone(),
             oid,
             is_partitioned,
+            ranged_by: table.first().and_then(|row| row.get(5)),
             bounds: table.first().and_then(|row| row.get(1)),
             has_policies: flag(2),
             is_changed: flag(3),
@@ -290,6 +293,7 @@ impl Facts {
             relation: plan.table.relation.clone(),
             oid: 0,
             is_partitioned: false,
+            ranged_by: None,
             bounds: None,
             leaves: Vec::new(),
             has_policies: false,

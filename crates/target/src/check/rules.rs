@@ -224,6 +224,7 @@ impl<'a> OfTable<'a> {
         }
         let what = "whether a partition takes the rows".to_owned();
         if self.makes_partitions {
+            self.in_no_range();
             return self.not_checked(what, "--create-partitions makes those that are missing");
         }
         if leaves.len() > LEAVES_MAX {
@@ -234,6 +235,18 @@ impl<'a> OfTable<'a> {
         let all_miss = if misses.is_empty() { "true".to_owned() } else { misses.join(" AND ") };
         let (sql, table) = (self.where_not(&all_miss), self.facts().relation.name.clone());
         self.add("23514", &table, "no partition takes it".to_owned(), sql);
+    }
+
+    /// NULL lies in no range, so that no partition can be made for it. No trigger fills it in time: rows are routed before.
+    fn in_no_range(&mut self) {
+        let Some(column) = self.facts().ranged_by.clone() else { return };
+        if self.is_unknown("whether a partition can be made", std::slice::from_ref(&column)) {
+            return;
+        }
+        let sql = self.where_not(&format!("{} IS NULL", quote_ident(&column)));
+        let (table, reason) =
+            (self.facts().relation.name.clone(), format!("no partition takes NULL in column {column}"));
+        self.add("23514", &table, reason, sql);
     }
 
     fn unique(&mut self, unique: &Unique) {

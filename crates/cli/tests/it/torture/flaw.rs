@@ -99,9 +99,14 @@ impl Flaw {
         }
     }
 
-    /// Only storing the row tells.
-    pub(super) fn is_raised(self) -> bool {
-        matches!(self, Flaw::RaisedBefore | Flaw::RaisedAfter)
+    /// Only storing the row tells, in a load with these flaws: what a trigger raises, and whether one that comes before fills
+    /// the column.
+    pub(super) fn is_hidden(self, among: &[Flaw]) -> bool {
+        match self {
+            Flaw::RaisedBefore | Flaw::RaisedAfter => true,
+            Flaw::NoPart => among.contains(&Flaw::RaisedBefore),
+            _ => false,
+        }
     }
 
     /// Makes the fields of a good record bad.

@@ -30,7 +30,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    fn of(files: &[Records]) -> Refused {
+    fn of(files: &[Records], flaws: &[Flaw]) -> Refused {
         let mut refused = Refused::default();
         for file in files {
             for (no, record) in (1..).zip(&file.records) {
@@ -39,7 +39,7 @@ impl Refused {
                 // Of several records of a key, those that do not count are no bad ones.
                 let Some(flaw) = record.flaw else { continue };
                 refused.count += u64::from(!record.is_stored);
-                refused.told += u64::from(!record.is_stored && !flaw.is_raised());
+                refused.told += u64::from(!record.is_stored && !flaw.is_hidden(flaws));
                 if flaw == Flaw::Repeat {
                     refused.perhaps.insert(place);
                 } else if !record.is_stored {
@@ -93,7 +93,7 @@ impl Stage {
         ));
         scenario.places.iter().for_each(|place| furnish(&database, &scenario, place, &files));
         let mut stage = Stage {
-            refused: Refused::of(&files),
+            refused: Refused::of(&files, &scenario.flaws),
             contents: files
                 .iter()
                 .map(|file| (file.name.clone(), scenario.written.file(&file.records, file.codec)))
