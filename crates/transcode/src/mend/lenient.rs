@@ -231,17 +231,18 @@ impl Lenient {
         best.filter(|best| self.is_better_than_cut(best, ahead, as_cut))
     }
 
-    /// A record without a flaw stays as it was cut, its fields added or dropped, if that keeps as many records
-    /// whole as quotes read as data do, or more than another style. One that is too wide for that is left out as it was
-    /// cut, and not torn apart, if that keeps more records whole and takes none with it.
+    /// A record without a flaw stays as it was cut if that keeps as many records whole as quotes read as data do, or more
+    /// than another style: its fields are added or dropped, or it is left out where it is too wide for that. Only one that is
+    /// too wide and takes whole records with it is torn apart all the same.
     fn is_better_than_cut(&self, best: &Choice, ahead: &Ahead, as_cut: &Record) -> bool {
         let Some(length) = ahead.strict.filter(|_| ahead.flaw.is_none()) else { return true };
         let Some(behind) = ahead.bytes.get(length..) else { return true };
         let whole = self.whole(behind, ahead.at_end);
-        if width::can_fit(as_cut, self.width) {
-            return best.whole > whole || best.whole == whole && best.mend != Mend::StrayQuote;
-        }
-        best.whole >= whole || length > ahead.line_bytes && self.swallows(ahead, length)
+        best.whole > whole
+            || best.whole == whole && best.mend != Mend::StrayQuote
+            || !width::can_fit(as_cut, self.width)
+                && length > ahead.line_bytes
+                && self.swallows(ahead, length)
     }
 
     /// Considers the record by other rules, if it has no flaw then. What is weak must look like the records behind.

@@ -332,6 +332,20 @@ fn leniently_a_record_that_is_too_wide_is_left_out_and_not_torn_apart() {
 }
 
 #[test]
+fn leniently_a_record_that_is_too_wide_stays_one_before_another_that_does_not_fit() {
+    let row = "1\t2\t\"\n\t'\t\"\tmore\n";
+    let dialect = Dialect { delimiter: "\t".to_owned(), ..Dialect::csv() };
+    for (next, line, expected) in [
+        ("4\t5\t6\tmore\n", "", vec![(Mend::LeftOut, 2)]),
+        ("4\t5\n", "4\t5\t\\N\n", vec![(Mend::ShortRow, 1), (Mend::LeftOut, 1)]),
+        ("4\t5\t\"6\n", "4\t5\t\"6\n", vec![(Mend::StrayQuote, 1), (Mend::LeftOut, 1)]),
+    ] {
+        let (lines, mends) = mended(&dialect, 3, format!("{row}{next}7\t8\t9\n").as_bytes());
+        assert_eq!((lines, mends), (format!("{line}7\t8\t9\n"), expected), "{next}");
+    }
+}
+
+#[test]
 fn leniently_fields_of_several_lines_stay_beside_lost_quotes() {
     let after = "\"4\",\"5\",\"6\"\n\"7\",\"8\",\"9\"\n";
     let rows = [
