@@ -4,20 +4,26 @@
 //! enables what all of them need disabled. Nobody waits for another: each chunk sees to it that no trigger fires, and whoever
 //! meets one that does disables it again.
 
-use crate::indexes::{change, lock_within_ms, tell};
+use crate::indexes::{change, lock_within_ms, put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use crate::retry::Patience;
-use howdah_model::{Relation, Result, TriggersWay};
+use howdah_model::{Relation, Result, TriggersChoice, TriggersWay};
+use howdah_target::ledger::UndoKind;
 use howdah_target::undo::triggers;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Does what is to be done before the first row.
 ///
 /// # Errors
-/// What keeps a trigger from being silenced: whoever asked for that must not be disappointed silently.
+/// What keeps a trigger from being silenced, or one that is to fire from being enabled again: whoever asked for that must not be
+/// disappointed silently.
 pub async fn silence_all(run: &Run) -> Result<()> {
+    if run.plan.job.triggers == TriggersChoice::Keep {
+        enable_left(run).await?;
+    }
     for plan in &run.plan.triggers {
         if plan.costly || plan.way != TriggersWay::Keep {
             plan.notes.iter().for_each(|note| tell(&run.context, note.clone()));
@@ -27,6 +33,19 @@ pub async fn silence_all(run: &Run) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// An earlier run of this job, which was to fire none, was killed with triggers disabled: the plan has not seen them.
+async fn enable_left(run: &Run) -> Result<()> {
+    let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
+    let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
+    let session = connection.open().await?;
+    let mut left = connection.attend(&session, ledger.open_undos(&session, Some(job_id))).await?;
+    connection.keep(session);
+    left.retain(|undo| undo.change.kind == UndoKind::Trigger);
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let enabling = put_back_entries(&run.context, ledger, left, (1, false), retry_for);
+    run.context.stop.guard(enabling).await
 }
 
 /// Does it again for the table of this file, when a chunk has met triggers that fire. Who stores rows that fire them has the table

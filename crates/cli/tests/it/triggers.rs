@@ -176,6 +176,32 @@ fn a_kill_leaves_triggers_that_restore_enables() {
     }
 }
 
+#[test]
+fn triggers_fire_for_a_run_that_keeps_them_behind_one_that_was_killed() {
+    for major in MAJORS {
+        let (database, _files, source, role) = paused(major);
+        let (before, states) = (schema(&database), states(&database));
+        let small = ["--chunk-size", "64kB", "--jobs", "1"];
+        let mut running = verb_as("load", &database, &role, &source).args(small).spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 2));
+        running.kill();
+        assert_eq!(open_entries(&database), 4, "PostgreSQL {major}");
+        // What the killed run was at is in, or never will be.
+        let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        while database.value(&format!("SELECT count(pg_terminate_backend(pid)) {others}")) != "0" {}
+        let rows: u64 = database.value("SELECT count(*) FROM t").parse().unwrap();
+        let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let again = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+        let told = again.args(small).arg(&source).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(database.value("SELECT count(*) FROM t"), "20000");
+        let fired = database.value("SELECT count(*) FROM seen WHERE name = 'after'");
+        assert_eq!(fired, (20_000 - rows).to_string(), "PostgreSQL {major}: {told}");
+        assert!(told.contains("the trigger after of public.t is enabled again"), "{told}");
+        assert_eq!(open_entries(&database), 0);
+        assert!(schema(&database) == before && self::states(&database) == states, "PostgreSQL {major}");
+    }
+}
+
 const REFERS: &str = "CREATE TABLE parents (part integer PRIMARY KEY); INSERT INTO parents SELECT generate_series(0, 255); \
     ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parents";
 
