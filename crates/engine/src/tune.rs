@@ -20,6 +20,8 @@ use std::time::Duration;
 const TOLD_MAX: usize = 5;
 /// The same of what is put back: as many as there are settings of the server, and some.
 const PUT_BACK_TOLD_MAX: usize = 12;
+/// Of tables with many partitions, so many changes are given up in one transaction: it holds as many locks.
+const GIVEN_UP_AT_ONCE: usize = 100;
 /// How long a server or a lock is waited for when somebody waits for the end of the load.
 const AFTER_STOP: Duration = Duration::from_secs(4);
 
@@ -175,7 +177,7 @@ async fn is_last(
     Ok(alone.then_some(session))
 }
 
-/// Gives these up, the newest first, and tells what came of each. Returns how many.
+/// Gives these of one job up, the newest first, and tells what came of each.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
@@ -205,9 +207,22 @@ pub async fn give_up_all(
         let done = patiently(context, retry_for, work).await;
         note(done.map(|given| tell_given(context, &of_server.iter().zip(given).collect::<Vec<_>>())));
     }
+    give_up_of_tables(context, ledger, (&of_tables, retry_for), note).await;
+    first.map_or(Ok(()), Err)
+}
+
+/// What cannot be given up with others is given up alone.
+async fn give_up_of_tables(
+    context: &Context,
+    ledger: &Ledger,
+    (held, retry_for): (&[Held], Duration),
+    mut note: impl FnMut(Result<()>),
+) {
+    let connection = &context.connection;
     let mut session = None;
     let mut given_up = Vec::new();
-    for held in &of_tables {
+    let mut left: Vec<&[Held]> = held.chunks(GIVEN_UP_AT_ONCE).rev().collect();
+    while let Some(some) = left.pop() {
         let spare = tokio::sync::Mutex::new(session.take());
         let work = || async {
             let mut spare = spare.lock().await;
@@ -215,20 +230,26 @@ pub async fn give_up_all(
                 Some(session) => session,
                 None => connection.open().await?,
             };
-            let given = connection.attend(&session, table::give_up(&session, ledger, held)).await?;
-            *spare = Some(session);
-            Ok(given)
+            let done = connection.attend(&session, table::give_up(&session, ledger, some)).await;
+            if done.as_ref().err().is_none_or(|error| error.sqlstate().is_some()) {
+                *spare = Some(session);
+            }
+            done
         };
-        let done = patiently(context, retry_for, work).await;
+        let done = if some.len() > 1 { work().await } else { patiently(context, retry_for, work).await };
         match done {
-            Ok(GivenUp::TableAnother) => note(Err(another_table(held))),
-            Ok(given) => given_up.push((held, given)),
+            Ok(given) => given_up.extend(some.iter().zip(given)),
+            Err(_) if some.len() > 1 => {
+                let (first, second) = some.split_at(some.len() / 2);
+                left.extend([second, first]);
+            }
             Err(error) => note(Err(error)),
         }
         session = spare.into_inner();
     }
+    let of_another = given_up.iter().filter(|(_, given)| *given == GivenUp::TableAnother);
+    of_another.for_each(|(held, _)| note(Err(another_table(held))));
     tell_given(context, &given_up);
-    first.map_or(Ok(()), Err)
 }
 
 fn another_table(held: &Held) -> Error {

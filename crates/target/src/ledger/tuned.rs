@@ -8,6 +8,7 @@ use super::Ledger;
 use super::origin::{Origin, here_sql, table_oid_sql};
 use crate::session::Session;
 use howdah_model::{Relation, Result};
+use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -165,27 +166,21 @@ impl Ledger {
         done.map(|_| ()).map_err(|error| self.error(&error, "noting what is tuned"))
     }
 
-    /// Whether another job holds the same.
-    pub(crate) async fn is_held_by_another(&self, session: &Session, held: &Held) -> Result<bool> {
+    /// Those of these entries that are still open, which nobody has given up meanwhile, and whether another job holds the same.
+    pub(crate) async fn open_holds(&self, session: &Session, held: &[Held]) -> Result<BTreeMap<i64, bool>> {
         let sql = format!(
-            "SELECT EXISTS (SELECT FROM {}.tuned \
-                            WHERE undone_at IS NULL AND {} = $1 AND name = $2 AND job_id <> $3)",
+            "SELECT tuned.number, EXISTS (SELECT FROM {0}.tuned other \
+                                          WHERE other.undone_at IS NULL AND {1} = {2} AND other.name = tuned.name \
+                                            AND other.job_id <> tuned.job_id) \
+             FROM {0}.tuned WHERE tuned.number = ANY ($1) AND tuned.undone_at IS NULL",
             self.quoted,
+            table_oid_sql("other"),
             table_oid_sql("tuned")
         );
-        let oid = held.thing.oid();
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&oid, Type::OID), (&held.thing.name, Type::TEXT), (&held.job_id, Type::TEXT)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
+        let numbers: Vec<i64> = held.iter().map(|held| held.number).collect();
+        let rows = session.client().query_typed(&sql, &[(&numbers, Type::INT8_ARRAY)]).await;
         let rows = rows.map_err(|error| self.error(&error, "reading what is tuned"))?;
-        Ok(rows.first().is_some_and(|row| row.get(0)))
-    }
-
-    /// The entry is still open: nobody has given it up meanwhile.
-    pub(crate) async fn is_held(&self, session: &Session, number: i64) -> Result<bool> {
-        let sql = format!("SELECT FROM {}.tuned WHERE number = $1 AND undone_at IS NULL", self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&number, Type::INT8)]).await;
-        rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "reading what is tuned"))
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
     /// The statement that closes an entry.

@@ -190,16 +190,17 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
 async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
     let names: Vec<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
     let now = in_file(session, &names).await?;
+    let open = ledger.open_holds(session, held).await?;
     let mut given = Vec::new();
     let mut closed = format!("BEGIN; {DURABLE_SQL}");
     for held in held {
-        let found = if !ledger.is_held(session, held.number).await? {
-            Some(GivenUp::ByAnother)
-        } else if ledger.is_held_by_another(session, held).await? {
-            Some(GivenUp::HeldByAnother)
-        } else {
-            let now = now.get(&held.thing.name).map(String::as_str);
-            verdict(now, held.before.value.as_deref(), &held.during)
+        let found = match open.get(&held.number) {
+            None => Some(GivenUp::ByAnother),
+            Some(true) => Some(GivenUp::HeldByAnother),
+            Some(false) => {
+                let now = now.get(&held.thing.name).map(String::as_str);
+                verdict(now, held.before.value.as_deref(), &held.during)
+            }
         };
         if found.is_none() {
             let put_back = match &held.before.value {

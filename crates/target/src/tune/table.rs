@@ -12,6 +12,7 @@ use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use crate::undo::TREE_SQL;
 use howdah_model::{Relation, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The storage parameter; that of a TOAST table has the same name there, and `toast.` before it in ALTER TABLE.
@@ -21,6 +22,8 @@ const TOAST: &str = "toast.";
 const DURING: &str = "false";
 /// How long a lock is waited for at a time. Autovacuum at work gives way after `deadlock_timeout`, a second by default.
 const LOCK_WITHIN_MS: u32 = 2000;
+/// The same where the others of a transaction wait too.
+const LOCK_OF_MANY_WITHIN_MS: u32 = 100;
 
 /// A table that holds rows itself: the table, or a leaf partition of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,15 +72,18 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Vec<Storage>
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     let rows = session.client().query_typed(&format!("{TREE_SQL} {STORAGE_SQL}"), &names).await;
     let rows = rows.map_err(|error| session_error(&error, "reading the table's storage parameters"))?;
-    let storage = |row: &tokio_postgres::Row| Storage {
+    Ok(rows.iter().map(storage).collect())
+}
+
+fn storage(row: &Row) -> Storage {
+    Storage {
         relation: Relation { schema: row.get(0), name: row.get(1) },
         oid: row.get(2),
         owned: row.get(3),
         unlogged: row.get(4),
         options: row.get(5),
         toast_options: row.get::<_, bool>(6).then(|| row.get(7)),
-    };
-    Ok(rows.iter().map(storage).collect())
+    }
 }
 
 impl Storage {
@@ -136,8 +142,8 @@ pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, relation: &R
 }
 
 async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Storage) -> Result<bool> {
-    begin(session, ledger).await?;
-    let Some(storage) = read(session, found.oid).await? else {
+    begin(session, ledger, LOCK_WITHIN_MS).await?;
+    let Some(storage) = read(session, &[found.oid]).await?.pop() else {
         run(session, "ROLLBACK").await?;
         return Ok(false);
     };
@@ -172,11 +178,12 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
     Ok(!all.is_empty())
 }
 
-/// Gives up one change, and puts it back if nobody else holds it.
+/// Gives up these changes of one job in one transaction, and puts back those that nobody else holds. Of several, none is given up
+/// where one of the tables is not free at once.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within two seconds, which may pass; those of ledger and session.
-pub async fn give_up(session: &Session, ledger: &Ledger, held: &Held) -> Result<GivenUp> {
+/// Server with 55P03 when a table was not free, in two seconds if it is the only one, which may pass; those of ledger and session.
+pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
     let mut done = give_up_or_roll_back(session, ledger, held).await;
     if done.as_ref().is_err_and(|error| error.sqlstate() == Some(named::ANOTHER_SQLSTATE)) {
         // It was renamed while it was waited for: by its OID it is found again.
@@ -185,43 +192,54 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &Held) -> Result<
     done
 }
 
-async fn give_up_or_roll_back(session: &Session, ledger: &Ledger, held: &Held) -> Result<GivenUp> {
-    let done = give_up_one(session, ledger, held).await;
+async fn give_up_or_roll_back(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+    let done = give_up_all(session, ledger, held).await;
     if done.is_err() {
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
     done
 }
 
-async fn give_up_one(session: &Session, ledger: &Ledger, held: &Held) -> Result<GivenUp> {
-    begin(session, ledger).await?;
-    if !ledger.is_held(session, held.number).await? {
-        run(session, "ROLLBACK").await?;
-        return Ok(GivenUp::ByAnother);
+async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+    let lock_within_ms = if held.len() > 1 { LOCK_OF_MANY_WITHIN_MS } else { LOCK_WITHIN_MS };
+    begin(session, ledger, lock_within_ms).await?;
+    let open = ledger.open_holds(session, held).await?;
+    let oids: Vec<u32> =
+        held.iter().filter_map(|held| held.thing.table.as_ref()).map(|(oid, _)| *oid).collect();
+    let tables = read(session, &oids).await?;
+    let (mut sql, mut given) = (String::new(), Vec::with_capacity(held.len()));
+    for held in held {
+        let table = held.thing.table.as_ref();
+        let found = match open.get(&held.number) {
+            None => GivenUp::ByAnother,
+            Some(true) => GivenUp::HeldByAnother,
+            Some(false) => {
+                let storage = table.and_then(|(oid, _)| tables.iter().find(|storage| storage.oid == *oid));
+                match (storage, table) {
+                    (Some(storage), _) => {
+                        let now = storage.value(&held.thing.name);
+                        let found = verdict(now, held.before.value.as_deref(), &held.during);
+                        found.unwrap_or_else(|| {
+                            let expect = named::expect_sql(storage.oid, &storage.relation);
+                            sql += &format!("{}; {expect}; ", put_back_sql(storage, held));
+                            GivenUp::PutBack
+                        })
+                    }
+                    (None, Some((_, relation))) if is_perhaps_another(session, held, relation).await? => {
+                        GivenUp::TableAnother
+                    }
+                    (None, _) => GivenUp::TableGone,
+                }
+            }
+        };
+        if !matches!(found, GivenUp::ByAnother | GivenUp::TableAnother) {
+            sql += &format!("{}; ", ledger.given_up_sql(held.number));
+        }
+        given.push(found);
     }
-    let mut sql = format!("{}; COMMIT", ledger.given_up_sql(held.number));
-    let found = match &held.thing.table {
-        _ if ledger.is_held_by_another(session, held).await? => GivenUp::HeldByAnother,
-        None => GivenUp::TableGone,
-        Some((oid, relation)) => match read(session, *oid).await? {
-            None if is_perhaps_another(session, held, relation).await? => {
-                run(session, "ROLLBACK").await?;
-                return Ok(GivenUp::TableAnother);
-            }
-            None => GivenUp::TableGone,
-            Some(storage) => {
-                let now = storage.value(&held.thing.name);
-                verdict(now, held.before.value.as_deref(), &held.during).unwrap_or_else(|| {
-                    let expect = named::expect_sql(*oid, &storage.relation);
-                    sql = format!("{}; {expect}; {sql}", put_back_sql(&storage, held));
-                    GivenUp::PutBack
-                })
-            }
-        },
-    };
     // One message: the server goes through with it even if the client is killed meanwhile.
-    run(session, &sql).await?;
-    Ok(found)
+    run(session, &format!("{sql}COMMIT")).await?;
+    Ok(given)
 }
 
 /// Some table of this name has what was set, and nobody knows whether the ledger was made here: it may be the same one,
@@ -272,20 +290,17 @@ fn spelled(name: &str) -> String {
     }
 }
 
-/// The very table that was changed, whatever its name is now.
-async fn read(session: &Session, oid: u32) -> Result<Option<Storage>> {
-    let sql = "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c \
-               JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
-    let rows = session.client().query_typed(sql, &[(&oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for the table"))?;
-    let Some(row) = rows.first() else { return Ok(None) };
-    let now = Relation { schema: row.get(0), name: row.get(1) };
-    Ok(look(session, &now).await?.into_iter().find(|storage| storage.oid == oid))
+/// The very tables that were changed, whatever their names are now.
+async fn read(session: &Session, oids: &[u32]) -> Result<Vec<Storage>> {
+    let sql = format!("WITH tree AS (SELECT pg_catalog.unnest($1) AS oid) {STORAGE_SQL}");
+    let rows = session.client().query_typed(&sql, &[(&oids, Type::OID_ARRAY)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's storage parameters"))?;
+    Ok(rows.iter().map(storage).collect())
 }
 
-async fn begin(session: &Session, ledger: &Ledger) -> Result<()> {
+async fn begin(session: &Session, ledger: &Ledger, lock_within_ms: u32) -> Result<()> {
     let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {LOCK_WITHIN_MS}"
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {lock_within_ms}"
     );
     run(session, &begin).await?;
     ledger.lock_tuned(session).await

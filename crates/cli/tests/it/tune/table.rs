@@ -3,7 +3,7 @@
 use super::{GATE, HELD, held, load, plan};
 use crate::indexes::{CHUNKS, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
+use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server, ServerOptions};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -67,6 +67,57 @@ fn options_come_back_in_the_very_order_they_had() {
             assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
         }
     }
+}
+
+#[test]
+fn after_an_error_a_slow_network_leaves_autovacuum_off_nowhere() {
+    let server = Server::shared(15);
+    let database = server.database();
+    database.sql(
+        "CREATE TABLE t (id bigint, part integer, amount numeric, note text) PARTITION BY HASH (id); \
+         DO 'BEGIN FOR part IN 0..39 LOOP EXECUTE format( \
+             ''CREATE TABLE t%s PARTITION OF t FOR VALUES WITH (MODULUS 40, REMAINDER %s)'', part, part); END LOOP; END'",
+    );
+    database.sql(GATE);
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,part,amount,note\n1,1,1,a\n2,wrong,2,b\n");
+    let proxy = Proxy::before_server(server);
+    let to = database.conninfo_through(&proxy);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let mut running = load.args(["--tune", "table"]).spawn();
+    assert!(wait_for(&database, &mut running, HELD, 80), "{}", running.stderr_so_far());
+    proxy.set(Fault::Delay(Duration::from_millis(25)));
+    database.sql("DELETE FROM gate");
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    assert_eq!(database.value(KEPT_FROM), "0", "{told}");
+    assert_eq!(held(&database), 0, "{told}");
+}
+
+#[test]
+fn a_table_that_is_not_free_keeps_no_other_from_being_put_back() {
+    let (database, _files, source) = prepared(18, PARTITIONED);
+    database.sql(GATE);
+    let mut running = load(&database, &source, "table").spawn();
+    assert!(wait_for(&database, &mut running, HELD, 6), "{}", running.stderr_so_far());
+    database.sql("CREATE TABLE busy AS SELECT 1");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            database.sql(
+                "DO 'BEGIN LOCK TABLE high0 IN SHARE UPDATE EXCLUSIVE MODE; \
+                     WHILE EXISTS (SELECT FROM busy) LOOP PERFORM pg_sleep(0.01); END LOOP; END'",
+            );
+        });
+        let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'high0'::regclass \
+                      AND mode = 'ShareUpdateExclusiveLock' AND granted";
+        assert!(wait_for(&database, &mut running, locked, 1));
+        database.sql("DELETE FROM gate");
+        let given_up = format!("SELECT 6 - ({HELD})");
+        assert!(wait_for(&database, &mut running, &given_up, 4), "{}", running.stderr_so_far());
+        assert_eq!(database.value(KEPT_FROM), "2");
+        database.sql("DELETE FROM busy");
+    });
+    running.wait(PATIENCE).expect_code(0);
+    assert_eq!(database.value(KEPT_FROM), "0");
 }
 
 #[test]
