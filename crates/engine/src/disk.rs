@@ -1,35 +1,76 @@
-//! The disks of a server on this machine: where its data and its WAL are, and what room they have.
+//! The disks of a server on this machine: where its data, its WAL and its tablespaces are, and what room they have.
 
 use crate::Context;
-use howdah_model::Result;
+use howdah_model::{Relation, Result};
+use howdah_target::guards;
 use howdah_target::session::{Session, show};
 use rustix::fs::statvfs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// A file system that the server writes to.
+/// A folder that the server writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Disk {
-    /// `data` or `WAL`.
-    pub(crate) what: &'static str,
+pub(crate) struct Place {
+    /// `WAL`, `data` or `the tablespace NAME`.
+    pub(crate) what: String,
     /// Where.
     pub(crate) path: PathBuf,
+}
+
+/// What the file system of a place has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
     /// What ordinary processes can still write.
     pub(crate) free_bytes: u64,
     /// All of it.
     pub(crate) all_bytes: u64,
 }
 
-/// The disks of data and WAL, as far as they can be seen: the server runs on this machine, and the role may know
-/// where its data is.
+impl Place {
+    /// # Errors
+    /// That of the operating system: who may not enter the folder that a place is in is told nothing.
+    pub(crate) fn room(&self) -> std::io::Result<Room> {
+        let found = statvfs(&self.path)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Room { free_bytes: bytes(found.f_bavail), all_bytes: bytes(found.f_blocks) })
+    }
+}
+
+/// What a server on this machine writes to.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// WAL, data, and the tablespaces of the tables that were asked for.
+    pub(crate) known: Vec<Place>,
+    /// Those of data and WAL are not told to this role.
+    pub(crate) data_hidden: bool,
+}
+
+/// Where the server writes rows of these tables and, with `makes_tables`, of tables without a tablespace of their own. Nothing is known
+/// where it does not run on this machine.
 ///
 /// # Errors
 /// Those of the session.
-pub(crate) async fn server_disks(context: &Context, session: &Session) -> Result<Vec<Disk>> {
+pub(crate) async fn server_places(
+    context: &Context,
+    session: &Session,
+    (tables, makes_tables): (&[&Relation], bool),
+) -> Result<Places> {
     if context.connection.server_cpus().is_none() || !is_here(session) {
-        return Ok(Vec::new());
+        return Ok(Places::default());
     }
     let shown = show_data_directory(session).await?;
-    Ok(shown.map(|folder| disks(&folder)).unwrap_or_default())
+    let mut places = Places { known: Vec::new(), data_hidden: shown.is_none() };
+    if let Some(data) = shown {
+        places.known.push(Place { what: "WAL".to_owned(), path: data.join("pg_wal") });
+        places.known.push(Place { what: "data".to_owned(), path: data });
+    }
+    for (name, location) in guards::tablespaces(session, tables, makes_tables).await? {
+        let path = PathBuf::from(location);
+        // The built-in ones, and those within the folder of the data, are on its disk.
+        if path.is_absolute() {
+            places.known.push(Place { what: format!("the tablespace {name}"), path });
+        }
+    }
+    Ok(places)
 }
 
 /// The setting is told to superusers and members of `pg_read_all_settings` alone.
@@ -46,16 +87,4 @@ async fn show_data_directory(session: &Session) -> Result<Option<PathBuf>> {
 fn is_here(session: &Session) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{}/comm", session.backend().pid));
     name.is_ok_and(|name| name.starts_with("postgres"))
-}
-
-/// WAL may be a link to another disk; that cannot be followed by those who may not enter the folder.
-pub(crate) fn disks(data: &Path) -> Vec<Disk> {
-    [("WAL", data.join("pg_wal")), ("data", data.to_owned())]
-        .into_iter()
-        .filter_map(|(what, path)| {
-            let found = statvfs(&path).ok()?;
-            let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-            Some(Disk { what, path, free_bytes: bytes(found.f_bavail), all_bytes: bytes(found.f_blocks) })
-        })
-        .collect()
 }

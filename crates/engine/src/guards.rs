@@ -4,7 +4,7 @@
 //!
 //! All of it is asked once a second on the session that holds the job, which has nothing else to do meanwhile.
 
-use crate::disk::{Disk, disks, server_disks};
+use crate::disk::{Place, Places, Room, server_places};
 use crate::emptied;
 use crate::indexes::tell;
 use crate::load::being_restored;
@@ -14,7 +14,6 @@ use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -46,9 +45,11 @@ const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 pub struct Guard {
     /// The server process that has held the job since it began.
     first: Backend,
-    data_directory: Option<PathBuf>,
+    places: Vec<Place>,
+    told_unwatched: bool,
     sees_replicas: Option<bool>,
-    full: BTreeSet<&'static str>,
+    /// What those places are called that are full.
+    full: BTreeSet<String>,
     paused_since: Option<Instant>,
     gave_up: bool,
     told_slots: BTreeSet<String>,
@@ -139,14 +140,36 @@ impl Guard {
     }
 
     async fn learn(&mut self, run: &Run, session: &Session) {
+        let tables: Vec<_> = run.plan.tables.iter().map(|table| &table.table.relation).collect();
+        let makes_tables =
+            run.plan.tables.iter().any(|table| table.create.is_some() || table.staging.is_some());
         let learn = async {
-            let (disks, replicas) =
-                tokio::try_join!(server_disks(&run.context, session), guards::sees_replicas(session))?;
-            self.data_directory = disks.into_iter().find(|disk| disk.what == "data").map(|disk| disk.path);
-            self.sees_replicas = Some(replicas);
-            Ok::<_, Error>(())
+            let places = server_places(&run.context, session, (&tables, makes_tables));
+            tokio::try_join!(places, guards::sees_replicas(session))
         };
-        let _ = timeout(ANSWER_WITHIN, learn).await;
+        if let Ok(Ok((places, replicas))) = timeout(ANSWER_WITHIN, learn).await {
+            self.tell_unwatched(run, &places);
+            self.places = places.known;
+            self.sees_replicas = Some(replicas);
+        }
+    }
+
+    /// Whoever counts on a pause is to know where none will come.
+    fn tell_unwatched(&mut self, run: &Run, places: &Places) {
+        if std::mem::replace(&mut self.told_unwatched, true) {
+            return;
+        }
+        if places.data_hidden {
+            let message = "the server's disks for data and WAL are not watched: this role may not read data_directory \
+                           (GRANT pg_read_all_settings)";
+            tell(&run.context, message.to_owned());
+        }
+        for place in &places.known {
+            if let Err(error) = place.room() {
+                let (what, path) = (&place.what, place.path.display());
+                tell(&run.context, format!("the server's disk for {what} is not watched: {path}: {error}"));
+            }
+        }
     }
 
     /// The first reason to pause.
@@ -195,23 +218,22 @@ impl Guard {
     }
 
     fn full_disk(&mut self) -> Option<String> {
-        let disks = self.data_directory.as_deref().map(disks).unwrap_or_default();
         let mut reason = None;
-        for disk in &disks {
-            let keep = free_bytes_min(disk);
-            let keep = if self.full.contains(disk.what) { (keep as f64 * FREE_AGAIN) as u64 } else { keep };
-            if disk.free_bytes < keep {
-                self.full.insert(disk.what);
+        for place in &self.places {
+            let (Ok(room), what) = (place.room(), &place.what) else { continue };
+            let keep = free_bytes_min(room);
+            let keep = if self.full.contains(what) { (keep as f64 * FREE_AGAIN) as u64 } else { keep };
+            if room.free_bytes < keep {
+                self.full.insert(what.clone());
                 reason.get_or_insert_with(|| {
                     format!(
-                        "the server's disk for {} has {} MB left, of which {} MB are kept free",
-                        disk.what,
-                        disk.free_bytes >> 20,
+                        "the server's disk for {what} has {} MB left, of which {} MB are kept free",
+                        room.free_bytes >> 20,
                         keep >> 20
                     )
                 });
             } else {
-                self.full.remove(disk.what);
+                self.full.remove(what);
             }
         }
         reason
@@ -309,8 +331,8 @@ impl Guard {
     }
 }
 
-fn free_bytes_min(disk: &Disk) -> u64 {
-    (disk.all_bytes / FREE_PART).clamp(FREE_BYTES_MIN, FREE_BYTES_MAX)
+fn free_bytes_min(room: Room) -> u64 {
+    (room.all_bytes / FREE_PART).clamp(FREE_BYTES_MIN, FREE_BYTES_MAX)
 }
 
 fn too_far(replicas: &[Replica], most: ReplicaLag) -> Option<String> {
@@ -358,9 +380,7 @@ mod tests {
 
     #[test]
     fn a_tenth_of_a_small_disk_is_kept_free_and_a_gigabyte_of_a_large_one() {
-        let keep = |all_bytes| {
-            free_bytes_min(&Disk { what: "data", path: PathBuf::new(), free_bytes: 0, all_bytes })
-        };
+        let keep = |all_bytes| free_bytes_min(Room { free_bytes: 0, all_bytes });
         assert_eq!(keep(100 << 20), 64 << 20);
         assert_eq!(keep(5000 << 20), 500 << 20);
         assert_eq!(keep(1 << 40), 1 << 30);

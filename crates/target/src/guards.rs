@@ -3,7 +3,8 @@
 
 use crate::error::session_error;
 use crate::session::{Backend, Session};
-use howdah_model::Result;
+use crate::sql::quote_relation;
+use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 /// A replica, or a subscriber.
@@ -56,6 +57,43 @@ pub async fn room(session: &Session) -> Result<i64> {
     let rows = session.client().query_typed(ROOM_SQL, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "counting connections"))?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
+}
+
+/// The database's own tablespace is 0 to those that are in it.
+const TABLESPACES_SQL: &str = "\
+    WITH RECURSIVE tree (oid) AS ( \
+        SELECT pg_catalog.to_regclass(asked.name)::pg_catalog.oid FROM pg_catalog.unnest($1) AS asked (name) \
+        UNION SELECT h.inhrelid FROM tree \
+        JOIN pg_catalog.pg_class p ON p.oid = tree.oid AND p.relkind = 'p' \
+        JOIN pg_catalog.pg_inherits h ON h.inhparent = p.oid), \
+    used (oid) AS ( \
+        SELECT c.reltablespace FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+        UNION SELECT x.reltablespace FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
+        JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid) \
+    SELECT s.spcname::pg_catalog.text, pg_catalog.pg_tablespace_location(s.oid) \
+    FROM pg_catalog.pg_tablespace s \
+    JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+    WHERE s.oid IN (SELECT coalesce(nullif(used.oid, 0::pg_catalog.oid), d.dattablespace) FROM used) \
+       OR $2 AND s.spcname = pg_catalog.current_setting('default_tablespace') \
+       OR $2 AND s.oid = d.dattablespace AND pg_catalog.current_setting('default_tablespace') = '' \
+    ORDER BY s.spcname";
+
+/// The tablespaces, and where they are, of these tables, their partitions and their indexes, as far as they are there; with
+/// `makes_tables` that of new tables too. Those that the server came with are nowhere else than its data: `''`.
+///
+/// # Errors
+/// Those of the session.
+pub async fn tablespaces(
+    session: &Session,
+    tables: &[&Relation],
+    makes_tables: bool,
+) -> Result<Vec<(String, String)>> {
+    let names: Vec<String> = tables.iter().map(|table| quote_relation(table)).collect();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&names, Type::TEXT_ARRAY), (&makes_tables, Type::BOOL)];
+    let rows = session.client().query_typed(TABLESPACES_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking where the tables are stored"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
 /// Whether this role may see how far replicas are.

@@ -4,7 +4,7 @@
 
 use super::ledger_of;
 use crate::Context;
-use crate::disk::server_disks;
+use crate::disk::server_places;
 use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
 use howdah_target::ledger::Held;
 use howdah_target::session::Session;
@@ -105,7 +105,8 @@ pub(super) async fn choose(
     held: &[Held],
 ) -> Result<(Vec<Tuned>, Vec<String>)> {
     let rights = server::rights(session).await?;
-    let free_bytes = server_disks(context, session).await?.iter().map(|disk| disk.free_bytes).min();
+    let places = server_places(context, session, (&[], false)).await?;
+    let free_bytes = places.known.iter().filter_map(|place| Some(place.room().ok()?.free_bytes)).min();
     let wanted = wanted(wal_gib(free_bytes));
     let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();
     let settings = server::look(session, &rights, &names).await?;

@@ -1,9 +1,9 @@
-//! Disks that fill up: a small file system for WAL, which only root can mount.
+//! Disks that fill up: small file systems for WAL and for a tablespace, which only root can mount.
 
 use super::{PLAIN, load, wait_for_words};
 use crate::indexes::pause;
-use crate::scene::{Files, PATIENCE, csv};
-use howdah_testkit::{Server, ServerOptions};
+use crate::scene::{Files, PATIENCE, csv, howdah};
+use howdah_testkit::{Server, ServerOptions, SmallDisk};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -82,4 +82,31 @@ fn a_disk_that_is_nearly_full_is_waited_for_and_then_given_up() {
     load.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
     drop(server);
+}
+
+#[test]
+fn the_disk_of_a_partitions_tablespace_is_watched_and_what_is_not_watched_is_told() {
+    let Some(small) = SmallDisk::mount() else { return };
+    let server = Server::private(18, &ServerOptions::default());
+    let database = server.database();
+    let fast = small.path().display().to_string();
+    database.sql(&format!("CREATE TABLESPACE \"Fast\" LOCATION '{fast}'"));
+    database.sql(&format!(
+        "CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE {} TO plain; {PLAIN} PARTITION BY RANGE (id); \
+         CREATE TABLE leaf PARTITION OF t DEFAULT TABLESPACE \"Fast\"; GRANT INSERT ON t TO plain",
+        database.name()
+    ));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(62, 1, 1000));
+    let to = database.conninfo().replace("user=postgres", "user=plain");
+    small.fill(20 << 20);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let mut running = load.arg(&source).spawn();
+    wait_for_words(&mut running, "paused: the server's disk for the tablespace Fast has");
+    small.relieve();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    let unwatched =
+        "the server's disks for data and WAL are not watched: this role may not read data_directory";
+    assert_eq!(told.matches(unwatched).count(), 1, "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM leaf"), "1000");
 }
