@@ -501,6 +501,9 @@ async fn put_back_one(
         // By a parent that was made with all its partitions, because there are new ones.
         (PutBack::WasThere, UndoKind::Attach) => {}
         (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
+        (PutBack::MarkedAnother, _) => {
+            tell(context, format!("{title}: what somebody has set instead meanwhile stays"));
+        }
         (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
         (PutBack::TableAnother, _) => tell(
             context,

@@ -28,6 +28,8 @@ pub enum PutBack {
     Done,
     /// It was there already, the same; somebody has put it back by hand.
     WasThere,
+    /// Somebody has marked another index of the table meanwhile, which stays.
+    MarkedAnother,
     /// The table is gone.
     TableGone,
     /// The same, and another one has its name.
@@ -110,19 +112,20 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
     let table = find_table(session, change).await?;
     let found = match &table {
         None => Some(without_table(session, entry).await?),
-        Some(_) if change.kind == UndoKind::Attach => is_attached(session, change).await?,
-        Some(_) if change.kind == UndoKind::Trigger => is_enabled(session, change).await?,
-        Some(table) if change.kind == UndoKind::Workers => {
-            (!table.options.contains(&change.definition)).then_some(PutBack::WasThere)
-        }
-        Some(_) => is_there(session, change).await?.then_some(PutBack::WasThere),
+        Some(table) => found(session, change, table).await?,
     };
+    let lock_within = format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}");
     if let Some(found) = found {
-        run(&format!("{undone}; COMMIT")).await?;
+        let mut statements = vec![lock_within];
+        if found == PutBack::WasThere && table.is_some() {
+            statements.extend(unsaid(session, change).await?);
+        }
+        statements.extend([undone, "COMMIT".to_owned()]);
+        run(&statements.join(";\n")).await?;
         return Ok(found);
     }
-    let lock_within = format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}");
-    let mut put_back = change.statements.clone();
+    let mut put_back = without_others(session, change).await?;
+    let done = if put_back.len() < change.statements.len() { PutBack::MarkedAnother } else { PutBack::Done };
     if is_partitioned(change.kind) {
         // Nobody adds a partition from here on.
         let lock = format!(
@@ -160,7 +163,64 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
     statements.extend([undone, "COMMIT".to_owned()]);
     // One message: the server goes through with it even if the client is killed meanwhile.
     run(&statements.join(";\n")).await?;
-    Ok(PutBack::Done)
+    Ok(done)
+}
+
+/// What there is of it already.
+async fn found(session: &Session, change: &NewUndo, table: &Table) -> Result<Option<PutBack>> {
+    match change.kind {
+        UndoKind::Attach => is_attached(session, change).await,
+        UndoKind::Trigger => is_enabled(session, change).await,
+        UndoKind::Workers => Ok((!table.options.contains(&change.definition)).then_some(PutBack::WasThere)),
+        _ => Ok(is_there(session, change).await?.then_some(PutBack::WasThere)),
+    }
+}
+
+/// What the entry says of an index or constraint that somebody has put back by hand, besides its definition, unless that has been
+/// said of it as well.
+async fn unsaid(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
+    let sql = "SELECT pg_catalog.obj_description(pg_catalog.to_regclass($1)::pg_catalog.oid, 'pg_class') IS NULL, \
+                      NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a \
+                                  WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attstattarget >= 0), \
+                      NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c WHERE c.conrelid = $2 AND c.conname = $3 \
+                                  AND pg_catalog.obj_description(c.oid, 'pg_constraint') IS NOT NULL)";
+    let index = change.index();
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let sayings = [
+        ("COMMENT ON INDEX ".to_owned(), row.get(0)),
+        (format!("ALTER INDEX {index} ALTER COLUMN "), row.get(1)),
+        ("COMMENT ON CONSTRAINT ".to_owned(), row.get(2)),
+    ];
+    let is_unsaid =
+        |sql: &&String| sayings.iter().any(|(begins, is_free)| *is_free && sql.starts_with(begins.as_str()));
+    Ok(change.statements.iter().filter(is_unsaid).cloned().collect())
+}
+
+/// The statements of an entry without marks in whose place somebody has set others meanwhile. A table whose index is dropped loses that
+/// index's marks, but not that its replica identity is an index.
+async fn without_others(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
+    if change.kind != UndoKind::Marks {
+        return Ok(change.statements.clone());
+    }
+    let sql = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisclustered), \
+                      c.relreplident = 'i' \
+                        AND NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisreplident) \
+               FROM pg_catalog.pg_class c WHERE c.oid = $1";
+    let rows = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let Some(row) = rows.first() else { return Ok(change.statements.clone()) };
+    let table = quote_relation(&change.relation);
+    let marks = [
+        (format!("ALTER TABLE {table} CLUSTER ON "), row.get(0)),
+        (format!("ALTER TABLE {table} REPLICA IDENTITY "), row.get(1)),
+    ];
+    let is_wanted =
+        |sql: &&String| marks.iter().all(|(begins, is_free)| *is_free || !sql.starts_with(begins.as_str()));
+    Ok(change.statements.iter().filter(is_wanted).cloned().collect())
 }
 
 /// The table is gone. Where another one has its name and nobody knows whether the ledger was made here, it may be the same one,

@@ -141,6 +141,47 @@ fn what_was_put_back_by_hand_is_recognised_and_something_else_of_its_name_is_not
     assert_eq!(open_entries(&database), 0);
 }
 
+/// What a schema says, in any order.
+fn sayings(schema: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> =
+        schema.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn what_somebody_has_set_meanwhile_stays_and_what_a_key_that_is_back_lacks_is_put_back() {
+    let files = Files::new();
+    let source = doubled(&files);
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "{PLAIN_SCHEMA}; CREATE UNIQUE INDEX t_twice ON t ((id * 2)); ALTER INDEX t_twice ALTER COLUMN 1 SET STATISTICS 77; \
+             COMMENT ON INDEX t_twice IS 'old'; COMMENT ON INDEX t_pkey IS 'the index'; COMMENT ON CONSTRAINT t_pkey ON t IS 'the key'; \
+             ALTER TABLE t CLUSTER ON t_twice; ALTER TABLE t REPLICA IDENTITY USING INDEX t_pkey"
+        ));
+        let before = schema(&database);
+        rebuild(&database, &source).expect_code(1);
+        database.sql(
+            "DELETE FROM t WHERE note = 'again'; ALTER TABLE t ADD PRIMARY KEY (id); CREATE UNIQUE INDEX t_twice ON t ((id * 2)); \
+             COMMENT ON INDEX t_twice IS 'new'; ALTER TABLE t CLUSTER ON t_part; ALTER TABLE t REPLICA IDENTITY FULL",
+        );
+        let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+        assert!(
+            told.contains(
+                "the marks of the index t_twice of public.t: what somebody has set instead meanwhile stays"
+            ),
+            "{told}"
+        );
+        let expected = before
+            .replace("'old'", "'new'")
+            .replace("CLUSTER ON t_twice", "CLUSTER ON t_part")
+            .replace("REPLICA IDENTITY USING INDEX t_pkey", "REPLICA IDENTITY FULL");
+        assert_eq!(sayings(&schema(&database)), sayings(&expected), "PostgreSQL {major}");
+        assert_eq!(open_entries(&database), 0);
+    }
+}
+
 #[test]
 fn a_table_that_is_gone_or_renamed_is_told() {
     let files = Files::new();
