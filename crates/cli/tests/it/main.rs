@@ -26,6 +26,7 @@ mod guards;
 mod in_part;
 mod indexes;
 mod interrupt;
+mod isolation;
 mod kills;
 mod late;
 mod ledger;

@@ -37,13 +37,18 @@ const CHECK_CLIENT_SQL: &str = "\
     WHERE pg_catalog.current_setting('client_connection_check_interval', true) OPERATOR(pg_catalog.=) '0' \
       AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; ";
 
-/// Statements that switch the time-outs off and the keepalives on, for a server of this major version.
+/// A role may have another. Whoever waits for a lock and then looks must see what the holder has done, and a load that others
+/// write beside must not fail for that, nor wait until nobody does (`default_transaction_deferrable`).
+const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed'; ";
+
+/// Statements that switch the time-outs off and the keepalives on, and say how transactions see one another, for a server of this
+/// major version.
 pub(super) fn start_sql(major: u32) -> String {
     let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
     let timeouts = known.map(|(name, _)| format!("SET {name} = 0; "));
     let keepalives = KEEPALIVES.iter().map(|(name, value)| format!("SET {name} = {value}; "));
     let check_client = (major >= CHECK_CLIENT_SINCE).then(|| CHECK_CLIENT_SQL.to_owned());
-    timeouts.chain(keepalives).chain(check_client).collect()
+    timeouts.chain(keepalives).chain([ISOLATION_SQL.to_owned()]).chain(check_client).collect()
 }
 
 /// What puts the server's own schema before all others, where `search_path` names it behind another one: operators and functions of
