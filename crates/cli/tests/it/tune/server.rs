@@ -163,6 +163,40 @@ fn each_missing_right_is_named_and_with_them_the_server_is_tuned() {
     assert_eq!(auto_conf(&server), before);
 }
 
+/// The plan has found that it may, and the ledger holds all settings, when one of them is refused.
+#[test]
+fn a_setting_that_is_refused_leaves_none_of_the_others_changed() {
+    let (server, database, files, source) = prepared(15);
+    database
+        .sql("CREATE ROLE tuner LOGIN; ALTER TABLE t OWNER TO tuner; GRANT pg_read_all_settings TO tuner");
+    database.sql(&format!("GRANT CREATE ON DATABASE {} TO tuner", database.name()));
+    let to = database.conninfo().replace("user=postgres", "user=tuner");
+    let load = |source: &PathBuf| {
+        let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+        load.arg(source).args(["--tune", "server"])
+    };
+    let hinted = load(&source).run(PATIENCE).expect_code(1).stderr;
+    let hint = hinted.lines().find(|line| line.starts_with("hint: ")).unwrap();
+    let grants = hint.trim_start_matches("hint: let a superuser run ").split("; ");
+    grants.filter(|part| part.starts_with("GRANT")).for_each(|grant| database.sql(grant));
+    load(&source).run(PATIENCE).expect_code(0);
+    let before = auto_conf(&server);
+    let last =
+        database.value("SELECT name FROM howdah.tuned WHERE table_oid = 0 ORDER BY number DESC LIMIT 1");
+    database.sql(&format!(
+        "CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS \
+             'BEGIN REVOKE ALTER SYSTEM ON PARAMETER {last} FROM tuner; RETURN NULL; END'; \
+         CREATE TRIGGER take AFTER INSERT ON howdah.tuned EXECUTE FUNCTION take()"
+    ));
+    let other = files.put("b.csv", &csv(45, 1, 10));
+    let told = load(&other).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains(&format!("permission denied to set parameter \"{last}\"")), "{told}");
+    assert_eq!(auto_conf(&server), before);
+    assert_eq!(database.value(HELD), "0");
+    let changed = "SELECT count(*) FROM howdah.tuned WHERE table_oid = 0 AND undone_at IS NOT NULL";
+    assert_ne!(database.value(changed), "0", "{told}");
+}
+
 #[test]
 fn before_version_15_a_superuser_is_needed() {
     let (_server, database, _files, source) = prepared(13);
