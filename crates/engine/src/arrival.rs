@@ -388,15 +388,12 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
         let message = format!("{waiting} rows waited for {}, but {rows} were dealt with", into.relation);
         return Err(Error::new(ErrorKind::Internal, message));
     }
-    let changes = Changes {
-        unchanged: waiting.saturating_sub(changes.inserted + changes.updated + changes.held_back),
-        duplicates: rows_for(run, &into.relation).saturating_sub(waiting),
-        ..changes
-    };
+    let changes = Changes { duplicates: rows_for(run, &into.relation).saturating_sub(waiting), ..changes };
     if changes.held_back > 0 {
         let (rows, were) = if changes.held_back == 1 { ("row", "was") } else { ("rows", "were") };
+        let deleted = if run.plan.job.arrival.delete_missing { " or deleted" } else { "" };
         run.warn(format!(
-            "{} {rows} of {} that a record was to change {were} held back by a trigger or a row-level security policy",
+            "{} {rows} of {} that {were} to be changed{deleted} {were} held back by a trigger or a row-level security policy",
             changes.held_back, into.relation
         ));
     }

@@ -141,7 +141,7 @@ pub struct Changes {
     pub deleted: u64,
     /// Records that did not count, another one having the same key.
     pub duplicates: u64,
-    /// Records whose row is there and was to be changed, which a trigger or a policy has prevented.
+    /// Rows that were to be changed, or deleted, which a trigger or a policy has prevented.
     #[serde(default)]
     pub held_back: u64,
 }

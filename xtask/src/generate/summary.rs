@@ -136,7 +136,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "tables[].changes.held_back",
-        "Records whose row is there and was to be changed, which a trigger or a row-level security policy has prevented",
+        "Rows that were to be changed, or deleted, which a trigger or a row-level security policy has prevented",
     ),
     (
         "verified.by",

@@ -129,11 +129,13 @@ pub async fn commit_all(
             if !around.ledger.claim_step(session, around.job_id, relation, step).await? {
                 return run(session, *way, "ROLLBACK").await;
             }
-            let (rows, mut changes) = come_in(session, *way, &Span::default()).await?;
-            if way.delete_missing {
-                changes = changes.and(delete_missing(session, *way).await?);
-            }
+            let (rows, changes) = come_in(session, *way, &Span::default()).await?;
             around.ledger.settle_step(session, around.job_id, relation, (step, rows, changes)).await?;
+            if way.delete_missing {
+                around.ledger.claim_step(session, around.job_id, relation, Step::Delete).await?;
+                let settled = (Step::Delete, 0, delete_missing(session, *way).await?);
+                around.ledger.settle_step(session, around.job_id, relation, settled).await?;
+            }
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
         ending(session).await?;
@@ -211,9 +213,15 @@ async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<
     Ok(inserted)
 }
 
+/// What is to go is counted before: behind it, rows that other sessions have inserted meanwhile would seem held back.
 async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
-    let deleted = execute(session, way, (&way.into.delete_missing_sql(), &Span::default())).await?;
-    Ok(Changes { deleted, ..Changes::default() })
+    let (into, all) = (way.into, Span::default());
+    let surplus = match into.may_keep {
+        true => count(session, way, (&into.count_surplus_sql(), &all)).await?,
+        false => 0,
+    };
+    let deleted = execute(session, way, (&into.delete_missing_sql(), &all)).await?;
+    Ok(Changes { deleted, held_back: surplus.saturating_sub(deleted), ..Changes::default() })
 }
 
 fn dropped(relation: &Relation, rows: u64) -> Error {

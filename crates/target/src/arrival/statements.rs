@@ -161,8 +161,17 @@ impl Into {
 
     /// Deletes rows of the table whose key no row has.
     pub(super) fn delete_missing_sql(&self) -> String {
+        format!("DELETE FROM {}", self.surplus())
+    }
+
+    /// Counts them.
+    pub(super) fn count_surplus_sql(&self) -> String {
+        format!("SELECT pg_catalog.count(*) FROM {}", self.surplus())
+    }
+
+    fn surplus(&self) -> String {
         format!(
-            "DELETE FROM {} AS t WHERE NOT EXISTS (SELECT FROM {} AS s WHERE {})",
+            "{} AS t WHERE NOT EXISTS (SELECT FROM {} AS s WHERE {})",
             self.target(),
             self.staging(),
             self.same_key()

@@ -37,7 +37,7 @@ const KEY_SQL: &str = "\
 /// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
 /// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
 /// they say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
-/// a trigger or a policy may keep rows from being changed.
+/// a trigger or a policy may keep rows from being changed, and from being deleted.
 const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
@@ -53,10 +53,11 @@ const COLUMNS_SQL: &str = "\
                    WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3)))), \
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
                AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('p', 'u', 'x')))), \
-           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19::pg_catalog.int2 = 19 AND g.tgenabled <> 'D' \
-               AND (g.tgrelid = a.attrelid \
-                    OR g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(a.attrelid::pg_catalog.regclass) AS p))) \
+           ARRAY(SELECT EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & fires.before = fires.before AND g.tgenabled <> 'D' \
+                     AND (g.tgrelid = a.attrelid \
+                          OR g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(a.attrelid::pg_catalog.regclass) AS p))) \
+                 FROM (VALUES (1, 19::pg_catalog.int2), (2, 11::pg_catalog.int2)) AS fires (no, before) ORDER BY fires.no) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -132,6 +133,8 @@ pub struct Into {
 }
 
 impl Into {
+    /// The same of rows that are deleted.
+    pub(super) may_keep: bool,
     /// Reads what has to be known of the plan's table.
     ///
     /// # Errors
@@ -157,6 +160,7 @@ impl Into {
         let column = |row: &Row| Column { name: row.get(0), plain_as: row.get(1), always: row.get(3) };
         Ok(Into {
             relation: relation.clone(),
+        let holds_back = rows.first().map_or_else(Vec::new, |row| row.get::<_, Vec<bool>>(8));
             staging: staging.clone(),
             columns: rows.iter().map(column).collect(),
             overriding: rows.iter().any(|row| row.get(2)),
@@ -165,7 +169,8 @@ impl Into {
             may_rewrite: rows.first().is_some_and(|row| row.get(5)),
             is_unique_besides: rows.first().is_some_and(|row| row.get(6)),
             comes_together: rows.first().is_some_and(|row| row.get(7)),
-            may_hold_back: rows.first().is_some_and(|row| row.get(8)),
+            may_hold_back: holds_back.first() == Some(&true),
+            may_keep: holds_back.get(1) == Some(&true),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }

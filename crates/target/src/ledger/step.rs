@@ -136,7 +136,8 @@ impl Ledger {
                     coalesce(pg_catalog.sum(updated), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(deleted), 0)::pg_catalog.int8, \
                     coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8, \
-                    coalesce(pg_catalog.sum(held_back), 0)::pg_catalog.int8 \
+                    coalesce(pg_catalog.sum(held_back), 0)::pg_catalog.int8, \
+                    coalesce(pg_catalog.sum(rows - inserted - updated - held_back) FILTER (WHERE rows > 0), 0)::pg_catalog.int8 \
              FROM {}.step WHERE job_id = $1 AND target = $2",
             self.quoted
         );
@@ -151,6 +152,7 @@ impl Ledger {
             updated: count(1),
             deleted: count(2),
             held_back: count(4),
+            unchanged: count(5),
             ..Changes::default()
         };
         Ok((changes, count(3)))

@@ -372,7 +372,7 @@ fn rows_that_are_held_back_are_counted_for_themselves() {
             let wanted = "1 inserted, 3 updated, 1 unchanged, 0 deleted; 1 held back by a trigger or policy";
             assert!(told.contains(wanted), "PostgreSQL {major}, {atomic}\n{told}");
             assert!(
-                told.contains("warning: 1 row of public.t that a record was to change was held back"),
+                told.contains("warning: 1 row of public.t that was to be changed was held back"),
                 "{told}"
             );
         }
@@ -395,4 +395,51 @@ fn rows_that_are_held_back_are_counted_for_themselves() {
         told.contains("1 inserted, 2 updated, 1 unchanged, 0 deleted; 2 held back by a trigger or policy"),
         "{told}"
     );
+}
+
+#[test]
+fn rows_that_are_kept_from_being_deleted_are_counted_for_themselves() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,old\n2,new\n6,new\n");
+    let there = "INSERT INTO t SELECT id, 'old' FROM generate_series(1, 5) id";
+    let wanted = "1 inserted, 1 updated, 1 unchanged, 2 deleted; 1 held back by a trigger or policy";
+    let warned = "warning: 1 row of public.t that was to be changed or deleted was held back";
+    for (major, partitioned) in [(13, false), (15, true), (18, false)] {
+        for atomic in ["--atomic=true", "--atomic=false"] {
+            let database = Server::shared(major).database();
+            let (by, parts) = match partitioned {
+                true => (" PARTITION BY RANGE (id)", "CREATE TABLE low PARTITION OF t DEFAULT;"),
+                false => ("", ""),
+            };
+            database.sql(&format!(
+                "CREATE TABLE t (id int PRIMARY KEY, note text){by}; {parts} {there}; \
+                 CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS \
+                     $$ BEGIN RETURN CASE WHEN OLD.id = 3 THEN NULL ELSE OLD END; END $$; \
+                 CREATE TRIGGER keep BEFORE DELETE ON {} FOR EACH ROW EXECUTE FUNCTION keep()",
+                if partitioned { "low" } else { "t" }
+            ));
+            let merge = load(&database, &[&source]);
+            let merge = merge.args(["--mode", "merge", "--key", "id", "--delete-missing", atomic]);
+            let told = merge.run(PATIENCE).expect_code(0).stderr;
+            assert!(told.contains(wanted) && told.contains(warned), "PostgreSQL {major}, {atomic}\n{told}");
+            assert_eq!(database.value("SELECT count(*) FROM t"), "4");
+        }
+    }
+    // A policy lets the role see all rows and delete some.
+    let database = Server::shared(15).database();
+    let role = format!("keeper_{}", database.name());
+    database.sql(&format!(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); {there}; \
+         CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE \"{}\" TO {role}; GRANT ALL ON t TO {role}; \
+         ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY s ON t FOR SELECT USING (true); \
+         CREATE POLICY i ON t FOR INSERT WITH CHECK (true); CREATE POLICY u ON t FOR UPDATE USING (true); \
+         CREATE POLICY d ON t FOR DELETE USING (id > 3)",
+        database.name()
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load =
+        crate::scene::howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let merge = load.args(["--mode", "merge", "--key", "id", "--delete-missing"]).arg(&source);
+    let told = merge.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(wanted) && told.contains(warned), "{told}");
 }
