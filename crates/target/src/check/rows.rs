@@ -24,7 +24,7 @@ pub struct Rows {
     /// The same without generated columns.
     fields_sql: String,
     /// Columns that are not generated, quoted.
-    fields: Vec<String>,
+    pub(super) fields: Vec<String>,
 }
 
 impl Rows {

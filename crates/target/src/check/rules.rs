@@ -209,7 +209,49 @@ impl<'a> OfTable<'a> {
         if self.is_unknown(&what, &check.columns) {
             return;
         }
-        self.condition(&check.name, &what, &check.expression);
+        match self.stays_as_it_is() {
+            Some(stays) => {
+                self.condition(&check.name, &what, &format!("({}) OR {stays}", check.expression));
+            }
+            None => self.condition(&check.name, &what, &check.expression),
+        }
+    }
+
+    /// The row of the table that has the key says what the record says, as a condition: it is not changed, and the server does not look
+    /// at a CHECK, which may be NOT VALID. `None` where records are not merged.
+    fn stays_as_it_is(&self) -> Option<String> {
+        let key = self.merges_by()?;
+        let of_key: Vec<String> = key.parts.iter().map(KeyPart::quoted).collect();
+        let others: Vec<String> =
+            self.rows.fields.iter().filter(|name| !of_key.contains(name)).cloned().collect();
+        Some(self.has_the_same(key, &quote_ident(&self.facts().relation.name), &others))
+    }
+
+    /// The key by which records are merged.
+    fn merges_by(&self) -> Option<&'a Unique> {
+        let key = self.facts().uniques.iter().find(|unique| unique.is_on(&self.arrival.key));
+        key.filter(|_| self.arrival.mode == Mode::Merge)
+    }
+
+    /// The row of the table that has the key of the row of this name has the same in these columns, byte by byte.
+    fn has_the_same(&self, key: &Unique, of: &str, names: &[String]) -> String {
+        let facts = self.facts();
+        let there = if of == quote_ident("o") { "p" } else { "o" };
+        let equal = key.parts.iter().map(|part| {
+            let equals = part.equals.as_deref().unwrap_or("=");
+            format!("{there}.{0} {equals} {of}.{0}", part.quoted())
+        });
+        let (equal, row) = (equal.collect::<Vec<_>>().join(" AND "), |of: &str| {
+            let fields: Vec<String> = names.iter().map(|name| format!("{of}.{name}")).collect();
+            format!("ROW({})::pg_catalog.record", fields.join(", "))
+        });
+        let only = if facts.is_partitioned { "" } else { "ONLY " };
+        format!(
+            "EXISTS (SELECT FROM {only}{} AS {there} WHERE {equal} AND {} OPERATOR(pg_catalog.*=) {})",
+            quote_relation(&facts.relation),
+            row(there),
+            row(of)
+        )
     }
 
     /// The bounds of the table, being a partition, and those of its partitions.
@@ -480,24 +522,8 @@ impl<'a> OfTable<'a> {
     /// Where records are merged by a key, the server looks at a foreign key of the row that is changed only if that changes: what the
     /// row has led to nowhere before, as under a key that is NOT VALID, does not matter.
     fn refers_anew(&self, names: &[String]) -> String {
-        let facts = self.facts();
-        let key = facts.uniques.iter().find(|unique| unique.is_on(&self.arrival.key));
-        let Some(key) = key.filter(|_| self.arrival.mode == Mode::Merge) else { return String::new() };
-        let equal = key.parts.iter().map(|part| {
-            let equals = part.equals.as_deref().unwrap_or("=");
-            format!("o.{0} {equals} s.{0}", part.quoted())
-        });
-        let (equal, row) = (equal.collect::<Vec<_>>().join(" AND "), |of: &str| {
-            let fields: Vec<String> = names.iter().map(|name| format!("{of}.{name}")).collect();
-            format!("ROW({})::pg_catalog.record", fields.join(", "))
-        });
-        let only = if facts.is_partitioned { "" } else { "ONLY " };
-        format!(
-            " AND NOT EXISTS (SELECT FROM {only}{} AS o WHERE {equal} AND {} OPERATOR(pg_catalog.*=) {})",
-            quote_relation(&facts.relation),
-            row("o"),
-            row("s")
-        )
+        let Some(key) = self.merges_by() else { return String::new() };
+        format!(" AND NOT {}", self.has_the_same(key, "s", names))
     }
 
     fn others(&mut self) {

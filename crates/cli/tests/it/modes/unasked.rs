@@ -106,3 +106,35 @@ fn an_empty_range_is_told_where_a_key_without_overlaps_takes_none() {
         "23514 violates key t_pkey WITHOUT OVERLAPS, which takes no empty range"
     );
 }
+
+#[test]
+fn a_check_that_is_not_valid_refuses_no_row_that_stays_as_it_is() {
+    let files = Files::new();
+    let unchanged = files.put("same.csv", b"id,qty\n1,-1\n");
+    let source = files.put("a.csv", b"id,qty\n1,-1\n2,-3\n3,5\n4,-4\n");
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id numeric PRIMARY KEY, qty int, note text DEFAULT 'new', twice int GENERATED ALWAYS AS (qty * 2) STORED); \
+             INSERT INTO t VALUES (1.0, -1, 'a'), (2, -2, 'b'), (3, 3, 'c'); \
+             ALTER TABLE t ADD CONSTRAINT positive CHECK (qty > 0) NOT VALID",
+        );
+        for (source, code) in [(&unchanged, 0), (&source, 3)] {
+            let check =
+                howdah("check").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+            check
+                .args(["--header", "--mode", "merge", "--key", "id"])
+                .arg(source)
+                .run(PATIENCE)
+                .expect_code(code);
+        }
+        let skip = skipping(&database, &source, &["--mode", "merge", "--key", "id"]);
+        let done = skip.run(PATIENCE).expect_code(3);
+        assert_eq!(told(&done)["rows_rejected"], 2, "{}", done.stdout);
+        assert_eq!(
+            database.value("SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"),
+            "(1.0,-1,a,-2) (2,-2,b,-4) (3,5,c,10)",
+            "PostgreSQL {major}"
+        );
+    }
+}
