@@ -12,6 +12,7 @@ use crate::replace::{self, Replacement};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Names of staging tables begin so: a job's digest and the number of the table follow.
@@ -86,9 +87,13 @@ struct Column {
 
 impl Column {
     fn sql(&self) -> String {
-        let collation = self.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
         let not_null = if self.not_null { " NOT NULL" } else { "" };
-        format!("{} {}{collation}{not_null}", quote_ident(&self.name), self.type_name)
+        format!("{} {}{not_null}", quote_ident(&self.name), self.type_sql())
+    }
+
+    fn type_sql(&self) -> String {
+        let collation = self.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
+        format!("{}{collation}", self.type_name)
     }
 }
 
@@ -148,8 +153,9 @@ async fn make_once(
             if !is_new_table(staging) {
                 let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
                 expect_same_types(session, &plan.table.relation, &staging.relation, &fields).await?;
+                run(&widen_sql((plan, staging), &columns, &present, lock_timeout_ms)).await?;
             }
-            return run("ROLLBACK").await;
+            return run("COMMIT").await;
         }
         // Under the lock no other run of the job is within a chunk; one that waits for it copies into an empty table.
         run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")).await?;
@@ -190,6 +196,33 @@ async fn make_once(
     run("COMMIT").await
 }
 
+/// Gives columns the types that they have got in the table since rows wait, which [`expect_same_types`] has found to be wider:
+/// records that are still to come may need them.
+fn widen_sql(
+    (plan, staging): (&TablePlan, &StagingPlan),
+    columns: &[Column],
+    present: &[Row],
+    lock_timeout_ms: u64,
+) -> String {
+    // Types of these are written as the plan has them.
+    let made = columns_to_be(plan);
+    let is_other = |column: &&Column| {
+        let mut same_name = present.iter().filter(|row| row.get::<_, &str>(0) == column.name);
+        same_name.any(|row| row.get::<_, &str>(1) != column.type_name)
+            && made.iter().all(|made| made.name != column.name)
+    };
+    let alter = |column: &Column| format!("ALTER {} TYPE {}", quote_ident(&column.name), column.type_sql());
+    let altered: Vec<String> = columns.iter().filter(is_other).map(alter).collect();
+    match altered.is_empty() {
+        true => String::new(),
+        false => format!(
+            "SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {} {}",
+            quote_relation(&staging.relation),
+            altered.join(", ")
+        ),
+    }
+}
+
 /// Its rows are looked at and come nowhere.
 fn is_of_check(staging: &Relation) -> bool {
     staging.name.starts_with(CHECK_PREFIX)
@@ -218,7 +251,7 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
         let message = format!("columns of {} are gone that the files fill", plan.table.relation);
         return Err(Error::new(ErrorKind::Table, message).with_hint("run the same command again"));
     }
-    let column = |row: &tokio_postgres::Row| Column {
+    let column = |row: &Row| Column {
         name: row.get(0),
         type_name: row.get(1),
         collation: row.get(2),

@@ -66,7 +66,7 @@ const COLUMNS_SQL: &str = "\
     ORDER BY wanted.no";
 
 /// The first of the columns `$2` of table `$1` that has another type or collation than in the staging table `$3`: its name, and both
-/// types.
+/// types. A longer varchar, and numeric with more digits before the point, take every value as it is.
 const CHANGED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.concat(pg_catalog.format_type(s.atttypid, s.atttypmod), \
                ' COLLATE ' || CASE WHEN a.atttypid = s.atttypid AND s.attcollation <> a.attcollation THEN pg_catalog.quote_ident(sc.collname::pg_catalog.text) END), \
@@ -78,7 +78,10 @@ const CHANGED_SQL: &str = "\
     LEFT JOIN pg_catalog.pg_collation ac ON ac.oid = a.attcollation \
     LEFT JOIN pg_catalog.pg_collation sc ON sc.oid = s.attcollation \
     WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
-      AND (a.atttypid <> s.atttypid OR a.atttypmod <> s.atttypmod OR a.attcollation <> s.attcollation) \
+      AND (a.atttypid <> s.atttypid OR a.attcollation <> s.attcollation OR (a.atttypmod <> s.atttypmod AND NOT CASE a.atttypid \
+               WHEN 1043::pg_catalog.oid THEN s.atttypmod > 0 AND (a.atttypmod > s.atttypmod OR a.atttypmod = -1) \
+               WHEN 1700::pg_catalog.oid THEN s.atttypmod > 0 AND a.atttypmod > s.atttypmod AND (a.atttypmod - s.atttypmod) % 65536 = 0 \
+               ELSE false END)) \
     ORDER BY a.attnum LIMIT 1";
 
 /// Pages of a staging table that tell how its keys are spread: some 20,000 rows.
@@ -130,11 +133,11 @@ pub struct Into {
     pub comes_together: bool,
     /// A trigger or a policy may keep rows from being changed.
     pub(super) may_hold_back: bool,
+    /// The same of rows that are deleted.
+    pub(super) may_keep: bool,
 }
 
 impl Into {
-    /// The same of rows that are deleted.
-    pub(super) may_keep: bool,
     /// Reads what has to be known of the plan's table.
     ///
     /// # Errors
@@ -157,10 +160,10 @@ impl Into {
             return Err(Error::new(ErrorKind::Columns, message));
         }
         let key = if key.is_empty() { Vec::new() } else { unique_key(session, relation, key).await? };
+        let holds_back = rows.first().map_or_else(Vec::new, |row| row.get::<_, Vec<bool>>(8));
         let column = |row: &Row| Column { name: row.get(0), plain_as: row.get(1), always: row.get(3) };
         Ok(Into {
             relation: relation.clone(),
-        let holds_back = rows.first().map_or_else(Vec::new, |row| row.get::<_, Vec<bool>>(8));
             staging: staging.clone(),
             columns: rows.iter().map(column).collect(),
             overriding: rows.iter().any(|row| row.get(2)),

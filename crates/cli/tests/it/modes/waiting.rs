@@ -51,6 +51,48 @@ fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
     }
 }
 
+/// Every value stays what it is, and those that are still to come may need the room.
+#[test]
+fn rows_that_wait_come_into_columns_that_have_grown() {
+    const NAPS: &str =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    let files = Files::new();
+    let first: String = (1..=9_000).map(|id| format!("{id},{id:05},1.50,0\n")).collect();
+    let last = "9001,00742,2.25,1\n9002,007420000,1234567.25,0\n";
+    let source = files.put("g.csv", format!("id,zip,amount,nap\n{first}{last}").as_bytes());
+    for (major, mode, amount, refused) in [
+        (13, &["--mode", "merge", "--key", "id"][..], "numeric(9,2)", false),
+        (18, &["--atomic"], "numeric(9,2)", false),
+        (15, &["--atomic"], "numeric(12,4)", true),
+    ] {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE FUNCTION nap(int) RETURNS bool LANGUAGE plpgsql AS \
+                 $$ BEGIN IF $1 = 1 THEN PERFORM pg_sleep(60); END IF; RETURN true; END $$; \
+             CREATE DOMAIN napping AS int CHECK (nap(VALUE)); \
+             CREATE TABLE t (id int PRIMARY KEY, zip varchar(5) COLLATE \"C\", amount numeric(6,2), nap napping)",
+        );
+        let load = load(&database, &[&source]).args(mode.iter().copied());
+        let load = load.args(["--jobs", "1", "--chunk-size", "64kB", "--memory", "64MB"]);
+        let mut running = load.spawn();
+        let hit = wait_for(&database, &mut running, NAPS, 1);
+        running.kill();
+        assert!(hit, "PostgreSQL {major}, {mode:?}: the load was over before it was killed");
+        database.sql(END_SESSIONS);
+        assert_ne!(database.value(CHUNKS), "0");
+        database.sql(&format!(
+            "CREATE OR REPLACE FUNCTION nap(int) RETURNS bool LANGUAGE sql AS 'SELECT true'; \
+             ALTER TABLE t ALTER zip TYPE varchar(9) COLLATE \"C\", ALTER amount TYPE {amount}"
+        ));
+        let done = load.run(PATIENCE).expect_code(i32::from(refused));
+        let told = "column amount was read as numeric(6,2), and it is numeric(12,4) by now";
+        assert_eq!(done.stderr.contains(told), refused, "PostgreSQL {major}, {mode:?}\n{}", done.stderr);
+        let stored = "SELECT concat_ws(' ', count(*), max(length(zip)), max(amount)) FROM t";
+        let wanted = if refused { "0" } else { "9002 9 1234567.25" };
+        assert_eq!(database.value(stored), wanted, "PostgreSQL {major}, {mode:?}");
+    }
+}
+
 /// The lock that makes rows wait is the one under which the column gets another type.
 #[test]
 fn the_same_when_a_column_changes_in_the_last_moment() {
