@@ -301,6 +301,7 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
         };
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
     };
+    run.when_open().await?;
     on_session(run, work).await
 }
 
@@ -346,6 +347,7 @@ async fn prepare(
         let job = (ledger, run.plan.job_id.as_str());
         let how = (replacement, run.plan.job.arrival.lock_timeout_ms);
         let fill = async |session: &Session| replace::fill(session, job, (table, staging), how).await;
+        run.when_open().await?;
         on_session(run, fill).await?;
     }
     build_what_is_missing(run, replacement).await
@@ -362,15 +364,16 @@ async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Resul
     let (indexes, foreign_keys): (Vec<Missing>, Vec<Missing>) =
         missing.into_iter().partition(|missing| missing.is_index);
     let crew = Crew::of(run, indexes.len());
-    let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| {
-        let limits = (crew.workers(no), lock_timeout_ms);
-        on_session(run, async move |session| replace::build(session, replacement, index, limits).await)
-    });
+    let build = async |missing: &Missing, workers| {
+        run.when_open().await?;
+        let limits = (workers, lock_timeout_ms);
+        on_session(run, async |session| replace::build(session, replacement, missing, limits).await).await
+    };
+    let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| build(index, crew.workers(no)));
     let built: Vec<Result<()>> = building.buffer_unordered(crew.builders()).collect().await;
     built.into_iter().collect::<Result<()>>()?;
     for key in &foreign_keys {
-        let limits = (None, lock_timeout_ms);
-        on_session(run, async |session| replace::build(session, replacement, key, limits).await).await?;
+        build(key, None).await?;
     }
     Ok(())
 }

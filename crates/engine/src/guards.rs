@@ -14,7 +14,6 @@ use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
@@ -37,6 +36,8 @@ const SLOT_BYTES: u64 = 4 << 30;
 /// reader of a small allowance is never as far away.
 const UNTIL_LOST_BYTES: u64 = 512 << 20;
 const UNTIL_LOST_PART: u64 = 4;
+/// Sessions that do not copy: this one and the watcher's.
+const NOT_COPYING: i64 = 2;
 /// Others who wait for our locks longer than this are told.
 const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 
@@ -176,8 +177,12 @@ impl Guard {
     async fn sample(&mut self, run: &Run, session: &Session) -> Result<Option<String>> {
         let full = self.full_disk();
         let asked = &run.plan.job.guards;
+        let opened = run.context.connection.opened();
         let room = async {
-            if asked.reserve_connections == 0 { Ok(None) } else { guards::room(session).await.map(Some) }
+            match asked.reserve_connections {
+                0 => Ok(None),
+                _ => guards::room(session, &opened).await.map(Some),
+            }
         };
         let lag = async {
             match asked.max_replica_lag.filter(|_| self.sees_replicas == Some(true)) {
@@ -185,7 +190,6 @@ impl Guard {
                 None => Ok(None),
             }
         };
-        let opened = run.context.connection.opened();
         let (slots, waiting) = (guards::slots(session), guards::waiting(session, &opened));
         // Sent together: one round trip.
         let (room, lag, slots, waiting) = tokio::try_join!(room, lag, slots, waiting)?;
@@ -242,10 +246,7 @@ impl Guard {
     /// As many sessions as leave others what is reserved for them, and one at least.
     fn leave_room(&mut self, run: &Run, room: i64) {
         let reserved = i64::from(run.plan.job.guards.reserve_connections);
-        let open = i64::from(run.tally.sessions.load(Relaxed));
-        // The watcher, which comes with the first session, needs one.
-        let watcher = i64::from(open == 0);
-        let most = u32::try_from((open + room - reserved - watcher).max(1)).unwrap_or(u32::MAX);
+        let most = u32::try_from((room - reserved - NOT_COPYING).max(1)).unwrap_or(u32::MAX);
         run.gate.limit_sessions(most);
         let wanted = match run.plan.job.jobs {
             howdah_model::Jobs::Fixed(sessions) => sessions,

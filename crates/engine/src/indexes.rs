@@ -165,7 +165,10 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             run.is_at(at_what(&entries));
         }
         let tuned = run.plan.tuning.level >= Tune::Session;
-        let done = put_back_entries(&context, ledger, entries, (sessions(run), tuned), retry_for);
+        // A load that has failed does not wait for what others are short of.
+        let pausing = (!failed).then_some(run);
+        let how = Builds { sessions: sessions(run), tuned, pausing };
+        let done = put_back_entries(&context, ledger, entries, how, retry_for);
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {
             let analyzed = rebuilt.analyze(&context).await;
@@ -256,23 +259,34 @@ fn names(entries: &[Undo]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// Puts these entries back. Builds take what memory and workers the server's settings give them, or, where they may be
-/// `tuned`, what suits its CPUs; then no commit waits for the disk either, but the end of all of them.
+/// How entries are put back.
+#[derive(Clone, Copy)]
+pub(crate) struct Builds<'a> {
+    /// So many side by side.
+    pub sessions: u32,
+    /// They take what suits the server's CPUs, and no commit waits for the disk, but the end of all of them; else what memory and
+    /// workers the server's settings give them.
+    pub tuned: bool,
+    /// None begins while this load pauses, nor when it has given up.
+    pub pausing: Option<&'a Run>,
+}
+
+/// Puts these entries back.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told.
-pub async fn put_back_entries(
+pub(crate) async fn put_back_entries(
     context: &Context,
     ledger: &Ledger,
     entries: Vec<Undo>,
-    (sessions, tuned): (u32, bool),
+    how: Builds<'_>,
     retry_for: Duration,
 ) -> Result<()> {
     let mut left = entries;
     for _ in 0..ROUNDS {
         let mut numbers: BTreeSet<i64> = left.iter().map(|entry| entry.number).collect();
-        let failed = put_back_once(context, ledger, left, (sessions, tuned), retry_for).await;
-        if !tuned || numbers.iter().all(|number| failed.numbers.contains(number)) {
+        let failed = put_back_once(context, ledger, left, how, retry_for).await;
+        if !how.tuned || numbers.iter().all(|number| failed.numbers.contains(number)) {
             return failed.first.map_or(Ok(()), Err);
         }
         let open = || async {
@@ -305,7 +319,7 @@ async fn put_back_once(
     context: &Context,
     ledger: &Ledger,
     entries: Vec<Undo>,
-    (sessions, tuned): (u32, bool),
+    Builds { sessions, tuned, pausing }: Builds<'_>,
     retry_for: Duration,
 ) -> Failed {
     let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
@@ -316,7 +330,7 @@ async fn put_back_once(
     let crew = Crew::new(indexes.len(), sessions, cpus, tuned);
     let side_by_side = Crew::new(rest.len(), sessions, cpus, tuned).builders();
     let brief = indexes.len() > TOLD_MAX;
-    let work = &Work { ledger, retry_for, brief, durable: !tuned, spare: Mutex::default() };
+    let work = &Work { ledger, retry_for, brief, durable: !tuned, pausing, spare: Mutex::default() };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
@@ -419,15 +433,17 @@ impl Crew {
     }
 }
 
-/// Sessions that build behind the last row: as many as have copied, and one more where the server's CPUs are known.
+/// Sessions that build behind the last row: as many as have copied, and one more where the server's CPUs are known, as far as that
+/// leaves others their connections.
 fn sessions(run: &Run) -> u32 {
-    match run.plan.job.jobs {
+    let wanted = match run.plan.job.jobs {
         Jobs::Fixed(sessions) => sessions,
         Jobs::Auto => {
             let more = u32::from(run.context.connection.server_cpus().is_some());
-            (run.tally.sessions().max(BUILDERS_DEFAULT) + more).min(run.gate.sessions_max()).max(1)
+            run.tally.sessions().max(BUILDERS_DEFAULT) + more
         }
-    }
+    };
+    wanted.min(run.gate.sessions_max()).max(1)
 }
 
 /// What all entries are put back with.
@@ -438,6 +454,7 @@ struct Work<'a> {
     brief: bool,
     /// Commits wait for the disk.
     durable: bool,
+    pausing: Option<&'a Run>,
     /// Sessions that wait for the next entry.
     spare: Mutex<Vec<Session>>,
 }
@@ -473,6 +490,13 @@ async fn put_back_one(
     work: &Work<'_>,
     (entry, workers_max): (&Undo, Option<u32>),
 ) -> Result<()> {
+    // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
+    if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
+        && let Err(error) = run.when_open().await
+        && error.kind() != ErrorKind::Interrupted
+    {
+        return Err(error);
+    }
     let start = Instant::now();
     let put_back = || work.put_back(context, (entry, workers_max));
     let done = patiently(context, work.retry_for, put_back).await?;
@@ -538,10 +562,10 @@ impl Failed {
         if self.first.is_none() {
             self.hint = error.hint().map(str::to_owned);
             self.first = Some(with_hint(error, &restore_command(context, ledger, &entry.job_id)));
-        } else if self.hint.as_deref() == error.hint() {
-            tell(context, error.to_string());
-        } else {
-            tell(context, with_its_hint(&error));
+        } else if self.first.as_ref().is_none_or(|first| first.message() != error.message()) {
+            // A load that has given up says why once.
+            let is_hinted = self.hint.as_deref() == error.hint();
+            tell(context, if is_hinted { error.to_string() } else { with_its_hint(&error) });
         }
     }
 

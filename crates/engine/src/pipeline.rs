@@ -150,6 +150,18 @@ impl Run {
         }
     }
 
+    /// Waits while the load pauses, before a step that cannot pause on its way.
+    ///
+    /// # Errors
+    /// Why it has given up; `Interrupted`.
+    pub async fn when_open(&self) -> Result<()> {
+        let passing = async {
+            self.gate.pass().await;
+            self.halt.result()
+        };
+        self.context.stop.guard(passing).await
+    }
+
     /// What the load is at while no rows are copied: tells the listener.
     pub fn is_at(&self, what: impl Into<String>) {
         self.context.listener.on_event(&Event::Phase { what: Some(what.into()) });

@@ -1,7 +1,7 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::{is_answered, put_back_entries, tell, with_its_hint};
+use crate::indexes::{Builds, is_answered, put_back_entries, tell, with_its_hint};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
@@ -166,7 +166,8 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
     }
     predecessor::end_all(context, &session, ledger, job_id).await?;
     let rebuilt = Rebuilt::of(&changes.dropped);
-    let dropped = put_back_entries(context, ledger, changes.dropped, (BUILDERS, true), RETRY_FOR).await;
+    let how = Builds { sessions: BUILDERS, tuned: true, pausing: None };
+    let dropped = put_back_entries(context, ledger, changes.dropped, how, RETRY_FOR).await;
     if is_answered(&dropped) {
         rebuilt.analyze(context).await;
     }

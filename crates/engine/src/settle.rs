@@ -7,7 +7,7 @@
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{is_answered, put_back_entries, restore_command, tell};
+use crate::indexes::{Builds, is_answered, put_back_entries, restore_command, tell};
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
@@ -180,7 +180,8 @@ async fn put_back_left(
     tuned: bool,
 ) -> impl Iterator<Item = Error> + use<> {
     let rebuilt = Rebuilt::of(&left.dropped);
-    let dropped = put_back_entries(context, ledger, left.dropped, (BUILDERS, tuned), RETRY_FOR).await;
+    let how = Builds { sessions: BUILDERS, tuned, pausing: None };
+    let dropped = put_back_entries(context, ledger, left.dropped, how, RETRY_FOR).await;
     if is_answered(&dropped) {
         rebuilt.analyze(context).await;
     }

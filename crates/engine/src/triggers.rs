@@ -4,7 +4,7 @@
 //! enables what all of them need disabled. Nobody waits for another: each chunk sees to it that no trigger fires, and whoever
 //! meets one that does disables it again.
 
-use crate::indexes::{change, lock_within_ms, put_back_entries, tell};
+use crate::indexes::{Builds, change, lock_within_ms, put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use crate::retry::Patience;
@@ -44,7 +44,8 @@ async fn enable_left(run: &Run) -> Result<()> {
     connection.keep(session);
     left.retain(|undo| undo.change.kind == UndoKind::Trigger);
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
-    let enabling = put_back_entries(&run.context, ledger, left, (1, false), retry_for);
+    let how = Builds { sessions: 1, tuned: false, pausing: None };
+    let enabling = put_back_entries(&run.context, ledger, left, how, retry_for);
     run.context.stop.guard(enabling).await
 }
 

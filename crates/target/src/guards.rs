@@ -6,6 +6,7 @@ use crate::session::{Backend, Session};
 use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error, Row};
 
 /// A replica, or a subscriber.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,12 @@ pub struct Slot {
     pub keep_bytes: Option<u64>,
 }
 
+/// The processes of ours that are still there.
+const OURS_SQL: &str = "\
+    ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o(pid, start_us), \
+    LATERAL pg_catalog.pg_stat_get_activity(o.pid) AS a \
+    WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = o.start_us";
+
 /// Parallel workers and autovacuum count too, though they take no connection: that errs on the side of others.
 const ROOM_SQL: &str = "\
     SELECT least( \
@@ -48,13 +55,13 @@ const ROOM_SQL: &str = "\
                      ELSE d.datconnlimit - pg_catalog.pg_stat_get_db_numbackends(d.oid) END \
          FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()))::pg_catalog.int8";
 
-/// How many more connections the server has room for, those kept for superusers not counted; less than none if it is
-/// fuller than that.
+/// How many connections the server has room for: these of ours, and those that nobody has; without those kept for superusers.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn room(session: &Session) -> Result<i64> {
-    let rows = session.client().query_typed(ROOM_SQL, &[]).await;
+pub async fn room(session: &Session, ours: &[Backend]) -> Result<i64> {
+    let sql = format!("{ROOM_SQL} + (SELECT pg_catalog.count(*) FROM {OURS_SQL})");
+    let rows = query_of_ours(session, &sql, ours).await;
     let rows = rows.map_err(|error| session_error(&error, "counting connections"))?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
@@ -121,7 +128,7 @@ const REPLICAS_SQL: &str = "\
 pub async fn replicas(session: &Session) -> Result<Vec<Replica>> {
     let rows = session.client().query_typed(REPLICAS_SQL, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "looking at replicas"))?;
-    let replica = |row: &tokio_postgres::Row| Replica {
+    let replica = |row: &Row| Replica {
         name: row.get(0),
         sender: row.get(1),
         behind_bytes: unsigned(row.get(2)),
@@ -146,7 +153,7 @@ const SLOTS_SQL: &str = "\
 pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
     let rows = session.client().query_typed(SLOTS_SQL, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "looking at replication slots"))?;
-    let slot = |row: &tokio_postgres::Row| Slot {
+    let slot = |row: &Row| Slot {
         name: row.get(0),
         active: row.get(1),
         held_bytes: unsigned(row.get(2)),
@@ -156,12 +163,17 @@ pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
     Ok(rows.iter().map(slot).collect())
 }
 
+async fn query_of_ours(session: &Session, sql: &str, ours: &[Backend]) -> Result<Vec<Row>, Error> {
+    let pids: Vec<i32> = ours.iter().map(|backend| backend.pid).collect();
+    let starts: Vec<i64> = ours.iter().map(|backend| backend.start_us).collect();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&pids, Type::INT4_ARRAY), (&starts, Type::INT8_ARRAY)];
+    session.client().query_typed(sql, &parameters).await
+}
+
 /// `pg_blocking_pids` takes the lock manager's locks for a moment: it is asked for those alone that wait.
 const WAITING_SQL: &str = "\
-    WITH ours AS (SELECT coalesce(pg_catalog.array_agg(a.pid), '{}') AS pids \
-                  FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o(pid, start_us), \
-                       LATERAL pg_catalog.pg_stat_get_activity(o.pid) AS a \
-                  WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = o.start_us) \
+    WITH ours AS (SELECT coalesce(pg_catalog.array_agg(a.pid), '{}') AS pids FROM @ours@) \
     SELECT w.pid FROM (SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l WHERE NOT l.granted) w, ours \
     WHERE w.pid <> ALL (ours.pids) AND pg_catalog.pg_blocking_pids(w.pid) OPERATOR(pg_catalog.&&) ours.pids";
 
@@ -170,11 +182,7 @@ const WAITING_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn waiting(session: &Session, ours: &[Backend]) -> Result<Vec<i32>> {
-    let pids: Vec<i32> = ours.iter().map(|backend| backend.pid).collect();
-    let starts: Vec<i64> = ours.iter().map(|backend| backend.start_us).collect();
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-        [(&pids, Type::INT4_ARRAY), (&starts, Type::INT8_ARRAY)];
-    let rows = session.client().query_typed(WAITING_SQL, &parameters).await;
+    let rows = query_of_ours(session, &WAITING_SQL.replace("@ours@", OURS_SQL), ours).await;
     let rows = rows.map_err(|error| session_error(&error, "looking for sessions that wait"))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

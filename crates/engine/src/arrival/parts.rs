@@ -122,6 +122,7 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     if !run.plan.job.arrival.delete_missing {
         return Ok(());
     }
+    run.when_open().await?;
     let delete = async |session: &Session| {
         let step = (Step::Delete, &Span::default());
         part::commit_step(session, surroundings(run, ledger), way(run, into), step).await
@@ -153,6 +154,7 @@ async fn one_part(
     into: &Into,
     (no, span, progress): (u32, Span, &Progress),
 ) -> Result<Option<(u64, Changes)>> {
+    run.when_open().await?;
     if progress.failed.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -170,7 +172,7 @@ fn sessions(run: &Run) -> u32 {
             run.context.connection.server_cpus().unwrap_or_else(|| run.tally.sessions().max(SESSIONS_DEFAULT))
         }
     };
-    sessions.clamp(1, SESSIONS_MAX)
+    sessions.min(run.gate.sessions_max()).clamp(1, SESSIONS_MAX)
 }
 
 #[cfg(test)]

@@ -186,8 +186,14 @@ fn build(
     async move {
         let _building = building;
         let spare = Mutex::new(session.into_iter().collect());
-        let work =
-            Work { ledger: ledger.as_ref()?, retry_for: Duration::ZERO, brief: false, durable: true, spare };
+        let work = Work {
+            ledger: ledger.as_ref()?,
+            retry_for: Duration::ZERO,
+            brief: false,
+            durable: true,
+            pausing: None,
+            spare,
+        };
         match put_back_one(&context, &work, (&entry, workers_max)).await {
             // What may pass is nothing to worry about yet.
             Err(error) if error.kind() == ErrorKind::Table => {

@@ -3,6 +3,7 @@
 mod disk;
 mod lost_job;
 mod others;
+mod phases;
 mod poolers;
 mod replicas;
 

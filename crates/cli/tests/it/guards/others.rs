@@ -33,6 +33,45 @@ fn connections_are_left_to_others() {
 }
 
 #[test]
+fn connections_are_left_to_others_behind_the_last_chunk() {
+    let options =
+        ServerOptions::default().set("max_connections", "14").set("superuser_reserved_connections", "3");
+    let server = Server::private(15, &options);
+    let database = server.database();
+    // Each statement on the table, and each index, counts who is there.
+    let count = "BEGIN PERFORM pg_sleep(0.5); INSERT INTO crowd SELECT count(*) FROM pg_stat_activity \
+                 WHERE backend_type = 'client backend'; RETURN NULL; END";
+    database.sql(&format!(
+        "{PLAIN}; CREATE TABLE crowd (sessions int); \
+         CREATE FUNCTION count_them() RETURNS trigger LANGUAGE plpgsql AS '{}'; \
+         CREATE FUNCTION count_builders() RETURNS event_trigger LANGUAGE plpgsql AS '{}'; \
+         CREATE TRIGGER crowd AFTER INSERT OR UPDATE ON t FOR EACH STATEMENT EXECUTE FUNCTION count_them(); \
+         CREATE EVENT TRIGGER crowd ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION count_builders()",
+        count.replace('\'', "''"),
+        count.replace('\'', "''").replace("RETURN NULL; ", "")
+    ));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(67, 1, 60_000));
+    // 14, less 3 for superusers and 7 for others: two of them work.
+    let load = |options: &[&str]| {
+        let few = ["--jobs", "8", "--reserve-connections", "7"];
+        load(&database, &source).args(few).args(options.iter().copied()).run(PATIENCE).expect_code(0).stderr
+    };
+    database.sql("CREATE UNIQUE INDEX t_id ON t (id)");
+    let told = load(&["--mode", "merge", "--key", "id"]);
+    assert!(told.contains("rows are merged into public.t"), "{told}");
+    let most = "SELECT max(sessions) <= 4 FROM crowd";
+    assert_eq!(database.value(most), "t", "{told}");
+    database.sql(
+        "DROP INDEX t_id; CREATE INDEX ON t (part); CREATE INDEX ON t (amount); CREATE INDEX ON t (note)",
+    );
+    database.sql("TRUNCATE crowd, t");
+    let told = load(&["--indexes", "rebuild"]);
+    assert_eq!(database.value("SELECT count(*) >= 3 FROM crowd"), "t", "{told}");
+    assert_eq!(database.value(most), "t", "{told}");
+}
+
+#[test]
 fn others_who_wait_for_our_locks_are_told() {
     let database = Server::shared(15).database();
     database.sql(PLAIN);
