@@ -4,7 +4,10 @@
 //! there. Indexes are built side by side, the largest first; then come constraints, then foreign keys. Those of a table that
 //! has all its rows need not wait for the rows of others ([`early`]).
 
+mod crew;
 pub(crate) mod early;
+
+pub(crate) use crew::Crew;
 
 use crate::pipeline::Run;
 use crate::plan::decide_indexes;
@@ -13,7 +16,7 @@ use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
-use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Jobs, Result, Stage, Tune};
+use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
@@ -29,12 +32,8 @@ use tokio::time::timeout;
 const AFTER_STOP: Duration = Duration::from_secs(2);
 /// So often what a crash of the server has taken is put back again.
 const ROUNDS: u32 = 5;
-/// Builds side by side where nothing else says how many sessions the server bears.
-const BUILDERS_DEFAULT: u32 = 2;
 /// Of more indexes than this, those of partitions, it is not told one by one that they are back.
 const TOLD_MAX: usize = 20;
-/// More gain nothing on one table: they read the same pages.
-const BUILDERS_MAX: u32 = 8;
 /// A lock for a change is waited for no longer than this, whatever `--lock-timeout` says: a stop waits for the answer.
 const LOCK_WITHIN_MS_MAX: u64 = 3000;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
@@ -167,7 +166,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         let tuned = run.plan.tuning.level >= Tune::Session;
         // A load that has failed does not wait for what others are short of.
         let pausing = (!failed).then_some(run);
-        let how = Builds { sessions: sessions(run), tuned, pausing };
+        let how = Builds { sessions: crew::sessions(run), tuned, pausing };
         let done = put_back_entries(&context, ledger, entries, how, retry_for);
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {
@@ -388,62 +387,6 @@ fn rows_of_entries<'a>(entries: &[&'a Undo]) -> Vec<Vec<&'a Undo>> {
         rows.entry(row).or_default().push(entry);
     }
     rows.into_values().collect()
-}
-
-/// Who builds indexes: so many sessions side by side, each with CPUs for itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Crew {
-    builds: usize,
-    builders: u32,
-    /// `None` where builds take what the server's settings give them.
-    cpus_each: Option<u32>,
-}
-
-impl Crew {
-    /// As many builders as there are indexes, sessions and, where that is known, one more than CPUs.
-    ///
-    /// Each build ends with waiting until its file is on the disk (`smgrimmedsync` in src/backend/access/nbtree/nbtsort.c), when
-    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians of whole loads by two and by three
-    /// builders: three indexes of one table 3.73 and 3.67 s (7 runs), of 31 partitions each 3.93 and 3.75 s (3 runs; four 3.78 s).
-    fn new(builds: usize, sessions: u32, server_cpus: Option<u32>, tuned: bool) -> Crew {
-        let wanted = u32::try_from(builds).unwrap_or(BUILDERS_MAX);
-        let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| cpus.saturating_add(1));
-        let builders = wanted.min(sessions).min(useful).clamp(1, BUILDERS_MAX);
-        let cpus_each = server_cpus.filter(|_| tuned).map(|cpus| (cpus / builders).max(1));
-        Crew { builds, builders, cpus_each }
-    }
-
-    /// Those of a run, behind its last row.
-    pub(crate) fn of(run: &Run, builds: usize) -> Crew {
-        let tuned = run.plan.tuning.level >= Tune::Session;
-        Crew::new(builds, sessions(run), run.context.connection.server_cpus(), tuned)
-    }
-
-    pub(crate) fn builders(self) -> usize {
-        self.builders as usize
-    }
-
-    /// Workers beside the process of the build of this number: as many as CPUs are left. The longest, which is the first,
-    /// outlasts others, and behind the last there is nobody else: these have one at least. It costs CPU time of its own, so
-    /// not every build has.
-    pub(crate) fn workers(self, no: usize) -> Option<u32> {
-        let is_last = no >= self.builders() && self.builds - no < self.builders();
-        let least = u32::from(no == 0 || is_last);
-        self.cpus_each.map(|cpus| cpus.saturating_sub(1).max(least))
-    }
-}
-
-/// Sessions that build behind the last row: as many as have copied, and one more where the server's CPUs are known, as far as that
-/// leaves others their connections.
-fn sessions(run: &Run) -> u32 {
-    let wanted = match run.plan.job.jobs {
-        Jobs::Fixed(sessions) => sessions,
-        Jobs::Auto => {
-            let more = u32::from(run.context.connection.server_cpus().is_some());
-            run.tally.sessions().max(BUILDERS_DEFAULT) + more
-        }
-    };
-    wanted.min(run.gate.sessions_max()).max(1)
 }
 
 /// What all entries are put back with.
