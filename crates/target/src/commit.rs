@@ -12,7 +12,7 @@ use crate::copy::{freezing, into_leaf};
 use crate::copy::{silent, stream, unchanged};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::Ledger;
+use crate::ledger::{BEGUN_SQL, Ledger};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use bytes::Bytes;
@@ -383,7 +383,7 @@ pub(crate) fn settings_sql(target: &ChunkTarget<'_>) -> String {
         .toast_compression
         .as_deref()
         .map(|method| format!("; SET LOCAL default_toast_compression TO {}", quote_literal(method)));
-    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {durability}{}", toast.unwrap_or_default())
+    format!("BEGIN ISOLATION LEVEL READ COMMITTED; {BEGUN_SQL}; {durability}{}", toast.unwrap_or_default())
 }
 
 pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
@@ -391,10 +391,11 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
         session.set_busy(false);
         return Ok(());
     };
-    // An ERROR at COMMIT (a deferred constraint) is an answer: the transaction is rolled back and closed.
+    // An ERROR at COMMIT (a deferred constraint) is an answer: nothing was committed.
     // FATAL and PANIC are not: the server may have committed before it ended the session.
     if let Some(db) = error.as_db_error().filter(|db| db.parsed_severity() == Some(Severity::Error)) {
-        session.set_busy(false);
+        // A COMMIT that was cancelled before it began leaves the failed transaction open.
+        roll_back(session).await;
         // A deferred trigger may say anything about the rows it sees.
         let message = format!("the server says: {}", safe_message(db, std::iter::empty()));
         return Err(server_error(db, &message));

@@ -5,13 +5,17 @@ use super::Ledger;
 use howdah_model::{Error, ErrorKind, Origin, Result};
 use tokio_postgres::types::{ToSql, Type};
 
+/// Says in a transaction that it has begun. The claim is sent before BEGIN is answered, and a BEGIN that was cancelled leaves no
+/// transaction open: a claim that came to be one by itself would say that a chunk is in whose rows never came.
+pub(crate) const BEGUN_SQL: &str = "SET LOCAL howdah.begun TO 'yes'";
+
 /// The claim's statement and values for one chunk.
 ///
 /// ON CONFLICT DO NOTHING makes "already in" a row count of 0 instead of an error that aborts the
 /// transaction. If another session has claimed the chunk and not yet committed, the INSERT waits for
 /// it, and then counts 1 if that one rolled back and 0 if it committed: doubles and lost answers to COMMIT
 /// are settled by the same statement. (PostgreSQL documentation, INSERT, "ON CONFLICT Clause"; true
-/// for READ COMMITTED, which the transaction asks for.)
+/// for READ COMMITTED, which the transaction asks for.) Outside a transaction that [`BEGUN_SQL`] has marked it claims nothing.
 pub(crate) struct Claim<'a> {
     /// The statement.
     pub(crate) sql: String,
@@ -34,7 +38,7 @@ impl Ledger {
         let sql = self.marked(format!(
             "INSERT INTO {}.chunk \
              (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE pg_catalog.current_setting('howdah.begun', true) = 'yes' \
              ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
             self.quoted
         ));

@@ -22,6 +22,7 @@ mod verify;
 pub use account::FileAccount;
 pub use before::{LoadedBefore, StoredInPart};
 pub use check::RejectKind;
+pub(crate) use claim::BEGUN_SQL;
 pub use emptied::Volatile;
 pub use gone::Stored;
 pub use job::{Ending, JobRow, JobStatus};

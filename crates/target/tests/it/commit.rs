@@ -3,6 +3,7 @@
 use crate::plan::{chunk, plan, table};
 use crate::server::{self, Server, connect, count, observer, on_every_version};
 use crate::{proxy, server::shared};
+use howdah_model::plan::PoliciesPlan;
 use howdah_model::{CopyChunk, ErrorKind, Plan, TriggersWay};
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome, Phase, commit_chunk};
 use howdah_target::finish::barrier;
@@ -130,6 +131,25 @@ async fn an_answer_to_commit_that_is_lost_is_unknown_and_settled_by_the_claim() 
     }
     assert_eq!(count(&observer(&stage.to).await, "SELECT count(*) FROM t").await, 5);
 }
+
+on_every_version!(a_transaction_that_does_not_begin_leaves_no_claim, server => {
+    let mut stage = stage(server, TABLE).await;
+    // The server reads all statements of a message before it runs the first: BEGIN does not run, as where it is cancelled, and
+    // the claim comes behind it all the same.
+    let broken = PoliciesPlan {
+        relation: stage.plan.tables[0].table.relation.clone(),
+        make_sql: "no statement".to_owned(),
+        insert_sql: String::new(),
+    };
+    stage.plan.tables[0].policies = Some(broken);
+    let error = stage.store(&chunk(0, 1, "1,x\n")).await.unwrap_err().error;
+    assert_eq!(error.sqlstate(), Some("42601"), "{error}");
+    assert!(stage.session.is_closed());
+    stage.plan.tables[0].policies = None;
+    stage.session = connect(&stage.to).await;
+    assert_eq!(stage.ledger.receipts(&stage.session, "job").await.unwrap(), []);
+    assert!(stored(stage.store(&chunk(0, 1, "1,x\n")).await));
+});
 
 on_every_version!(a_claim_waits_for_the_other_session_and_then_knows, server => {
     for other_commits in [true, false] {
