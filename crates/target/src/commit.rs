@@ -166,7 +166,10 @@ async fn run(
         drop(sink);
         roll_back(session).await;
         return match (claimed, unchanged) {
-            (false, _) => Ok(Outcome::AlreadyStored),
+            (false, _) => {
+                expect_same(session, target, chunk).await?;
+                Ok(Outcome::AlreadyStored)
+            }
             (true, false) => Err(changed().into()),
             (true, true) => Err(silent::refusal(target.triggers, target.table.stored_in()).into()),
         };
@@ -272,6 +275,18 @@ async fn begin_claim_and_start(
             let first = begun.err().or(claimed.err()).or(silenced.err()).or(compared.err()).or(sink.err());
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }
+    }
+}
+
+/// What is in already was stored from the same bytes, as far as the ledger knows: two runs of a job may read two pipes at once.
+pub(crate) async fn expect_same(
+    session: &Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+) -> Result<(), ChunkError> {
+    match target.ledger {
+        Some(ledger) => Ok(ledger.expect_same(session, target.job_id, &chunk.origin).await?),
+        None => Ok(()),
     }
 }
 

@@ -184,6 +184,7 @@ impl<'a> Salvage<'a> {
             let claimed = salvage.session.client().execute_typed(&claim.sql, &claim.parameters()).await;
             if salvage.or_fail(claimed).await? == 0 {
                 commit::roll_back(salvage.session).await;
+                commit::expect_same(salvage.session, target, chunk).await?;
                 return Ok(None);
             }
         }

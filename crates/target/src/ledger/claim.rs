@@ -2,7 +2,8 @@
 //! committed with it; the primary key lets only one transaction ever commit it.
 
 use super::Ledger;
-use howdah_model::{Error, ErrorKind, Origin, Result};
+use crate::session::Session;
+use howdah_model::{Error, ErrorKind, Origin, Place, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Says in a transaction that it has begun. The claim is sent before BEGIN is answered, and a BEGIN that was cancelled leaves no
@@ -54,6 +55,39 @@ impl Ledger {
             left_out: i64::try_from(origin.omitted.left_out).map_err(too_large)?,
             blank: i64::try_from(origin.omitted.blank).map_err(too_large)?,
         })
+    }
+}
+
+impl Ledger {
+    /// The chunk that is in was stored from the same bytes, of sources of which nothing else tells that they are the same.
+    ///
+    /// # Errors
+    /// `SourceChanged` if not; those of the session.
+    pub(crate) async fn expect_same(&self, session: &Session, job_id: &str, origin: &Origin) -> Result<()> {
+        let Some(digest) = origin.digest else { return Ok(()) };
+        // Neither number has been refused by its claim.
+        let (file_no, chunk_no) = (i64::from(origin.file_no), origin.chunk_no.cast_signed());
+        let sql = format!(
+            "SELECT FROM {}.chunk WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3 AND digest <> $4",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&job_id, Type::TEXT),
+            (&file_no, Type::INT8),
+            (&chunk_no, Type::INT8),
+            (&digest.cast_signed(), Type::INT8),
+        ];
+        let others = session.client().query_typed(&sql, &parameters).await;
+        if others.map_err(|error| self.error(&error, "comparing a chunk with the ledger's"))?.is_empty() {
+            return Ok(());
+        }
+        let message =
+            format!("chunk {chunk_no} holds other records than another run of the job stored from it");
+        let place =
+            Place { record: Some(origin.first_record), byte: Some(origin.start_byte), ..Place::default() };
+        Err(Error::new(ErrorKind::SourceChanged, message)
+            .at(place)
+            .with_hint("give both runs the same records, or each its own --job-id"))
     }
 }
 

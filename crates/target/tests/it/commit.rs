@@ -79,6 +79,20 @@ on_every_version!(a_chunk_and_its_claim_are_stored_together_and_only_once, serve
     assert_eq!(count(&observer(&stage.to).await, "SELECT count(*) FROM t").await, 3);
 });
 
+on_every_version!(a_chunk_that_is_in_from_other_bytes_is_not_taken_for_this_one, server => {
+    let mut stage = stage(server, TABLE).await;
+    let of = |digest: u64| {
+        let mut chunk = chunk(0, 1, "1,x\n");
+        chunk.origin.digest = Some(digest);
+        chunk
+    };
+    assert!(stored(stage.store(&of(u64::MAX)).await));
+    assert_eq!(stage.store(&of(u64::MAX)).await.unwrap(), Outcome::AlreadyStored);
+    let error = stage.store(&of(1)).await.unwrap_err().error;
+    assert_eq!((error.kind(), error.place().byte), (ErrorKind::SourceChanged, Some(0)), "{error}");
+    assert!(!stage.session.is_closed());
+});
+
 on_every_version!(a_bad_value_is_reported_by_line_and_column_without_the_value, server => {
     let mut stage = stage(server, TABLE).await;
     let bad = chunk(0, 3, "1,x\n2,y\nsecret,z\n");
