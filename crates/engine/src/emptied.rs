@@ -1,7 +1,9 @@
 //! Tables that were emptied behind a job: UNLOGGED ones by a crash of the server (`howdah_target::ledger::Volatile`), any by another
 //! job or by somebody's TRUNCATE between two runs.
 
+use crate::arrival::on_session;
 use crate::load::file_nos;
+use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan};
 use howdah_target::ledger::{Ledger, Stored, Volatile};
 use howdah_target::session::{Session, catalog};
@@ -75,7 +77,7 @@ pub(crate) struct Gone {
 impl Gone {
     /// Why the job does not go on as if its rows were there.
     pub(crate) fn error(&self, job_id: &str) -> Error {
-        let Gone { relation, stored: Stored { rows, emptied_by } } = self;
+        let Gone { relation, stored: Stored { rows, emptied_by, goes_on } } = self;
         let message = match emptied_by {
             Some(other) => format!(
                 "job {other} has emptied {relation} since job {job_id}, which did not end, has stored {rows} rows there"
@@ -84,8 +86,12 @@ impl Gone {
                 "{relation} is empty, though job {job_id}, which did not end, has stored {rows} rows there: somebody has emptied it"
             ),
         };
-        Error::new(ErrorKind::Table, message)
-            .with_hint("--force loads again what the job had stored there, into the table as it is now")
+        Error::new(ErrorKind::Table, message).with_hint(match goes_on {
+            true => {
+                "take what came after that out of it, then --force loads again what the job had stored there"
+            }
+            false => "--force loads again what the job had stored there, into the table as it is now",
+        })
     }
 }
 
@@ -95,14 +101,46 @@ impl Gone {
 /// # Errors
 /// Those of ledger and session.
 pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Gone>> {
-    let arrival = &plan.job.arrival;
     let mut gone = Vec::new();
+    for found in stored(session, ledger, plan).await? {
+        let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
+        if found.stored.emptied_by.is_some()
+            || truncate::is_empty(session, &found.relation, lock_timeout_ms).await? == Some(true)
+        {
+            gone.push(found);
+        }
+    }
+    Ok(gone)
+}
+
+/// No other job has emptied a table since this one has stored rows there.
+///
+/// # Errors
+/// Table, if one has; those of ledger and session.
+pub(crate) async fn expect_not_by_others(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let all = stored(session, ledger, plan).await?;
+    let by_others = all.into_iter().find(|found| found.stored.emptied_by.is_some());
+    by_others.map_or(Ok(()), |found| Err(found.error(&plan.job_id)))
+}
+
+/// The same at the end of a load. Who empties a table waits for those who load into it, unless these have lost for a moment what
+/// tells of them. What comes in one transaction with the end of the job is in, whatever became of it since.
+pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<()> {
+    if run.plan.job.arrival.atomic {
+        return Ok(());
+    }
+    on_session(run, async |session| expect_not_by_others(session, ledger, &run.plan).await).await
+}
+
+/// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.
+async fn stored(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Gone>> {
+    let arrival = &plan.job.arrival;
+    let mut all = Vec::new();
     // A new table is nobody else's before it takes its place.
     if arrival.check || arrival.mode == Mode::Replace {
-        return Ok(gone);
+        return Ok(all);
     }
     let crashed = watching(ledger.clone(), plan).has_lost(session, &plan.job_id).await?;
-    // What a crash has taken is known by the marks.
     let is_crashed =
         |relation: &Relation| crashed && plan.tuning.unlogged.iter().any(|table| table.relation == *relation);
     let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
@@ -110,16 +148,11 @@ pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> R
         let file_nos = file_nos(plan, relation);
         let come = (file_nos.as_slice(), arrival.is_staged());
         let stored = ledger.stored_in(session, &plan.job_id, relation, come).await?;
-        if stored.rows == 0 {
-            continue;
-        }
-        let is_gone = stored.emptied_by.is_some()
-            || truncate::is_empty(session, relation, arrival.lock_timeout_ms).await? == Some(true);
-        if is_gone {
-            gone.push(Gone { relation: relation.clone(), stored });
+        if stored.rows > 0 {
+            all.push(Gone { relation: relation.clone(), stored });
         }
     }
-    Ok(gone)
+    Ok(all)
 }
 
 /// Forgets what the job has stored in tables that were emptied since: it is loaded again. The tables, for the user to be told.

@@ -210,8 +210,11 @@ async fn open_ledger(
     make_tables(session, Some(ledger), plan).await?;
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;
-    let emptied =
-        if plan.job.force { emptied::forget_behind(session, ledger, plan).await? } else { Vec::new() };
+    let emptied = match plan.job.force {
+        true => emptied::forget_behind(session, ledger, plan).await?,
+        // Since the plan was made. From here on nobody empties them: the job is held, and in the ledger.
+        false => emptied::expect_not_by_others(session, ledger, plan).await.map(|()| Vec::new())?,
+    };
     if plan.job.arrival.mode == Mode::Truncate {
         empty_tables(session, ledger, plan).await?;
     }
@@ -511,6 +514,7 @@ async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> R
     for _ in 0..finish::ROUNDS_MAX {
         guarded(run, session, guard, Box::pin(after_the_rows(run))).await?;
         let Some(ledger) = &run.ledger else { return guard.expect_one_server(run, session).await };
+        emptied::expect_not_meanwhile(run, ledger).await?;
         // A finished load must be remembered as finished, whatever it takes.
         let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
         if close(&run.context, &run.plan, ledger, Some(&*session), (Status::Done, rows, chunks)).await? {
@@ -560,17 +564,17 @@ async fn close(
 ) -> Result<bool> {
     let connection = &context.connection;
     let sql = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
-    let close_on = async |session: &Session| {
-        let ending = Ending { status, rows_stored, chunks, sql: &sql };
+    let close_on = async |session: &Session, holds_job: bool| {
+        let ending = Ending { status, rows_stored, chunks, holds_job, sql: &sql };
         connection.attend(session, ledger.close(session, &plan.job_id, ending)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())
-        && let Ok(closed) = close_on(session).await
+        && let Ok(closed) = close_on(session, true).await
     {
         return Ok(closed);
     }
     // The session is as old as the load; a new one may do what it could not.
-    let again = || async { close_on(&connection.open().await?).await };
+    let again = || async { close_on(&connection.open().await?, false).await };
     if status == Status::Interrupted {
         // The flag that stopped the load would stop a patient try before it began.
         return again().await;

@@ -172,6 +172,32 @@ impl Scene {
     }
 }
 
+/// Starts something that comes to wait for the lock on this relation which `held` takes, and does `then` under that lock.
+pub(crate) fn while_waiting<T>(
+    database: &Database,
+    (held, relation): (&str, &str),
+    then: &str,
+    start: impl FnOnce() -> T,
+) -> T {
+    let sql = format!(
+        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..6000 LOOP \
+             EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '{relation}'::regclass); \
+             PERFORM pg_sleep(0.01); \
+         END LOOP; END $$; {then}; COMMIT"
+    );
+    let holds = "SELECT count(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event = 'PgSleep' AND query LIKE 'BEGIN; LOCK %'";
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| database.sql(&sql));
+        while database.value(holds) == "0" && !holder.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let started = start();
+        holder.join().unwrap();
+        started
+    })
+}
+
 /// A run that ended as a program does: no panic, and an error says so.
 #[track_caller]
 pub(crate) fn assert_civil(finished: &Finished, what: &str) {

@@ -9,7 +9,7 @@ use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Keeps marks apart from the locks of jobs.
-const MARK_SEED: i64 = KEY_SEED + 1;
+pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
 
 /// Who holds a mark.
 const MARKED_SQL: &str = "\

@@ -8,15 +8,17 @@ use howdah_model::{Relation, Result};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Rows that the job has stored in a table, and the last job that has emptied or replaced it since the first of them came. `@come@`
-/// is what brings rows: chunks, or steps.
+/// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of them came, and whether
+/// some came behind that. `@come@` is what brings rows: chunks, or steps.
 const STORED_SQL: &str = "\
     WITH come AS (@come@) \
-    SELECT (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 FROM come), \
-           (SELECT s.job_id FROM @schema@.step s \
-            WHERE s.target = $2 AND s.job_id <> $1 AND s.name IN ('truncate', 'replace') \
-              AND s.done_at > (SELECT pg_catalog.min(come.at) FROM come) \
-            ORDER BY s.done_at DESC LIMIT 1)";
+    SELECT a.rows, s.job_id, coalesce(s.done_at < a.last_at, false) \
+    FROM (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, pg_catalog.min(at) AS first_at, \
+                 pg_catalog.max(at) AS last_at FROM come) a \
+    LEFT JOIN LATERAL (SELECT s.job_id, s.done_at FROM @schema@.step s \
+                       WHERE s.target = $2 AND s.job_id <> $1 AND s.name IN ('truncate', 'replace') \
+                         AND s.done_at > a.first_at \
+                       ORDER BY s.done_at DESC LIMIT 1) s ON true";
 
 /// Chunks that were copied into the table.
 const CHUNKS_SQL: &str = "\
@@ -35,6 +37,8 @@ pub struct Stored {
     pub rows: u64,
     /// The job that has emptied the table since.
     pub emptied_by: Option<String>,
+    /// Some of the rows came behind that, and are there.
+    pub goes_on: bool,
 }
 
 impl Ledger {
@@ -58,6 +62,7 @@ impl Ledger {
             Ok(rows) => Ok(rows.first().map_or_else(Stored::default, |row| Stored {
                 rows: row.get::<_, i64>(0).unsigned_abs(),
                 emptied_by: row.get(1),
+                goes_on: row.get(2),
             })),
             // An older ledger, or rights of before there were steps.
             Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "42501")) => {

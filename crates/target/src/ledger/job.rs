@@ -144,6 +144,8 @@ pub struct Ending<'a> {
     pub rows_stored: u64,
     /// It ends so only if the ledger holds so many chunks of it.
     pub chunks: u64,
+    /// The session holds the job: if others do, too, the job goes on, unless it is done.
+    pub holds_job: bool,
     /// Further statements of the same transaction, each with its semicolon. They are run in any case.
     pub sql: &'a str,
 }
@@ -344,13 +346,18 @@ impl Ledger {
     }
 
     /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
-    fn close_sql(&self, job_id: &str, Ending { status, rows_stored, chunks, .. }: Ending<'_>) -> String {
+    fn close_sql(&self, job_id: &str, ending: Ending<'_>) -> String {
+        let Ending { status, rows_stored, chunks, holds_job, .. } = ending;
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         let is_done = status == Status::Done;
         let standing = self.standing_sql(&job).filter(|_| is_done).map(|sql| format!(" AND {sql}"));
         let standing = standing.unwrap_or_default();
+        let goes_on = match holds_job && !is_done {
+            true => format!(" OR {}", self.held_by_others_sql(job_id)),
+            false => String::new(),
+        };
         format!(
-            "UPDATE {schema}.job SET status = CASE status WHEN 'done' THEN status ELSE {} END, \
+            "UPDATE {schema}.job SET status = CASE WHEN status = 'done'{goes_on} THEN status ELSE {} END, \
              rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
              WHERE job_id = {job} \
                AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{standing} RETURNING job_id",

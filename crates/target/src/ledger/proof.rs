@@ -2,9 +2,11 @@
 //! and that nobody empties or replaces a table while another job loads into it.
 
 use super::Ledger;
+use super::at_work::MARK_SEED;
 use super::step::target;
 use super::undo::KEY_SEED;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -25,23 +27,33 @@ const STANDS_SQL: &str = "\
     FROM (SELECT $1::pg_catalog.text AS id) AS asked LEFT JOIN @schema@.job j ON j.job_id = asked.id";
 
 /// Another job at work whose rows come into the table, or have begun to: one that empties the table itself counts from then on.
-/// A new table that is to take the place of this one is not it, nor is a check. Who is at work holds the job's lock (`Ledger::hold_job`).
+/// A new table that is to take the place of this one is not it, nor is a check. Who is at work holds the job's lock (`Ledger::hold_job`),
+/// and its sessions their marks, whatever another run of the job has noted as its end; a lock may be lost and taken again.
 const LOADING_SQL: &str = "\
     SELECT j.job_id FROM @schema@.job j \
-    WHERE j.status = 'running' AND j.job_id <> $1 \
+    WHERE j.status <> 'done' AND j.job_id <> $1 \
       AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
-      AND EXISTS (SELECT FROM @schema@.file f WHERE f.job_id = j.job_id AND f.target = $2) \
+      AND EXISTS (SELECT FROM @schema@.file f WHERE f.job_id = j.job_id AND f.target = ANY ($2)) \
       AND CASE j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] \
               WHEN 'replace' THEN false \
               WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s \
-                  WHERE s.job_id = j.job_id AND s.target = $3 AND s.name = 'truncate') \
+                  WHERE s.job_id = j.job_id AND s.target = ANY ($3) AND s.name = 'truncate') \
               ELSE true END \
       AND EXISTS (SELECT FROM pg_catalog.pg_locks l \
           WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
             AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
             AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 \
-                = pg_catalog.hashtextextended($4 || '/' || j.job_id, $5)) \
+                IN (pg_catalog.hashtextextended($4 || '/' || j.job_id, $5), pg_catalog.hashtextextended($4 || '/' || j.job_id, $6))) \
     ORDER BY j.job_id LIMIT 1";
+
+/// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of the others.
+const KIN_SQL: &str = "\
+    SELECT n.nspname::text, c.relname::text \
+    FROM (SELECT pg_catalog.to_regclass($1) AS oid) t, \
+         LATERAL (SELECT t.oid UNION SELECT a.relid FROM pg_catalog.pg_partition_ancestors(t.oid) AS a \
+                  UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(t.oid) AS p) AS kin (oid) \
+    JOIN pg_catalog.pg_class c ON c.oid = kin.oid::pg_catalog.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
 
 impl Ledger {
     /// The job is in the ledger, these tables were emptied for it, and all its tables are those that it began with.
@@ -97,17 +109,23 @@ impl Ledger {
         job_id: &str,
         relation: &Relation,
     ) -> Result<Option<String>> {
+        let fail = |error| self.error(&error, "looking for other jobs of the table");
+        let name = quote_relation(relation);
+        let rows = session.client().query_typed(KIN_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
+        let kin: Vec<Relation> =
+            rows.iter().map(|row| Relation { schema: row.get(0), name: row.get(1) }).collect();
+        let of_file: Vec<String> = kin.iter().map(Relation::to_string).collect();
+        let of_step: Vec<String> = kin.iter().map(target).collect();
         let sql = LOADING_SQL.replace("@schema@", &self.quoted);
-        let (of_file, of_step) = (relation.to_string(), target(relation));
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
             (&job_id, Type::TEXT),
-            (&of_file, Type::TEXT),
-            (&of_step, Type::TEXT),
+            (&of_file, Type::TEXT_ARRAY),
+            (&of_step, Type::TEXT_ARRAY),
             (&self.schema, Type::TEXT),
             (&KEY_SEED, Type::INT8),
+            (&MARK_SEED, Type::INT8),
         ];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "looking for other jobs of the table"))?;
+        let rows = session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
         Ok(rows.first().map(|row| row.get(0)))
     }
 

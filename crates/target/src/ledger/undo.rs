@@ -366,6 +366,17 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
+    /// The condition that other sessions hold the job.
+    pub(super) fn held_by_others_sql(&self, job_id: &str) -> String {
+        format!(
+            "EXISTS (SELECT FROM pg_catalog.pg_locks l \
+             WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() \
+               AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
+               AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 = pg_catalog.hashtextextended({}, {KEY_SEED}))",
+            quote_literal(&format!("{}/{job_id}", self.schema))
+        )
+    }
+
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
         let sql = format!("SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {KEY_SEED}))");
         let name = format!("{}/{job_id}", self.schema);

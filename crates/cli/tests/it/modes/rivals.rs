@@ -1,7 +1,7 @@
 //! Tables that are emptied, replaced or exchanged while a load is at work on them.
 
 use crate::guards::wait_for_words;
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah, while_waiting};
 use howdah_testkit::{HowdahCommand, Running, Server};
 use std::path::Path;
 use std::time::Duration;
@@ -74,5 +74,96 @@ fn two_that_empty_the_same_table_come_one_after_the_other() {
         loads.into_iter().for_each(|load| drop(load.wait(PATIENCE).expect_code(0)));
         let rows = "SELECT count(*) || ' ' || count(DISTINCT id / 1000000) FROM t";
         assert_eq!(scene.database.value(rows), format!("{ROWS} 1"), "PostgreSQL {major}");
+    }
+}
+
+/// Another run of its job that ends, or the loss of the lock that tells of it, does not make a load one that is not at work.
+#[test]
+fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
+    let (first, second) = (csv(96, 1, ROWS), csv(97, 1_000_000, ROWS));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    let scene = Scene::new(Server::shared(15), &[&second]);
+    let running = at_work(&scene, &sources[0]);
+    let mut beside = slow(&scene).arg(&sources[0]).spawn();
+    let runs = || scene.database.value("SELECT runs FROM howdah.job");
+    while runs() != "2" && beside.is_running() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    beside.interrupt();
+    beside.wait(PATIENCE).expect_code(130);
+    assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "running");
+    let holder = "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 \
+        AND (classid::int8 << 32) | objid::int8 \
+            = hashtextextended('howdah/' || (SELECT job_id FROM howdah.job), x'686f77646168'::int8)";
+    assert_eq!(scene.database.value(holder), "1");
+    let mut taking = slow(&scene).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
+    wait_for_words(&mut taking, "yet: job ");
+    running.wait(PATIENCE).expect_code(0);
+    taking.wait(PATIENCE).expect_code(0);
+    scene.assert_exact("behind the other");
+}
+
+const EMPTIED_BY_OTHER: &str = "TRUNCATE t; INSERT INTO howdah.step (job_id, target, name, part_no, done_at) \
+    VALUES ('other', 'public.t', 'truncate', 0, clock_timestamp())";
+
+#[test]
+fn a_load_whose_table_another_job_has_emptied_does_not_count_as_done() {
+    let plain = csv(98, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let running = at_work(&scene, &source);
+    scene.database.sql(EMPTIED_BY_OTHER);
+    let failed = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("job other has emptied public.t since"), "{failed}");
+    assert!(failed.contains("hint: take what came after that out of it"), "{failed}");
+    assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "failed");
+}
+
+/// The plan has seen the rows of the first run, and when the second one begins they are gone.
+#[test]
+fn a_table_that_another_job_empties_between_plan_and_begin_is_noticed() {
+    let plain = csv(99, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    at_work(&scene, &source).kill();
+    let held = "LOCK TABLE howdah.job IN SHARE MODE";
+    let again = slow(&scene).arg(&source);
+    let again = while_waiting(&scene.database, (held, "howdah.job"), EMPTIED_BY_OTHER, || again.spawn());
+    let failed = again.wait(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("job other has emptied public.t since"), "{failed}");
+    assert!(failed.contains("hint: --force loads again"), "{failed}");
+    scene.database.sql("DROP TRIGGER pause ON t");
+    slow(&scene).arg(&source).arg("--force").run(PATIENCE).expect_code(0);
+    scene.assert_exact("by --force");
+}
+
+#[test]
+fn a_partition_and_its_table_are_emptied_when_loads_into_the_other_are_over() {
+    let (first, second) = (csv(100, 1, ROWS), csv(101, 1_000_000, ROWS));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    for (loaded, taken) in [("t", "t_all"), ("t_all", "t")] {
+        let scene = Scene::new(Server::shared(15), &[&second]);
+        scene.database.sql(
+            "ALTER TABLE t RENAME TO t_all; CREATE TABLE t (LIKE t_all) PARTITION BY RANGE (id); \
+             ALTER TABLE t ATTACH PARTITION t_all FOR VALUES FROM (MINVALUE) TO (MAXVALUE)",
+        );
+        scene.slow_rows_down("BEFORE", Duration::from_millis(200));
+        let to = scene.database.conninfo();
+        let into = |table: &str| {
+            howdah("load")
+                .args(["--format", "csv", "--header", "--chunk-size", "64kB", "--jobs", "1"])
+                .args(["--to", &to, "--table", table])
+        };
+        let mut running = into(loaded).arg(&sources[0]).spawn();
+        assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+        let mut taking = into(taken).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
+        wait_for_words(&mut taking, "yet: job ");
+        running.wait(PATIENCE).expect_code(0);
+        taking.wait(PATIENCE).expect_code(0);
+        scene.assert_exact(taken);
     }
 }
