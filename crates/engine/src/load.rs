@@ -8,6 +8,7 @@ use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
+use crate::widen::from_present;
 use crate::{
     Context, after, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor, rejected,
     rejects, retry, sequences, triggers, tune, verify,
@@ -363,12 +364,14 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
             match change {
                 TableChange::Add(column) => added.push(column),
                 TableChange::Widen(NewColumn { name, type_name, .. }) => {
-                    wider.push(Wider { name: name.clone(), type_name: type_name.clone(), text_sql: None });
+                    // What it has in the plan is what it is to become.
+                    let (name, type_name) = (name.clone(), type_name.clone());
+                    wider.push(Wider { name, from: String::new(), type_name, text_sql: None });
                 }
             }
         }
         if !table.changes.is_empty() {
-            define::evolve(session, (relation, lock_timeout_ms), (&added, &wider)).await?;
+            define::evolve(session, (relation, lock_timeout_ms), (&added, &wider), &from_present).await?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::Context;
 use crate::misfits::Misfits;
 use crate::retry::patiently;
 use howdah_model::{Event, Relation, Result};
-use howdah_target::define::{self, Wider};
+use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, misfit};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl Widener {
             let Inferred { type_name, .. } = column.state.finish(false);
             if !holds(&column.type_name, &type_name) {
                 let text_sql = before.text_sql(&quote_ident(&name));
-                changes.push(Wider { name, type_name, text_sql });
+                changes.push(Wider { name, from: column.type_name.clone(), type_name, text_sql });
             }
         }
         if !others.is_empty() {
@@ -127,13 +127,15 @@ impl Widener {
         }
         let alter = || async {
             let session = context.connection.open().await?;
-            let widening = define::widen(&session, (relation, lock_timeout_ms), &changes);
+            let widening =
+                define::evolve(&session, (relation, lock_timeout_ms), (&[], &changes), &from_present);
             context.connection.attend(&session, widening).await
         };
-        handle.block_on(patiently(context, patience, alter))?;
-        for Wider { name, type_name, .. } in changes {
-            let message = format!("column {name} of {relation} became {type_name}: a value did not fit");
-            context.listener.on_event(&Event::Notice { message });
+        for Became { name, type_name, is_changed } in handle.block_on(patiently(context, patience, alter))? {
+            if is_changed {
+                let message = format!("column {name} of {relation} became {type_name}: a value did not fit");
+                context.listener.on_event(&Event::Notice { message });
+            }
             if let Some(column) = open.get_mut(&name) {
                 column.type_name = type_name;
             }
@@ -153,10 +155,22 @@ async fn wider_others(
     for (name, misfits) in others.values() {
         let asking = misfits.needed(&session, relation, name);
         if let Some(Inferred { type_name, .. }) = context.connection.attend(&session, asking).await? {
-            changes.push(Wider { name: name.clone(), type_name, text_sql: text_sql(misfits.has(), name) });
+            let (from, text_sql) = (misfits.has().to_owned(), text_sql(misfits.has(), name));
+            changes.push(Wider { name: name.clone(), from, type_name, text_sql });
         }
     }
     Ok(changes)
+}
+
+/// What a column must become that has another type by now than its new one was chosen for, since another load, or somebody, has changed
+/// it: what is stored there was stored by others.
+pub(crate) fn from_present(change: &Wider, has: &str) -> Option<Wider> {
+    if same_type(&change.from, has) {
+        return Some(change.clone());
+    }
+    let type_name = wider(has, &change.type_name).filter(|_| is_inferred(has))?;
+    let (name, from, text_sql) = (change.name.clone(), has.to_owned(), text_sql(has, &change.name));
+    Some(Wider { name, from, type_name, text_sql })
 }
 
 /// The type is one that inference gives, or alike: what it means is known here.

@@ -64,18 +64,57 @@ pub async fn add_column(
     (relation, lock_timeout_ms): (&Relation, u64),
     column: &NewColumn,
 ) -> Result<()> {
-    evolve(session, (relation, lock_timeout_ms), (&[column], &[])).await
+    evolve(session, (relation, lock_timeout_ms), (&[column], &[]), &|_, _| None).await.map(|_| ())
 }
 
-/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most.
+/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others may have changed a column
+/// since its type was read: `choose` is told the type that it has under the lock, and says what it is to become, if anything. Says
+/// which columns got another type, and of the others which they have.
 ///
 /// # Errors
 /// As [`add_column`].
 pub async fn evolve(
     session: &Session,
+    table: (&Relation, u64),
+    (added, wider): (&[&NewColumn], &[Wider]),
+    choose: &(dyn Fn(&Wider, &str) -> Option<Wider> + Sync),
+) -> Result<Vec<Became>> {
+    let done = evolve_under_lock(session, table, (added, wider), choose).await;
+    if done.is_err() {
+        // The failed transaction block is still open, or the session is gone.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+    }
+    named(session, table.0, done).await
+}
+
+async fn evolve_under_lock(
+    session: &Session,
     (relation, lock_timeout_ms): (&Relation, u64),
     (added, wider): (&[&NewColumn], &[Wider]),
-) -> Result<()> {
+    choose: &(dyn Fn(&Wider, &str) -> Option<Wider> + Sync),
+) -> Result<Vec<Became>> {
+    let table = quote_relation(relation);
+    let run = async |sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation, "changed"))
+    };
+    // Dates must be written as they were read and doubles with all their digits, whatever the session's style.
+    run(&format!(
+        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; SET LOCAL extra_float_digits = 3"
+    ))
+    .await?;
+    let mut became = Vec::new();
+    let mut changed = Vec::new();
+    if !wider.is_empty() {
+        run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+        for column in wider {
+            let has = type_of(session, &table, &column.name).await?;
+            let chosen = choose(column, &has);
+            let is_changed = chosen.is_some();
+            let type_name = chosen.as_ref().map_or(has, |chosen| chosen.type_name.clone());
+            became.push(Became { name: column.name.clone(), type_name, is_changed });
+            changed.extend(chosen);
+        }
+    }
     let add = |column: &&NewColumn| {
         format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name)
     };
@@ -84,8 +123,32 @@ pub async fn evolve(
         let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
         format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
     };
-    let actions: Vec<String> = added.iter().map(add).chain(wider.iter().map(widen)).collect();
-    alter(session, (relation, lock_timeout_ms), &actions.join(", ")).await
+    let actions: Vec<String> = added.iter().map(add).chain(changed.iter().map(widen)).collect();
+    if !actions.is_empty() {
+        run(&format!("ALTER TABLE {table} {}", actions.join(", "))).await?;
+    }
+    run("COMMIT").await?;
+    Ok(became)
+}
+
+/// The type that the column has now; empty, if there is no such column.
+async fn type_of(session: &Session, table: &str, column: &str) -> Result<String> {
+    const SQL: &str = "SELECT pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute \
+        WHERE attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND attname = $2 AND NOT attisdropped";
+    let asked = session.client().query_typed(SQL, &[(&table, Type::TEXT), (&column, Type::TEXT)]).await;
+    let rows = asked.map_err(|error| session_error(&error, "reading the type of a column"))?;
+    Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+}
+
+/// What has become of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Became {
+    /// Its name, unquoted.
+    pub name: String,
+    /// Its type, as it was asked for or as the server writes it.
+    pub type_name: String,
+    /// It has got that here.
+    pub is_changed: bool,
 }
 
 /// A column that gets a wider type.
@@ -93,24 +156,13 @@ pub async fn evolve(
 pub struct Wider {
     /// Its name, unquoted.
     pub name: String,
-    /// Its new type as SQL writes it.
+    /// The type from which its new one was chosen; empty: whichever it has.
+    pub from: String,
+    /// Its new type as SQL writes it. What is stored is converted through its text.
     pub type_name: String,
     /// The SQL that gives the text of a stored value, where `column::text` is not what the file had. Howdah's own
     /// words around a quoted name.
     pub text_sql: Option<String>,
-}
-
-/// Gives columns a wider type, all in one rewrite of the table. What is stored is converted through its text. The lock
-/// is waited for as [`add_column`] does.
-///
-/// # Errors
-/// As [`add_column`].
-pub async fn widen(
-    session: &Session,
-    (relation, lock_timeout_ms): (&Relation, u64),
-    columns: &[Wider],
-) -> Result<()> {
-    evolve(session, (relation, lock_timeout_ms), (&[], columns)).await
 }
 
 /// Which of these values, by their places, the server does not take for this column. Where it cannot be asked, because the role may
@@ -143,26 +195,6 @@ fn text_sql(name: &str) -> String {
         "CASE WHEN {name} IS NOT NULL AND pg_catalog.pg_typeof({name})::pg_catalog.oid = 'inet'::pg_catalog.regtype::pg_catalog.oid THEN pg_catalog.format('%s', {name}) \
          ELSE {name}::text END"
     )
-}
-
-async fn alter(
-    session: &Session,
-    (relation, lock_timeout_ms): (&Relation, u64),
-    actions: &str,
-) -> Result<()> {
-    // Dates must be written as they were read and doubles with all their digits, whatever the session's style.
-    let sql = format!(
-        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; SET LOCAL extra_float_digits = 3; \
-         ALTER TABLE {} {actions}; COMMIT",
-        quote_relation(relation)
-    );
-    let done = session.client().batch_execute(&sql).await;
-    if done.is_err() {
-        // The failed transaction block is still open, or the session is gone.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    let done = done.map_err(|error| refused(&error, relation, "changed"));
-    named(session, relation, done).await
 }
 
 /// The type as the server writes it, which proves that the text is a type and nothing else.

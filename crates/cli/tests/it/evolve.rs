@@ -1,7 +1,7 @@
 //! `--evolve widen`: columns of tables that exist get a wider type where their own does not take the values, and nowhere else.
 
 use crate::auto::{load, shape};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, while_waiting};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
@@ -193,5 +193,34 @@ fn stored_wall_times_do_not_become_instants_of_the_sessions_zone() {
             stored, "(1,\"2026-03-08 02:30:00\",2026-03-08) (2,2026-01-02T10:00:00Z,2026-01-02T10:00:00Z)",
             "{version}"
         );
+    }
+}
+
+/// Another load has found that the column must be wider still, after this one was planned or had begun.
+#[test]
+fn a_column_that_others_widen_meanwhile_is_not_narrowed() {
+    let mut late = "id,k\n".to_owned();
+    (0..20_000).for_each(|id| {
+        let _ = writeln!(late, "{id},{}", if id == 15_000 { "3000000000" } else { "7" });
+    });
+    let files = Files::new();
+    let planned = files.put("planned.csv", b"id,k\n1,2024-01-31 10:00:00\n");
+    let found = files.put("found.csv", late.as_bytes());
+    for (version, source, has, stored, expected) in [
+        (13, &planned, "date", "2024-01-01 00:00:00+02", "2024-01-31 10:00:00"),
+        (18, &found, "integer", "007", "3000000000"),
+    ] {
+        let database = Server::shared(version).database();
+        database.sql(&format!("CREATE TABLE t (id int, k {has})"));
+        let widening = load(&database).args(["--table", "t", "--evolve", "widen", "--chunk-size", "64kB"]);
+        let widening = widening.arg(source);
+        let by_others = format!("ALTER TABLE t ALTER k TYPE text; INSERT INTO t VALUES (-1, '{stored}')");
+        let held = ("LOCK TABLE t IN ACCESS SHARE MODE", "t");
+        let running = while_waiting(&database, held, &by_others, || widening.spawn());
+        running.wait(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "t"), "id integer, k text", "{version}");
+        assert_eq!(database.value("SELECT k FROM t WHERE id = -1"), stored, "{version}");
+        let same = format!("SELECT count(*) FROM t WHERE k = '{expected}'");
+        assert_eq!(database.value(&same), "1", "{version}");
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::server::{connect, count, observer, on_every_version};
 use futures_util::future::join_all;
-use howdah_model::{ErrorKind, NewColumn, NewTable, Relation};
-use howdah_target::define::{Wider, add_column, create_table, widen};
+use howdah_model::{ErrorKind, NewColumn, NewTable, Relation, Result};
+use howdah_target::define::{Became, Wider, add_column, create_table, evolve};
+use howdah_target::session::Session;
 
 const ROUNDS: u32 = 60;
 const SESSIONS: usize = 6;
@@ -16,6 +17,15 @@ fn column(name: &str, type_name: &str) -> NewColumn {
         may_widen: false,
         empty_is_null: false,
     }
+}
+
+fn wider(name: &str, type_name: &str) -> Wider {
+    Wider { name: name.to_owned(), from: String::new(), type_name: type_name.to_owned(), text_sql: None }
+}
+
+/// Whatever type they have.
+async fn widen(session: &Session, table: (&Relation, u64), wider: &[Wider]) -> Result<Vec<Became>> {
+    evolve(session, table, (&[], wider), &|wider, _| Some(wider.clone())).await
 }
 
 on_every_version!(a_table_that_many_make_at_the_same_time_is_made_once, server => {
@@ -43,7 +53,7 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
         ("a", "integer", "invalid input syntax for type integer: \"...\""),
         ("b", "date", "date/time field value out of range: \"...\""),
     ] {
-        let wider = Wider { name: name.to_owned(), type_name: type_name.to_owned(), text_sql: None };
+        let wider = wider(name, type_name);
         let error = widen(&session, (&relation, 5000), &[wider]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table, "{error}");
         assert!(error.message().ends_with(said), "{error}");
@@ -71,8 +81,7 @@ on_every_version!(stored_values_become_text_as_they_are_shown_and_lose_no_digit,
     ).await.unwrap();
     let session = connect(&to).await;
     let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
-    let wider = |name: &str| Wider { name: name.to_owned(), type_name: "text".to_owned(), text_sql: None };
-    let columns = ["host", "net", "x", "at", "yes"].map(wider);
+    let columns = ["host", "net", "x", "at", "yes"].map(|name| wider(name, "text"));
     widen(&session, (&relation, 5000), &columns).await.unwrap();
     let rows = client.query_one("SELECT string_agg(t::text, ' ' ORDER BY x) FROM t", &[]).await.unwrap();
     assert_eq!(
