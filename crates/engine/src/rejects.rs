@@ -29,7 +29,8 @@ const ALL_BAD: u64 = 1000;
 /// Rejected records of a chunk whose places in the file are looked up by reading it again, where they cannot be told
 /// from what was sent.
 const LOOKED_UP_MAX: usize = 20;
-/// No further one is looked up after so long: the chunk's transaction is open meanwhile.
+/// All together they take no longer: the chunk's transaction is open meanwhile, and a session that waits for us for as long as the
+/// watcher says (`watch.rs`) is taken for one that talks to nobody.
 const LOOKING_UP: Duration = Duration::from_secs(5);
 
 /// The load goes on without bad records.
@@ -295,7 +296,13 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
         && locate::is_untouched(chunk);
     let mut rejects = Vec::with_capacity(refused.len());
     let began = Instant::now();
-    let looks_up = |no: usize| no < LOOKED_UP_MAX && began.elapsed() < LOOKING_UP;
+    let look_up = async |no: usize, row: u64| {
+        let left = LOOKING_UP.saturating_sub(began.elapsed());
+        if no >= LOOKED_UP_MAX || left.is_zero() {
+            return None;
+        }
+        tokio::time::timeout(left, locate::record_of_row(run, origin, row)).await.ok().flatten()
+    };
     let numbers: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
     let ranges = ranges_of(plan, chunk, &numbers);
     for (no, (Refused { row, error }, range)) in refused.into_iter().zip(ranges).enumerate() {
@@ -305,11 +312,10 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
         let (record, byte) = match (known.record, known.byte) {
             (Some(record), Some(byte)) => (record, Some(byte)),
             _ if untouched => (origin.first_record + row, Some(origin.start_byte + range.start as u64)),
-            _ if looks_up(no) => match locate::record_of_row(run, origin, row).await {
+            _ => match look_up(no, row).await {
                 Some((record, byte)) => (record, Some(byte)),
                 None => (origin.first_record + row, None),
             },
-            _ => (origin.first_record + row, None),
         };
         let as_in_file = untouched || in_file.is_some();
         let bytes: Bytes = in_file.unwrap_or_else(|| chunk.bytes.slice(range));

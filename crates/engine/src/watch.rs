@@ -196,10 +196,35 @@ fn end_stalled(busy: &[(Backend, Arc<Slot>)], seen: &[Activity]) {
         }
         let waits_for_us = match seen.iter().find(|activity| activity.pid == backend.pid) {
             None => true,
-            Some(activity) => activity.waits_for_client(),
+            // What it did before was a long statement.
+            Some(activity) => activity.waits_for_client() && activity.unchanged >= STALL_AFTER,
         };
         if waits_for_us {
             slot.stalled.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_that_has_just_begun_to_wait_for_the_client_is_not_given_up() {
+        let backend = Backend { pid: 7, start_us: 0 };
+        for (state, unchanged, is_ended) in [
+            ("idle in transaction", STALL_AFTER / 2, false),
+            ("idle in transaction", STALL_AFTER, true),
+            ("active", STALL_AFTER, true),
+        ] {
+            let slot = Arc::new(Slot::new());
+            let before = Instant::now().checked_sub(STALL_AFTER).unwrap();
+            *slot.last.lock().unwrap() = (0, 0, Phase::Idle, before);
+            let activity =
+                Activity { pid: 7, state: state.to_owned(), unchanged, wait: CLIENT_READ.to_owned() };
+            end_stalled(&[(backend, Arc::clone(&slot))], &[activity]);
+            let told = tokio::time::timeout(Duration::ZERO, slot.stalled.notified()).await;
+            assert_eq!(told.is_ok(), is_ended, "{state}, {unchanged:?}");
         }
     }
 }
