@@ -180,7 +180,9 @@ pub(super) struct Stored {
 
 enum From {
     Here(Box<Blocks>, Handle),
-    Ahead(mpsc::Receiver<Result<Bytes>>),
+    Ahead(mpsc::Receiver<Result<Option<Bytes>>>),
+    /// The end was reached.
+    End,
 }
 
 impl Stored {
@@ -194,9 +196,10 @@ impl Stored {
         } else {
             let (ahead, receiver) = mpsc::channel(BLOCKS_AHEAD);
             handle.spawn(async move {
-                while let Some(block) = blocks.next().await.transpose() {
-                    let broken = block.is_err();
-                    if ahead.send(block).await.is_err() || broken {
+                loop {
+                    let block = blocks.next().await;
+                    let is_last = !matches!(block, Ok(Some(_)));
+                    if ahead.send(block).await.is_err() || is_last {
                         break;
                     }
                 }
@@ -212,11 +215,21 @@ impl Stored {
     }
 
     fn next_block(&mut self) -> Result<Option<Bytes>> {
-        match &mut self.from {
+        let next = match &mut self.from {
             From::Here(blocks, handle) => handle.block_on(blocks.next()),
-            From::Ahead(receiver) => receiver.blocking_recv().transpose(),
+            // The end is told: a task that is gone without a word has not come to it.
+            From::Ahead(receiver) => receiver.blocking_recv().unwrap_or_else(|| Err(died())),
+            From::End => Ok(None),
+        };
+        if matches!(next, Ok(None)) {
+            self.from = From::End;
         }
+        next
     }
+}
+
+fn died() -> Error {
+    Error::new(ErrorKind::Internal, "the task that reads the source ahead ended before the end of the source")
 }
 
 impl BufRead for Stored {
@@ -246,5 +259,35 @@ impl Read for Stored {
         out[..count].copy_from_slice(&block[..count]);
         self.consume(count);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(blocks: Vec<Result<Option<Bytes>>>) -> (Vec<u8>, [Option<ErrorKind>; 2]) {
+        let (ahead, receiver) = mpsc::channel(BLOCKS_AHEAD);
+        blocks.into_iter().for_each(|block| ahead.blocking_send(block).unwrap());
+        drop(ahead);
+        let mut stored =
+            Stored { from: From::Ahead(receiver), block: Bytes::new(), waited_ns: Arc::default() };
+        let mut out = Vec::new();
+        let kinds = [(); 2].map(|()| {
+            let error = stored.read_to_end(&mut out).err()?;
+            Some(error.get_ref().and_then(|error| error.downcast_ref::<Error>()).unwrap().kind())
+        });
+        (out, kinds)
+    }
+
+    #[test]
+    fn a_source_whose_reader_is_gone_has_not_come_to_its_end() {
+        let block = || Ok(Some(Bytes::from_static(b"abc")));
+        let internal = Some(ErrorKind::Internal);
+        assert_eq!(read(vec![block(), block()]), (b"abcabc".to_vec(), [internal, internal]));
+        assert_eq!(read(vec![block(), Ok(None)]), (b"abc".to_vec(), [None, None]));
+        let lost = Err(Error::new(ErrorKind::SourceTransient, ""));
+        let transient = Some(ErrorKind::SourceTransient);
+        assert_eq!(read(vec![block(), lost]), (b"abc".to_vec(), [transient, internal]));
     }
 }
