@@ -212,9 +212,16 @@ pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     sessions::run(run, chunks).await;
     feed::join(feeders).await;
     watcher.abort();
-    // What a stop broke off is not a failure of its own.
-    run.context.stop.check()?;
-    run.halt.result()
+    ended(run.context.stop.check(), run.halt.result())
+}
+
+/// What a stop broke off is not a failure of its own; what had failed before it is.
+fn ended(stopped: Result<()>, halted: Result<()>) -> Result<()> {
+    match halted {
+        Err(error) if error.kind() == ErrorKind::Interrupted => stopped.and(Err(error)),
+        Err(error) => Err(error),
+        Ok(()) => stopped,
+    }
 }
 
 /// Remembers the first failure. After a failure at chunk `k` of a file the chunks before `k` of that file
@@ -308,6 +315,20 @@ pub fn unwanted() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stop_does_not_hide_what_had_failed_before_it() {
+        let error = |kind: ErrorKind| Err(Error::new(kind, ""));
+        let (stopped, failed) = (error(ErrorKind::Interrupted), error(ErrorKind::Record));
+        let kind = |stopped: &Result<()>, halted: &Result<()>| {
+            ended(stopped.clone(), halted.clone()).err().map(|error| error.kind())
+        };
+        assert_eq!(kind(&stopped, &failed), Some(ErrorKind::Record));
+        assert_eq!(kind(&stopped, &stopped), Some(ErrorKind::Interrupted));
+        assert_eq!(kind(&stopped, &Ok(())), Some(ErrorKind::Interrupted));
+        assert_eq!(kind(&Ok(()), &failed), Some(ErrorKind::Record));
+        assert_eq!(kind(&Ok(()), &Ok(())), None);
+    }
 
     #[test]
     fn after_a_bad_chunk_only_earlier_chunks_of_its_file_are_wanted() {
