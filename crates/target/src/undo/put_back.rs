@@ -206,11 +206,14 @@ async fn without_others(session: &Session, change: &NewUndo) -> Result<Vec<Strin
     if change.kind != UndoKind::Marks {
         return Ok(change.statements.clone());
     }
-    let sql = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisclustered), \
-                      c.relreplident = 'i' \
-                        AND NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisreplident) \
+    let sql = "WITH other AS (SELECT i.indisclustered, i.indisreplident FROM pg_catalog.pg_index i \
+                              WHERE i.indrelid = $1 AND i.indexrelid IS DISTINCT FROM pg_catalog.to_regclass($2)::pg_catalog.oid) \
+               SELECT NOT EXISTS (SELECT FROM other WHERE indisclustered), \
+                      c.relreplident = 'i' AND NOT EXISTS (SELECT FROM other WHERE indisreplident) \
                FROM pg_catalog.pg_class c WHERE c.oid = $1";
-    let rows = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await;
+    let index = change.index();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&change.table_oid, Type::OID), (&index, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &parameters).await;
     let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
     let Some(row) = rows.first() else { return Ok(change.statements.clone()) };
     let table = quote_relation(&change.relation);
