@@ -179,14 +179,16 @@ pub(crate) fn message_without_values(sqlstate: &str, message: &str, known: &[&st
 }
 
 /// Cuts from the first quotation that is not a known name to the last quotation mark: a value may hold
-/// quotation marks itself, so what looks like text between two quotations need not be.
+/// quotation marks itself, so what looks like text between two quotations need not be. Behind a colon stands a value, which may
+/// begin like a name.
 fn cut_quoted(message: &str, known: &[&str]) -> String {
     let is_name = |text: &str| known.contains(&text.trim()) || is_encoding_name(text);
+    let colon = message.find([':', '\u{ff1a}']).unwrap_or(message.len());
     let mut from = 0;
     while let Some(open) = message[from..].find(QUOTES).map(|at| from + at) {
         let inner = open + message[open..].chars().next().map_or(1, char::len_utf8);
         let close = message[inner..].find(QUOTES).map(|at| inner + at);
-        match close.filter(|close| is_name(&message[inner..*close])) {
+        match close.filter(|close| open < colon && is_name(&message[inner..*close])) {
             Some(close) => from = close + message[close..].chars().next().map_or(1, char::len_utf8),
             None => {
                 let last = message.rfind(QUOTES).filter(|last| *last >= inner);
@@ -239,16 +241,16 @@ pub(crate) fn line_of(context: &str, relation: &Relation) -> Option<u64> {
 
 /// What a context says.
 #[derive(Debug, PartialEq, Eq)]
-struct Spot {
-    line: u64,
-    column: Option<String>,
+pub(crate) struct Spot {
+    pub(crate) line: u64,
+    pub(crate) column: Option<String>,
     /// What it shows of the input is an empty string.
     is_empty: bool,
 }
 
 /// Finds `COPY t, line 3, column b: "..."` in a context, in whatever language the server speaks: the part
 /// that names COPY and the table, then the first number, then a column of ours. `None` if in doubt.
-fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<Spot> {
+pub(crate) fn find_spot(context: &str, relation: &Relation, columns: &[String]) -> Option<Spot> {
     context.lines().find_map(|text| {
         let after = after_copy_and_name(text, &relation.name)?;
         let is_empty = shows_nothing(after);
@@ -414,5 +416,10 @@ mod tests {
         assert!(!clean("P0001", "bad row secret").contains("secret"));
         assert!(!clean("22P02", "unterminated \"secret").contains("secret"));
         assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
+        for value in ["b\" secret", "UTF8\" secret \"b", "mood"] {
+            let message = format!("invalid input syntax for type integer: \"{value}\"");
+            let shown = message_without_values("22P02", &message, &["b", "mood"]);
+            assert_eq!(shown, "invalid input syntax for type integer: \"...\"");
+        }
     }
 }
