@@ -228,7 +228,7 @@ fn readers_get_through_while_a_change_of_the_table_waits() {
         database.value(&counted)
     };
     let naps = || count("wait_event = 'PgSleep'");
-    let waiting = || count("wait_event_type = 'Lock' AND query LIKE '%ALTER TABLE%'");
+    let waiting = || count("wait_event_type = 'Lock' AND query SIMILAR TO '%(ALTER|LOCK) TABLE%'");
     for evolve in ["add", "widen"] {
         let id = if evolve == "add" { "integer" } else { "smallint" };
         database.sql(&format!("DROP TABLE IF EXISTS t; CREATE TABLE t (id {id}); INSERT INTO t VALUES (1)"));
