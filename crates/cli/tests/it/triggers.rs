@@ -259,6 +259,21 @@ fn constraints_that_stay_go_on_being_checked() {
 }
 
 #[test]
+fn what_the_role_itself_leaves_unchecked_is_said() {
+    let major = MAJORS[0];
+    let (database, _files, source) = prepared(major, &format!("{SCHEMA}; {REFERS}"), ROWS);
+    let role = role(&database, "copier");
+    database.sql(&format!("ALTER ROLE {role} SET session_replication_role = replica"));
+    let because = "the role has session_replication_role = replica";
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let told = load.arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(&format!("the foreign key f is NOT checked for these rows: {because}")), "{told}");
+    assert!(told.contains(&format!("do not fire: {because}")), "{told}");
+    assert_eq!(seen(&database), "ever,mirrored");
+}
+
+#[test]
 fn a_foreign_key_that_comes_meanwhile_is_not_circumvented() {
     let sql = format!("{SCHEMA}; {}; ALTER TABLE t ENABLE ALWAYS TRIGGER pause", pause(0.1));
     let (database, _files, source) = prepared(18, &sql, 20_000);

@@ -1,7 +1,8 @@
 //! What becomes of triggers while rows come: they fire, or it is settled how they are kept from it.
 //!
 //! No constraint goes unchecked by this: foreign keys are dropped and validated behind the rows like indexes are, and where
-//! one stays, its triggers go on checking it.
+//! one stays, its triggers go on checking it. Only where the role itself has `session_replication_role` set to replica nothing is
+//! checked; the plan says so.
 
 use super::index_cost::{of_checks_s, of_trigger_s};
 use super::indexes::RowsToCome;
@@ -51,6 +52,7 @@ pub(super) async fn choose(
             found.checks.iter().filter(|check| !rebuilt.contains(check.name.as_str())).cloned().collect();
         let has_ledger = ledger_of(&plan.job).is_some();
         plans.push(match plan.job.triggers {
+            TriggersChoice::Keep if found.is_replica => unfired(relation, &found, &stay),
             TriggersChoice::Keep => kept(relation, &found, &stay, rows as f64),
             TriggersChoice::Disable => {
                 let way = way(relation, &found, &stay, has_ledger, session.server_version())?;
@@ -87,6 +89,27 @@ fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> Tri
     TriggersPlan { relation: relation.clone(), way: TriggersWay::Keep, notes, costly: costs_s >= COSTLY_S }
 }
 
+const OF_ROLE: &str = "the role has session_replication_role = replica";
+
+/// What the role's own setting brings about.
+fn unfired(relation: &Relation, found: &Triggers, stay: &[Check]) -> TriggersPlan {
+    let mut notes = Vec::new();
+    let fired = triggers::names(&found.fired);
+    if !fired.is_empty() {
+        notes.push(format!("{}: {OF_ROLE}", of_triggers(&fired, "does not fire", "do not fire")));
+    }
+    notes.extend(stay.iter().map(unchecked));
+    for names in [&found.always, &found.replica].into_iter().filter(|names| !names.is_empty()) {
+        notes.push(format!("{} for these rows", of_triggers(names, "fires", "fire")));
+    }
+    TriggersPlan { relation: relation.clone(), way: TriggersWay::Keep, notes, costly: true }
+}
+
+fn unchecked(check: &Check) -> String {
+    let what = if check.foreign_key { "foreign key" } else { "deferrable key" };
+    format!("the {what} {} is NOT checked for these rows: {OF_ROLE}", check.name)
+}
+
 fn silenced(relation: &Relation, found: &Triggers, stay: &[Check], way: TriggersWay) -> TriggersPlan {
     let mut notes = Vec::new();
     let fired = triggers::names(&found.fired);
@@ -108,10 +131,15 @@ fn silenced(relation: &Relation, found: &Triggers, stay: &[Check], way: Triggers
             of_triggers(&triggers::names(&uneven), "", "").trim_end()
         ));
     }
-    let foreign_keys = stay.iter().filter(|check| check.foreign_key);
-    notes.extend(
-        foreign_keys.map(|check| format!("the foreign key {} is checked for each row: it stays", check.name)),
-    );
+    for check in stay {
+        match check {
+            _ if found.is_replica => notes.push(unchecked(check)),
+            Check { foreign_key: true, name } => {
+                notes.push(format!("the foreign key {name} is checked for each row: it stays"));
+            }
+            Check { .. } => {}
+        }
+    }
     if !found.always.is_empty() {
         notes.push(format!("{} nevertheless: ENABLE ALWAYS", of_triggers(&found.always, "fires", "fire")));
     }

@@ -324,8 +324,13 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
             "no unique index of {relation} is on ({columns}) alone: without one, other sessions could insert the same key \
              meanwhile"
         );
+        // Of a partitioned table the server makes none CONCURRENTLY.
+        let sql = "SELECT c.relkind = 'p' FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+        let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "reading the table's kind"))?;
+        let how = if rows.first().is_some_and(|row| row.get(0)) { "" } else { "CONCURRENTLY " };
         return Err(Error::new(ErrorKind::Table, message).with_hint(format!(
-            "CREATE UNIQUE INDEX CONCURRENTLY ON {name} ({columns}); one with a predicate, of expressions, of another \
+            "CREATE UNIQUE INDEX {how}ON {name} ({columns}); one with a predicate, of expressions, of another \
              collation, or that is deferrable does not do"
         )));
     }

@@ -9,7 +9,8 @@ use crate::build::compared_by_libc;
 pub(super) const TRIGGERS_SQL: &str = "\
     SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1::pg_catalog.int2 = 1, t.tgtype & 2::pg_catalog.int2 = 2, \
            con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
-           t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text \
+           t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text, \
+           pg_catalog.current_setting('session_replication_role') = 'replica' \
     FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4::pg_catalog.int2 = 4 \
     JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

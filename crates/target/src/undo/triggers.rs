@@ -23,6 +23,8 @@ pub struct Triggers {
     pub role: String,
     /// This role may set `session_replication_role`.
     pub may_replica: bool,
+    /// The role's sessions have it set to `replica` already: neither usual triggers fire nor those that check constraints.
+    pub is_replica: bool,
     /// Triggers that fire as usual.
     pub fired: Vec<Trigger>,
     /// Names of those that fire whatever the role of the session is.
@@ -164,7 +166,8 @@ fn found(rows: &[Row], may_replica: bool, server_version: u32) -> Triggers {
         }
     }
     let role = rows.first().map(|row| row.get(14)).unwrap_or_default();
-    Triggers { role, may_replica, fired, always, replica, checks: checks.into_iter().collect() }
+    let is_replica = rows.first().is_some_and(|row| row.get(15));
+    Triggers { role, may_replica, is_replica, fired, always, replica, checks: checks.into_iter().collect() }
 }
 
 fn add(names: &mut Vec<String>, name: &str) {

@@ -38,6 +38,10 @@ fn a_key_needs_a_unique_index_of_its_own() {
             ],
         );
     }
+    // The server makes no index of a partitioned table concurrently.
+    let partitioned = "DROP TABLE t; CREATE TABLE t (id int, code text, note text) PARTITION BY LIST (id)";
+    database.sql(partitioned);
+    refused(&database, &source, &merge, 1, &["hint: CREATE UNIQUE INDEX ON \"public\".\"t\" (\"id\")"]);
     database.sql("DROP TABLE t; CREATE TABLE t (id int, code text, note text, UNIQUE (id) INCLUDE (note))");
     load(&database, &[&source]).args(merge).run(PATIENCE).expect_code(0);
     refused(
