@@ -3,7 +3,8 @@
 //!
 //! A sequence is moved forward only, under a lock that `nextval` waits for: between reading it and moving it, nobody
 //! takes values that would then be given out twice. Only its owner may take that lock; who may merely UPDATE it moves
-//! it without.
+//! it without. What the column has reached is asked before: rows of this load are all in, and whatever others store meanwhile they
+//! have numbered by `nextval`, which the lock keeps.
 
 use crate::error::session_error;
 use crate::numbers::lock_sql;
@@ -118,10 +119,9 @@ impl Sequence {
     /// Server, if the role may not move it or others hold it for too long; those of the session.
     pub async fn advance(&self, session: &Session, table: &Relation) -> Result<Option<Moved>> {
         let fail = |error| session_error(&error, "moving a sequence");
-        let ask = format!("{} AND {}", self.state_sql(table), self.is_behind_sql());
-        if session.client().query_typed(&ask, &[]).await.map_err(fail)?.is_empty() {
-            return Ok(None);
-        }
+        let ask = self.behind_sql(&self.reached_sql(table));
+        let rows = session.client().query_typed(&ask, &[]).await.map_err(fail)?;
+        let Some(reached) = rows.first().map(|row| row.get::<_, i64>(2)) else { return Ok(None) };
         let sequence = quote_relation(&self.relation);
         let mut begin =
             format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'");
@@ -131,9 +131,10 @@ impl Sequence {
         let set = format!(
             "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, \
                  pg_catalog.numeric_add(state.last_value::pg_catalog.numeric, pg_catalog.numeric_mul(state.steps, {}))::pg_catalog.int8) \
-             FROM ({ask}) AS state",
+             FROM ({}) AS state",
             quote_literal(&sequence),
-            self.step_sql()
+            self.step_sql(),
+            self.behind_sql(&format!("SELECT '{reached}'::pg_catalog.int8 AS reached"))
         );
         let moving = async {
             session.client().batch_execute(&begin).await?;
@@ -149,21 +150,26 @@ impl Sequence {
         moved.map_err(fail)
     }
 
-    /// One row: where the sequence stands, what its column has reached, and with how many steps it would not come past that: others
-    /// may take the numbers between.
-    fn state_sql(&self, table: &Relation) -> String {
+    /// What the column has reached.
+    fn reached_sql(&self, table: &Relation) -> String {
         let furthest = if self.increment > 0 { "max" } else { "min" };
-        let column = quote_ident(&self.column);
+        let (column, table) = (quote_ident(&self.column), quote_relation(table));
         format!(
-            "SELECT s.last_value, s.is_called, r.reached, {} AS steps \
-             FROM {} AS s, (SELECT pg_catalog.{furthest}({column})::pg_catalog.int8 AS reached FROM {} \
-                            WHERE {column} OPERATOR(pg_catalog.>=) {} AND {column} OPERATOR(pg_catalog.<=) {}) AS r \
-             WHERE r.reached IS NOT NULL",
+            "SELECT pg_catalog.{furthest}({column})::pg_catalog.int8 AS reached FROM {table} \
+             WHERE {column} OPERATOR(pg_catalog.>=) {} AND {column} OPERATOR(pg_catalog.<=) {}",
+            self.min, self.max
+        )
+    }
+
+    /// One row if the sequence is behind: where it stands, what its column has reached, and with how many steps it would not come
+    /// past that: others may take the numbers between.
+    fn behind_sql(&self, reached_sql: &str) -> String {
+        format!(
+            "SELECT s.last_value, s.is_called, r.reached, {} AS steps FROM {} AS s, ({reached_sql}) AS r \
+             WHERE r.reached IS NOT NULL AND {}",
             self.steps_sql(),
             quote_relation(&self.relation),
-            quote_relation(table),
-            self.min,
-            self.max
+            self.is_behind_sql()
         )
     }
 
