@@ -188,7 +188,13 @@ impl Dated {
         };
         match handle.block_on(patiently(context, patience, making)) {
             Ok(made) => {
-                let message = format!("{} was made, a partition of {relation}", made.relation);
+                let owned = made.not_given_to.map(|owner| {
+                    format!(
+                        "; it belongs to this role, which may not give it to {owner}, the owner of the table"
+                    )
+                });
+                let owned = owned.unwrap_or_default();
+                let message = format!("{} was made, a partition of {relation}{owned}", made.relation);
                 context.listener.on_event(&Event::Notice { message });
                 covered.made += 1;
                 covered.add((i64::from(made.from_day) * units, i64::from(made.to_day) * units));

@@ -105,18 +105,26 @@ pub struct Made {
     pub from_day: i32,
     /// The same for the first behind it.
     pub to_day: i32,
+    /// The owner of the table, to whom this role may not give it.
+    pub not_given_to: Option<String>,
 }
 
 /// The day or month around a day, and what its partition is called; the table's tablespace, and its access method, which a partitioned
-/// table may have since PostgreSQL 17.
+/// table may have since PostgreSQL 17; its owner, if that is another role, and whether this role may give him a table.
 const UNIT_SQL: &str = "\
     SELECT f::pg_catalog.text, t::pg_catalog.text, f - DATE '2000-01-01', t - DATE '2000-01-01', \
            pg_catalog.to_char(f, $3), \
            (SELECT s.spcname::pg_catalog.text FROM pg_catalog.pg_class c \
             JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid), \
            (SELECT m.amname::pg_catalog.text FROM pg_catalog.pg_class c \
-            JOIN pg_catalog.pg_am m ON m.oid = c.relam WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid) \
-    FROM (SELECT pg_catalog.date_trunc($1, DATE '2000-01-01' + $2)::pg_catalog.date AS f) u, \
+            JOIN pg_catalog.pg_am m ON m.oid = c.relam WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid), \
+           o.name, o.may \
+    FROM (SELECT nullif(pg_catalog.pg_get_userbyid(c.relowner), current_user)::pg_catalog.text AS name, \
+                 (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) \
+                   OR (pg_catalog.has_schema_privilege(c.relowner, c.relnamespace, 'CREATE') \
+                       AND pg_catalog.pg_has_role(c.relowner, @set@)) AS may \
+          FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($4)::pg_catalog.oid) o, \
+         (SELECT pg_catalog.date_trunc($1, DATE '2000-01-01' + $2)::pg_catalog.date AS f) u, \
          LATERAL (SELECT (f + ('1 ' || $1)::pg_catalog.interval)::pg_catalog.date AS t) v";
 
 /// Names are no longer than this: `NAMEDATALEN` less one.
@@ -150,7 +158,8 @@ pub async fn make(
         (&format as _, Type::TEXT),
         (&table as _, Type::TEXT),
     ];
-    let row = client.query_typed(UNIT_SQL, &parameters).await;
+    let set = if session.server_version() >= 160_000 { "'SET'" } else { "'MEMBER'" };
+    let row = client.query_typed(&UNIT_SQL.replace("@set@", set), &parameters).await;
     client.batch_execute("COMMIT").await.map_err(|error| fail(&error))?;
     let rows = row.map_err(|error| fail(&error))?;
     let row = rows.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a day that is none"))?;
@@ -159,17 +168,22 @@ pub async fn make(
     let leaf = Relation { schema: relation.schema.clone(), name };
     let zone = if *binary == BinaryType::TimestampTz { " 00:00:00+00" } else { "" };
     let bound = |day: &str| quote_literal(&format!("{day}{zone}"));
+    let (owner, may): (Option<&str>, bool) = (row.get(7), row.get(8));
+    let given = owner
+        .filter(|_| may)
+        .map(|owner| format!("ALTER TABLE {} OWNER TO {}; ", quote_relation(&leaf), quote_ident(owner)));
     let sql = format!(
         "BEGIN; SET LOCAL lock_timeout TO {lock_timeout_ms}; SET LOCAL datestyle TO 'ISO, YMD'; SET LOCAL default_tablespace TO {tablespace}; \
          CREATE TABLE {leaf} (LIKE {table} INCLUDING ALL \
             EXCLUDING IDENTITY EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING COMMENTS){method}; \
-         ALTER TABLE {table} ATTACH PARTITION {leaf} FOR VALUES FROM ({from}) TO ({to}); COMMIT",
+         {given}ALTER TABLE {table} ATTACH PARTITION {leaf} FOR VALUES FROM ({from}) TO ({to}); COMMIT",
         tablespace = quote_literal(row.get::<_, Option<&str>>(5).unwrap_or_default()),
         leaf = quote_relation(&leaf),
         method = row
             .get::<_, Option<&str>>(6)
             .map(|name| format!(" USING {}", quote_ident(name)))
             .unwrap_or_default(),
+        given = given.unwrap_or_default(),
         from = bound(from),
         to = bound(to),
     );
@@ -178,7 +192,8 @@ pub async fn make(
         let _ = client.batch_execute("ROLLBACK").await;
         return Err(fail(&error));
     }
-    Ok(Made { relation: leaf, from_day: row.get(2), to_day: row.get(3) })
+    let not_given_to = owner.filter(|_| !may).map(str::to_owned);
+    Ok(Made { relation: leaf, from_day: row.get(2), to_day: row.get(3), not_given_to })
 }
 
 /// As much of the name as there is room for.

@@ -30,6 +30,37 @@ fn a_partition_has_the_access_method_of_its_table() {
 }
 
 #[test]
+fn a_partition_belongs_to_the_owner_of_its_table() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-02\n2,2024-02-03\n");
+    for major in MAJORS {
+        for owner_may in [true, false] {
+            let database = Server::shared(major).database();
+            let (owner, loader) =
+                (format!("owner_{}", database.name()), format!("loader_{}", database.name()));
+            database.sql(&format!(
+                "CREATE ROLE {owner}; CREATE ROLE {loader} LOGIN IN ROLE {owner}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
+                 GRANT CREATE ON SCHEMA public TO {loader}; GRANT CREATE ON DATABASE {} TO {loader}; \
+                 CREATE TABLE t (id int, day date) PARTITION BY RANGE (day); ALTER TABLE t OWNER TO {owner}",
+                database.name()
+            ));
+            if owner_may {
+                database.sql(&format!("GRANT CREATE ON SCHEMA public TO {owner}"));
+            }
+            let to = database.conninfo().replace("user=postgres", &format!("user={loader}"));
+            let load = howdah("load").args(["--format", "csv", "--table", "t", "--to", &to]).arg(&source);
+            let told = load.args(["--create-partitions", "month"]).run(PATIENCE).expect_code(0).stderr;
+            let owners =
+                "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relispartition";
+            let expected = if owner_may { &owner } else { &loader };
+            assert_eq!(database.value(owners), *expected, "PostgreSQL {major}: {told}");
+            assert_eq!(told.contains("may not give it to owner_"), !owner_may, "PostgreSQL {major}: {told}");
+            database.sql(&format!("DROP OWNED BY {owner}, {loader}; DROP ROLE {owner}, {loader}"));
+        }
+    }
+}
+
+#[test]
 fn an_event_trigger_that_forbids_it_is_named_as_the_reason() {
     let files = Files::new();
     let first = files.put("a.csv", b"1,2024-01-02\n");
