@@ -72,7 +72,7 @@ pub(super) const SURPLUS_SQL: &str = concat!(
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
 /// are written anew, which keeps all that they have. Sequences are kept apart meanwhile, also from new tables of jobs that were
 /// killed, which cannot go on once this is another table; identity columns get theirs made
-/// anew, where the old one stands, which no function but the sequence itself tells before a value was drawn. What the server makes
+/// anew, without what default privileges would give, where the old one stands, which no function but the sequence itself tells before a value was drawn. What the server makes
 /// of a foreign key for each partition of the table that it refers to has a name too, which errors tell;
 /// before PostgreSQL 18 it stays NOT VALID when the foreign key is validated, which no dump tells and nothing goes by.
 pub(super) const SWAP_SQL: &str = concat!(
@@ -139,6 +139,16 @@ pub(super) const SWAP_SQL: &str = concat!(
     JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid = a.attnum AND d.deptype = 'i' \
         AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid \
+    UNION ALL SELECT pg_catalog.format('REVOKE ALL ON SEQUENCE %s FROM %s; GRANT ALL ON SEQUENCE %1$s TO %3$s', d.objid::pg_catalog.regclass, \
+            g.grantees, t.relowner::pg_catalog.regrole), 8, 0 \
+    FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.refobjsubid > 0 AND d.deptype = 'i' \
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+    JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S', \
+        LATERAL (SELECT pg_catalog.string_agg(DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END, \
+                        ', ') AS grantees \
+                 FROM pg_catalog.pg_default_acl f, pg_catalog.aclexplode(f.defaclacl || pg_catalog.acldefault('s', t.relowner)) a \
+                 WHERE f.defaclobjtype = 'S' AND f.defaclrole = t.relowner AND f.defaclnamespace IN (0::pg_catalog.oid, s.relnamespace)) g \
+    WHERE g.grantees IS NOT NULL \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s CLUSTER ON %I', t.named, x.relname), 8, 0 \
     FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid AND i.indisclustered JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     UNION ALL SELECT pg_catalog.format('ALTER TABLE %s REPLICA IDENTITY %s', t.named, CASE t.relreplident WHEN 'f' THEN 'FULL' \

@@ -56,7 +56,7 @@ pub(super) const REFUSALS_SQL: &str = "\
         FROM t JOIN pg_catalog.pg_depend d ON d.refobjid = t.oid AND d.deptype = 'i' \
             AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
         JOIN pg_catalog.pg_class s ON s.oid = d.objid AND s.relkind = 'S' \
-        WHERE s.relacl IS NOT NULL OR s.relpersistence <> 'p' OR EXISTS (SELECT FROM said \
+        WHERE s.relacl OPERATOR(pg_catalog.<>) pg_catalog.acldefault('s', s.relowner) OR s.relpersistence <> 'p' OR EXISTS (SELECT FROM said \
             WHERE said.oid = s.oid AND said.class = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) \
     UNION ALL SELECT pg_catalog.format('a default value belongs to the sequence %s of another table', d.refobjid::pg_catalog.regclass) \
         FROM t JOIN pg_catalog.pg_attrdef e ON e.adrelid = t.oid \
