@@ -99,6 +99,8 @@ pub struct ForeignKey {
     pub name: String,
     /// The table that it belongs to.
     pub relation: Relation,
+    /// The table at its other end, seen from the captured one.
+    pub(super) other: Relation,
     /// It belongs to the captured table or a partition (and may refer to these, too).
     pub own: bool,
     /// The index of the captured table that it hangs on; `None` if it refers to another table.
@@ -285,6 +287,7 @@ fn foreign_key(row: &Row, captured_oids: &[u32], search_path: &str) -> ForeignKe
     let flag = |at: usize| row.get::<_, bool>(at);
     let (table_oid, referenced_oid): (u32, u32) = (row.get(1), row.get(4));
     let relation = Relation { schema: row.get(2), name: row.get(3) };
+    let own = captured_oids.contains(&table_oid);
     let dependent: Option<String> = row.get(16);
     let keep = match () {
         () if flag(12) => Some("a partitioned table has to do with it".to_owned()),
@@ -312,7 +315,8 @@ fn foreign_key(row: &Row, captured_oids: &[u32], search_path: &str) -> ForeignKe
         ),
         entries: found.entries(&place),
         name: found.name,
-        own: captured_oids.contains(&table_oid),
+        own,
+        other: if own { Relation { schema: row.get(17), name: row.get(18) } } else { relation.clone() },
         index_oid: captured_oids.contains(&referenced_oid).then(|| row.get(5)),
         relation,
         keep,

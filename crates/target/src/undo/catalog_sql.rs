@@ -126,11 +126,13 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
            coalesce((pg_catalog.to_jsonb(con) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false), \
            (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
             WHERE d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = con.oid \
-              AND d.deptype IN ('n', 'a') LIMIT 1) \
+              AND d.deptype IN ('n', 'a') LIMIT 1), \
+           rn.nspname, r.relname \
     FROM pg_catalog.pg_constraint con \
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_class r ON r.oid = con.confrelid \
+    JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace \
     WHERE con.contype = 'f' AND con.conparentid = 0::pg_catalog.oid \
       AND EXISTS (SELECT FROM tree WHERE tree.oid IN (con.conrelid, con.confrelid)) \
     ORDER BY n.nspname, c.relname, con.conname";

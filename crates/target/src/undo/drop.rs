@@ -49,16 +49,19 @@ pub async fn drop_chosen(
          SET LOCAL lock_timeout = {lock_within_ms}; LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE",
         quote_relation(relation)
     );
-    let run = async |session: &Session, relation: &Relation, sql: &str| {
-        session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation, lock_within_ms))
+    // Who is waited for.
+    let mut busy = relation.clone();
+    let run = async |busy: &Relation, sql: &str| {
+        let done = session.client().batch_execute(sql).await;
+        done.map_err(|error| refused(&error, (relation, busy), lock_within_ms))
     };
     let dropped = async {
-        run(session, relation, &begin).await?;
+        run(relation, &begin).await?;
         let Some(mut captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
         if captured.partitioned && !choose(&captured).is_empty() {
             // Partitions last, as the server itself locks them; then what stands under all these locks.
             let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quote_relation(relation));
-            run(session, relation, &lock).await?;
+            run(relation, &lock).await?;
             let Some(locked) = capture(session, relation).await? else { return Ok(Vec::new()) };
             captured = locked;
         }
@@ -77,7 +80,13 @@ pub async fn drop_chosen(
         for change in &changes {
             ledger.note_change(session, job_id, change).await?;
         }
-        run(session, relation, &format!("{}; COMMIT", statements.join("; "))).await?;
+        // Each takes the table at its other end as well.
+        for key in chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no)) {
+            busy.clone_from(&key.other);
+            run(&busy, &key.drop_sql).await?;
+        }
+        busy.clone_from(relation);
+        run(relation, &format!("{}; COMMIT", statements.join("; "))).await?;
         Ok(names)
     }
     .await;
@@ -85,17 +94,16 @@ pub async fn drop_chosen(
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
-    named(session, relation, dropped).await
+    named(session, &busy, dropped).await
 }
 
-/// Foreign keys before the keys they hang on.
+/// Of foreign keys the names alone: they go before the keys they hang on.
 fn statements(captured: &Captured, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
     let mut names = Vec::new();
     let mut statements = Vec::new();
     for key in chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no)) {
         let of = if key.own { String::new() } else { format!(" of {}", key.relation) };
         names.push(format!("foreign key {}{of}", key.name));
-        statements.push(key.drop_sql.clone());
     }
     for index in chosen.indexes.iter().filter_map(|no| captured.indexes.get(*no)) {
         let of = if index.of_partition { format!(" of {}", index.relation) } else { String::new() };
@@ -114,12 +122,20 @@ fn changes<'a>(
     indexes.flat_map(|index| &index.entries).chain(keys.flat_map(|key| &key.entries))
 }
 
-fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u64) -> Error {
+fn refused(
+    error: &tokio_postgres::Error,
+    (relation, busy): (&Relation, &Relation),
+    lock_within_ms: u64,
+) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };
     let sqlstate = db.code().code();
     if sqlstate == "55P03" {
+        let of_other =
+            || (format!("foreign keys of {relation}"), format!("{busy}, which one of them ties to it,"));
+        let of_this = || (format!("indexes of {relation}"), "the table,".to_owned());
+        let (what, used) = if busy == relation { of_this() } else { of_other() };
         let message = format!(
-            "the indexes of {relation} cannot be dropped: other sessions use the table, and it was not free within {lock_within_ms} ms"
+            "the {what} cannot be dropped: other sessions use {used} and it was not free within {lock_within_ms} ms"
         );
         return Error::new(ErrorKind::Table, message)
             .with_sqlstate(sqlstate)

@@ -161,6 +161,37 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
 }
 
 #[test]
+fn a_table_at_the_other_end_of_a_foreign_key_that_is_not_free_is_the_one_named() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    database.sql(
+        "CREATE TABLE parents (part int PRIMARY KEY); INSERT INTO parents SELECT generate_series(0, 255); \
+         ALTER TABLE t ADD FOREIGN KEY (part) REFERENCES parents; CREATE TABLE busy AS SELECT 1",
+    );
+    let before = schema(&database);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            database.sql(
+                "DO 'BEGIN LOCK TABLE parents IN ACCESS SHARE MODE; \
+                     WHILE EXISTS (SELECT FROM busy) LOOP PERFORM pg_sleep(0.01); END LOOP; END'",
+            );
+        });
+        let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'parents'::regclass AND granted";
+        while database.value(locked) == "0" {}
+        let load = load(&database, &source).args(["--indexes", "rebuild"]);
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        database.sql("DELETE FROM busy");
+        assert!(
+            told.contains(
+                "the foreign keys of public.t cannot be dropped: other sessions use public.parents, which one of them ties to it, \
+                 and it was not free within 3000 ms; public.parents is held by process "
+            ),
+            "{told}"
+        );
+    });
+    assert!(open_entries(&database) == 0 && schema(&database) == before);
+}
+
+#[test]
 fn what_an_event_trigger_forbids_to_drop_stays_with_a_hint() {
     let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
     // Makes the ledger.
