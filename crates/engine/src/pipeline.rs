@@ -98,7 +98,7 @@ impl Run {
             ledger,
             receipts: RwLock::new(receipts),
             slots: Slots::default(),
-            widener: Widener::new(open),
+            widener: Widener::new(open, &plan.job.arrival),
             partitioner,
             numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),

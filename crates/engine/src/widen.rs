@@ -8,7 +8,7 @@
 use crate::Context;
 use crate::misfits::Misfits;
 use crate::retry::patiently;
-use howdah_model::{Event, Relation, Result};
+use howdah_model::{Arrival, Event, Relation, Result};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, misfit};
@@ -35,7 +35,17 @@ pub struct Open {
 /// All such columns of one load.
 #[derive(Debug, Default)]
 pub struct Widener {
-    tables: BTreeMap<Relation, Mutex<BTreeMap<String, Open>>>,
+    tables: BTreeMap<Relation, Mutex<Columns>>,
+    fixed: bool,
+}
+
+/// The open columns of a table by name.
+type Columns = BTreeMap<String, Open>;
+
+/// No column of such a load is altered while its rows come: a staging table has the types that the table had when it was made, and no
+/// other session gets at a table while its frozen rows come.
+pub fn is_fixed(arrival: &Arrival) -> bool {
+    arrival.is_staged() && !arrival.check || arrival.freeze
 }
 
 /// Tells field number and value of all that is not NULL in a chunk.
@@ -58,12 +68,18 @@ impl Watches {
 
 impl Widener {
     /// Watches over these columns.
-    pub fn new(open: Vec<Open>) -> Widener {
-        let mut tables: BTreeMap<Relation, BTreeMap<String, Open>> = BTreeMap::new();
+    pub fn new(open: Vec<Open>, arrival: &Arrival) -> Widener {
+        let mut tables: BTreeMap<Relation, Columns> = BTreeMap::new();
         for column in open {
             tables.entry(column.relation.clone()).or_default().insert(column.name.clone(), column);
         }
-        Widener { tables: tables.into_iter().map(|(name, columns)| (name, Mutex::new(columns))).collect() }
+        let tables = tables.into_iter().map(|(name, columns)| (name, Mutex::new(columns))).collect();
+        Widener { tables, fixed: is_fixed(arrival) }
+    }
+
+    /// Columns stay as they are: what does not fit is told by [`Widener::misfit`], and [`Widener::settle`] is not for it.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     /// Watches for one chunk of records with these fields; `None` when no column of the table is open.
@@ -93,35 +109,7 @@ impl Widener {
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut changes, mut others) = (Vec::new(), BTreeMap::new());
-        for (no, (name, watch)) in
-            watches.columns.into_iter().enumerate().filter_map(|(no, watched)| Some((no, watched?)))
-        {
-            let Some(column) = open.get_mut(&name) else { continue };
-            if !column.made {
-                let is_limited = characters(&column.type_name).is_some();
-                if is_limited || needed(&column.type_name, watch.state()).is_some() {
-                    others.insert(no, (name, Misfits::new(&column.type_name)));
-                }
-                continue;
-            }
-            let before = column.state.finish(false);
-            column.state.join(watch.state());
-            let Inferred { type_name, .. } = column.state.finish(false);
-            if !holds(&column.type_name, &type_name) {
-                let text_sql = before.text_sql(&quote_ident(&name));
-                changes.push(Wider { name, from: column.type_name.clone(), type_name, text_sql });
-            }
-        }
-        if !others.is_empty() {
-            values(&mut |no, value| {
-                if let Some((_, misfits)) = others.get_mut(&no) {
-                    misfits.observe(value);
-                }
-            });
-            let asking = || wider_others(context, relation, &others);
-            changes.extend(handle.block_on(patiently(context, patience, asking))?);
-        }
+        let changes = changes((context, handle), relation, &mut open, (watches, values), patience)?;
         if changes.is_empty() {
             return Ok(());
         }
@@ -142,6 +130,76 @@ impl Widener {
         }
         Ok(())
     }
+
+    /// A column that would have to be wider for these values.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub fn misfit(
+        &self,
+        by: (&Context, &Handle),
+        relation: &Relation,
+        seen: (Watches, Values<'_>),
+        patience: Duration,
+    ) -> Result<Option<Misfit>> {
+        let Some(table) = self.tables.get(relation) else { return Ok(None) };
+        let mut open = table.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let wider = changes(by, relation, &mut open, seen, patience)?.into_iter().next();
+        Ok(wider.and_then(|Wider { name, type_name: wanted, .. }| {
+            let has = open.get(&name)?.type_name.clone();
+            Some(Misfit { name, has, wanted })
+        }))
+    }
+}
+
+/// A column that does not hold some value, its type, and one that would.
+pub struct Misfit {
+    /// Of the column.
+    pub name: String,
+    /// Its type.
+    pub has: String,
+    /// The type that would.
+    pub wanted: String,
+}
+
+/// What the columns of a table must become for the sake of these values, which those that this job made remember.
+fn changes(
+    (context, handle): (&Context, &Handle),
+    relation: &Relation,
+    open: &mut Columns,
+    (watches, values): (Watches, Values<'_>),
+    patience: Duration,
+) -> Result<Vec<Wider>> {
+    let (mut changes, mut others) = (Vec::new(), BTreeMap::new());
+    for (no, (name, watch)) in
+        watches.columns.into_iter().enumerate().filter_map(|(no, watched)| Some((no, watched?)))
+    {
+        let Some(column) = open.get_mut(&name) else { continue };
+        if !column.made {
+            let is_limited = characters(&column.type_name).is_some();
+            if is_limited || needed(&column.type_name, watch.state()).is_some() {
+                others.insert(no, (name, Misfits::new(&column.type_name)));
+            }
+            continue;
+        }
+        let before = column.state.finish(false);
+        column.state.join(watch.state());
+        let Inferred { type_name, .. } = column.state.finish(false);
+        if !holds(&column.type_name, &type_name) {
+            let text_sql = before.text_sql(&quote_ident(&name));
+            changes.push(Wider { name, from: column.type_name.clone(), type_name, text_sql });
+        }
+    }
+    if !others.is_empty() {
+        values(&mut |no, value| {
+            if let Some((_, misfits)) = others.get_mut(&no) {
+                misfits.observe(value);
+            }
+        });
+        let asking = || wider_others(context, relation, &others);
+        changes.extend(handle.block_on(patiently(context, patience, asking))?);
+    }
+    Ok(changes)
 }
 
 /// What columns that others made must become for the sake of these values.
@@ -294,6 +352,11 @@ pub fn drops_zone(has: &str, state: &ColumnState) -> bool {
 pub fn is_number(type_name: &str) -> bool {
     let name = short(type_name);
     matches!(name, "numeric" | "double precision") || digits(name).is_some()
+}
+
+/// The same, of types that give back what they hold.
+pub fn is_exact_number(type_name: &str) -> bool {
+    is_number(type_name) && type_name != "double precision"
 }
 
 /// A column of type `has` holds whatever one of type `wanted` does. Both are names that inference gives.

@@ -224,3 +224,69 @@ fn a_column_that_others_widen_meanwhile_is_not_narrowed() {
         assert_eq!(database.value(&same), "1", "{version}");
     }
 }
+
+/// Integers and prices of two decimals, but for `code` and `price` of one row.
+fn with_surprise((rows, at): (u64, u64), (code, price): (&str, &str)) -> String {
+    let mut text = "id,code,price\n".to_owned();
+    for id in 0..rows {
+        let _ = match id == at {
+            true => writeln!(text, "{id},{code},{price}"),
+            false => writeln!(text, "{id},{},1.50", id + 100),
+        };
+    }
+    text
+}
+
+#[test]
+fn no_value_is_rounded_or_read_as_another_where_columns_cannot_be_altered() {
+    let text = with_surprise((30_000, 7000), ("007", "1.255"));
+    let files = Files::new();
+    let source = files.put("f.csv", text.as_bytes());
+    let row = "SELECT f::text FROM f WHERE id = 7000";
+    for way in ["--atomic", "--freeze --mode truncate", "--mode merge --key id", "--mode replace"] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE f (id int PRIMARY KEY)");
+        let load = load(&database).args(way.split(' ')).args(["--evolve", "add"]);
+        load.arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "f"), "id integer, code text, price numeric", "{way}");
+        assert_eq!(database.value(row), "(7000,007,1.255)", "{way}");
+        assert_eq!(database.value("SELECT price FROM f WHERE id = 1"), "1.50", "{way}");
+    }
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE f (id int, code text, price numeric(5,2))");
+    load(&database).args(["--atomic", "--evolve", "widen"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(row), "(7000,007,1.255)");
+}
+
+#[test]
+fn a_value_beyond_what_was_read_before_ends_a_load_that_cannot_alter_its_columns() {
+    let text = with_surprise((40_000, 30_000), ("007", "1.50"));
+    let byte = text.find("30000,007").unwrap();
+    let rounded = with_surprise((40_000, 30_000), ("30100", "1.255"));
+    for (table, options, text, told) in [
+        (None, "--create --freeze", &text, ["column code: ", "TYPE text"]),
+        (Some("id int"), "--evolve add --atomic", &text, ["column code: ", "TYPE text"]),
+        (
+            Some("id int, code text, price numeric(5,2)"),
+            "--evolve widen --atomic",
+            &rounded,
+            ["column price: ", "TYPE numeric"],
+        ),
+    ] {
+        let database = Server::shared(15).database();
+        table.into_iter().for_each(|columns| database.sql(&format!("CREATE TABLE f ({columns})")));
+        let options = format!("{options} --chunk-size 64kB --job-id j --table f -");
+        let load = load(&database).args(options.split(' ')).stdin(text.clone());
+        let refused = load.clone().run(PATIENCE).expect_code(1).stderr;
+        for words in told.iter().chain(&["record 30001, ", &format!("byte {byte}, ")]) {
+            assert!(refused.contains(words), "{options}: {words}\n{refused}");
+        }
+        assert_eq!(database.value("SELECT count(*) FROM f"), "0", "{options}");
+        let (_, alter) = refused.split_once("run `").unwrap();
+        database.sql(alter.split_once('`').unwrap().0);
+        load.run(PATIENCE).expect_code(0);
+        let stored = "SELECT concat_ws(' ', code, price) FROM f WHERE id = 30000";
+        let expected = if told[0].contains("code") { "007 1.50" } else { "30100 1.255" };
+        assert_eq!(database.value(stored), expected, "{options}");
+    }
+}

@@ -11,10 +11,12 @@ use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
 use crate::values;
+use crate::widen::Misfit;
 use bytes::Bytes;
 use howdah_model::arrival::place_of;
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage};
+use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage, TablePlan};
+use howdah_target::sql::{quote_ident, quote_relation};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::{Oddity, OddityKind};
@@ -135,9 +137,9 @@ impl Emitter {
             return Err(fail(unwanted()));
         }
         let records = &data.filled()[range.clone()];
-        let good = refusal.as_ref().map_or(records, |bad| &records[..bad.offset]);
-        self.widen(feeder, good).map_err(fail)?;
-        self.make_partitions(feeder, good).map_err(fail)?;
+        let good = 0..refusal.as_ref().map_or(records.len(), |bad| bad.offset);
+        self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
+        self.make_partitions(feeder, &records[good]).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
@@ -261,8 +263,14 @@ impl Emitter {
         self.refusal(run, origin, oddity.record, oddity.byte, error)
     }
 
-    /// Makes a new table wide enough for these records.
-    pub(super) fn widen(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+    /// Makes a new table wide enough for the good ones of these records.
+    pub(super) fn widen(
+        &self,
+        feeder: &Feeder,
+        origin: &Origin,
+        records: &[u8],
+        good: Range<usize>,
+    ) -> Result<()> {
         let run = &feeder.run;
         let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
         let kept: Vec<Option<String>>;
@@ -274,16 +282,63 @@ impl Emitter {
                 &kept
             }
         };
-        let Some(mut watches) = run.widener.watches(table.copied_into(), fields) else { return Ok(()) };
-        let tell = |each: &mut dyn FnMut(usize, &[u8])| match &self.cells {
-            Some(cells) => values::of_records(cells, records, each),
-            None => values::of_copy_text(records, each),
-        };
+        let relation = table.copied_into();
+        let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(()) };
+        let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.clone()], each);
         run.tally.time(Stage::Encode, || tell(&mut |no, value| watches.observe(no, value)));
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
-        let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
         let by = (&run.context, &feeder.handle);
-        run.widener.settle(by, table.copied_into(), (watches, &tell), waits)
+        if !run.widener.is_fixed() {
+            let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
+            return run.widener.settle(by, relation, (watches, &tell), waits);
+        }
+        match run.widener.misfit(by, relation, (watches, &tell), patience)? {
+            Some(misfit) => Err(self.first_misfit(feeder, (origin, fields), records, (good, misfit))?),
+            None => Ok(()),
+        }
+    }
+
+    /// The values of these records.
+    fn tell(&self, records: &[u8], each: &mut dyn FnMut(usize, &[u8])) {
+        match &self.cells {
+            Some(cells) => values::of_records(cells, records, each),
+            None => values::of_copy_text(records, each),
+        }
+    }
+
+    /// The first of the good records with a value that its column does not hold, which more records never make right.
+    fn first_misfit(
+        &self,
+        feeder: &Feeder,
+        (origin, fields): (&Origin, &[Option<String>]),
+        records: &[u8],
+        (good, mut misfit): (Range<usize>, Misfit),
+    ) -> Result<Error> {
+        let run = &feeder.run;
+        let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
+        let relation = table.copied_into();
+        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
+        let among = |end: usize| {
+            let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(None) };
+            let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.start..end], each);
+            tell(&mut |no, value| watches.observe(no, value));
+            run.widener.misfit((&run.context, &feeder.handle), relation, (watches, &tell), patience)
+        };
+        let ranges: Vec<(u64, Range<usize>)> = (0..)
+            .zip(self.rules.ranges(records))
+            .filter(|(_, range)| good.start <= range.start && range.end <= good.end)
+            .collect();
+        let (mut fit, mut end) = (0, ranges.len());
+        while fit + 1 < end {
+            let middle = fit.midpoint(end);
+            match among(ranges[middle - 1].1.end)? {
+                Some(found) => (end, misfit) = (middle, found),
+                None => fit = middle,
+            }
+        }
+        let error = misfit_error(table, misfit);
+        let Some((no, range)) = ranges.get(end.saturating_sub(1)) else { return Ok(error) };
+        Ok(self.refusal(run, origin, *no, range.start, error).error)
     }
 
     /// Makes the partitions that these records need, where that was asked for.
@@ -340,6 +395,21 @@ impl Emitter {
         };
         Refusal { record, offset, error: error.at(place) }
     }
+}
+
+/// Where columns are not altered while rows come.
+fn misfit_error(table: &TablePlan, misfit: Misfit) -> Error {
+    let Misfit { name, has, wanted } = misfit;
+    let relation = &table.table.relation;
+    let when = if table.frozen { "while its rows come frozen" } else { "while rows wait in a staging table" };
+    // Limits that the next value may be beyond are of no use.
+    let room = if wanted.starts_with("numeric") { "numeric" } else { &wanted };
+    let message = format!("a value needs {wanted}, and the column is {has}, which is not altered {when}");
+    let alter =
+        format!("ALTER TABLE {} ALTER COLUMN {} TYPE {room}", quote_relation(relation), quote_ident(&name));
+    Error::new(ErrorKind::Record, message)
+        .at(Place { column: Some(name), ..Place::default() })
+        .with_hint(format!("run `{alter}`, then the same command again"))
 }
 
 fn earlier(one: Option<Refusal>, other: Option<Refusal>) -> Option<Refusal> {

@@ -83,7 +83,7 @@ impl Emitter {
         let odd = self.odd_records(run, &origin, records, kept);
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         for good in between(&odd, records.len()) {
-            self.widen(feeder, &records[good.clone()]).map_err(fail)?;
+            self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
             self.make_partitions(feeder, &records[good]).map_err(fail)?;
         }
         let (bytes, faster, aside) = match (&self.rewriter, scratch.pop()) {

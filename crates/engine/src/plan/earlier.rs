@@ -215,6 +215,7 @@ pub(super) async fn planned(
     }
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
         planned.changes.retain(|change| !is_made(change, &table));
+        planned.changes.iter_mut().for_each(|change| take_type(change, &table));
         planned.table = table;
         let keep = plan.job.toast_compression == ToastCompression::Keep || plan.job.tune == Some(Tune::None);
         planned.toast_compression.take_if(|_| keep);
@@ -235,11 +236,7 @@ pub(super) async fn planned(
     let layout = lay_out(&mut plan, &settled, extent)?;
     let begun = matches!(settled.history, History::Begun(_));
     let (opened, open) = match heads.told {
-        Some(_)
-            if begun
-                && !plan.job.arrival.is_staged()
-                && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) =>
-        {
+        Some(_) if begun && plan.tables.iter().any(|table| new_table::has_open(&plan.job, table)) => {
             look_again(heads, &plan, sources).await?
         }
         _ => (unread(&plan, &sources)?, Vec::new()),
@@ -253,6 +250,14 @@ fn is_made(change: &TableChange, table: &Table) -> bool {
     let TableChange::Widen(wider) = change else { return false };
     let column = table.columns.iter().find(|column| column.name == wider.name);
     column.is_some_and(|column| holds(&column.type_name, &wider.type_name))
+}
+
+/// A column that was added has the type that it has got since, by the earlier run or somebody else.
+fn take_type(change: &mut TableChange, table: &Table) {
+    let TableChange::Add(added) = change else { return };
+    if let Some(column) = table.columns.iter().find(|column| column.name == added.name) {
+        added.type_name.clone_from(&column.type_name);
+    }
 }
 
 /// The sources in the order of the plan's files.

@@ -112,11 +112,6 @@ pub(super) fn columns(job: &Job, create: &NewTable, finding: &Finding) -> Result
 /// The columns whose types were chosen from a sample, with what the samples of all files hold.
 pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Vec<Open> {
     let mut open: Vec<Open> = Vec::new();
-    if (job.arrival.is_staged() && !job.arrival.check) || job.arrival.freeze {
-        // A staging table has the types that the table had when it was made, and no other session gets at a table while
-        // its frozen rows come.
-        return open;
-    }
     for (table_no, head) in placed {
         let Some(plan) = plans.get(*table_no as usize) else { continue };
         let Some(found) = &head.found else { continue };

@@ -7,6 +7,7 @@ use super::field_targets;
 use super::head::{Head, Written};
 use super::new_table;
 use crate::Context;
+use crate::widen::is_fixed;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
     ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result,
@@ -54,6 +55,13 @@ pub(super) async fn plan_all(
     for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
         let mut shape = match table {
             Some(table) => {
+                if job.shaping.evolve != Evolve::None && is_fixed(&job.arrival) {
+                    // What is seen now need not end the load later.
+                    for head in &mut heads {
+                        let scan = new_table::scan_whole(context, head).await;
+                        scan.map_err(|error| error.in_file(head.object().location()))?;
+                    }
+                }
                 // To a table that is there an empty field in quotes is what it is to COPY.
                 for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
                     (0..found.finding.width).for_each(|no| found.columns.take_empty(no));
