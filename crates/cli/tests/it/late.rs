@@ -160,3 +160,28 @@ fn a_late_surprise_gives_the_types_that_an_early_one_does() {
         database.sql("DROP TABLE late, early, wanted; DROP SCHEMA howdah CASCADE");
     }
 }
+
+#[test]
+fn a_run_that_goes_on_keeps_how_values_are_spelled_in_a_column_that_was_widened() {
+    let text = |broken: &str, late: &str| {
+        let mut text = "id,code\n".to_owned();
+        for id in 0..100_000 {
+            let _ = match id {
+                40_000 => writeln!(text, "{id},1.5"),
+                50_000 => writeln!(text, "{id},{broken}"),
+                95_000 => writeln!(text, "{id},{late}"),
+                _ => writeln!(text, "{id},{}", id + 100),
+            };
+        }
+        text
+    };
+    let database = Server::shared(15).database();
+    let options = ["--create", "--chunk-size", "64kB", "--job-id", "j", "--table", "t", "-"];
+    let load = |broken, late| load(&database).args(options).stdin(text(broken, late)).run(PATIENCE);
+    load("1,2", "7").expect_code(1);
+    assert_eq!(shape(&database, "t"), "id integer, code numeric");
+    load("1.2", "007").expect_code(0);
+    assert_eq!(shape(&database, "t"), "id integer, code text");
+    let stored = "SELECT string_agg(code, ' ' ORDER BY id) FROM t WHERE id IN (3, 40000, 95000)";
+    assert_eq!(database.value(stored), "103 1.5 007");
+}

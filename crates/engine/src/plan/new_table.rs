@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::head::{Head, HeadReader, plain_head};
 use super::scan;
 use crate::Context;
-use crate::widen::{Open, is_inferred, same_type};
+use crate::widen::{Open, is_exact_number, is_inferred, same_type};
 use howdah_model::{
     Column, Error, ErrorKind, Evolve, Job, Names, NewColumn, NewTable, Result, TableChange, TablePlan,
 };
@@ -141,8 +141,11 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
         }
     }
     for column in &mut open {
-        // An earlier run of the job widened it, for values that the sample does not know.
-        column.made &= same_type(&column.type_name, &column.state.finish(false).type_name);
+        let chosen = column.state.finish(false).type_name;
+        // An earlier run of the job has widened integers and decimals for values that the sample does not know, and their text is
+        // still theirs. Any other type somebody else has given it.
+        column.made &= same_type(&column.type_name, &chosen)
+            || is_exact_number(&column.type_name) && is_exact_number(&chosen);
     }
     open
 }
