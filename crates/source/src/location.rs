@@ -64,7 +64,7 @@ fn is_scheme(text: &str) -> bool {
 
 fn bucket(scheme: Scheme, rest: &str) -> Result<Location> {
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-    if bucket.is_empty() || bucket.contains(['*', '?', '[', '{', '@']) {
+    if bucket.is_empty() || bucket.contains(['*', '?', '[', '{', '@', ':']) {
         let message = format!("expected {}://BUCKET/KEY with the name of one bucket", scheme.name());
         return Err(Error::new(ErrorKind::Usage, message));
     }
@@ -203,6 +203,15 @@ mod tests {
         assert_eq!(Location::parse("s3:///x").unwrap_err().kind(), ErrorKind::Usage);
         assert_eq!(Location::parse("file://host/x").unwrap_err().kind(), ErrorKind::Usage);
         assert_eq!(Location::parse("http://h/{table}").unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn a_bucket_has_no_password() {
+        for text in ["s3://KEYID:s3cret@b/k", "s3://KEYID:s3c/ret@b/k", "gs://me:s3cret/k"] {
+            let error = Location::parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(!error.message().contains("s3c"), "{error}");
+        }
     }
 
     #[test]
