@@ -61,7 +61,6 @@ const SIGNATURES: &[(&[u8], Refusal)] = &[
     (b"PK\x05\x06", ("an empty zip archive", UNPACK)),
     (b"7z\xBC\xAF\x27\x1C", ("a 7z archive", UNPACK)),
     (b"Rar!\x1A\x07", ("a rar archive", UNPACK)),
-    (b"Obj\x01", ("an Avro file", CONVERT)),
     (b"%PDF-1.", PDF),
     (b"%PDF-2.", PDF),
     (b"ARROW1\0\0", ("an Arrow file", CONVERT)),
@@ -78,11 +77,12 @@ const SIGNATURES: &[(&[u8], Refusal)] = &[
     (b"\x02\x21\x4C\x18", ("the old lz4 format (lz4 -l)", RECOMPRESS)),
 ];
 
-/// Signatures made of letters; believed only where control bytes follow.
+/// Signatures that text may begin with, too; believed only where control bytes follow.
 const LETTERS: &[(&[u8], Refusal)] = &[
     (b"PAR1", ("a Parquet file", CONVERT)),
     (b"PARE", ("an encrypted Parquet file", CONVERT)),
     (b"ORC", ("an ORC file", CONVERT)),
+    (b"Obj\x01", ("an Avro file", CONVERT)),
     (b"FEA1", ("a Feather file", CONVERT)),
     (b"PGDMP", ("a dump made by pg_dump", "restore it with pg_restore")),
 ];
@@ -118,9 +118,9 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(257..).is_some_and(|magic| magic.starts_with(b"ustar\0") || magic.starts_with(b"ustar  \0"))
 }
 
-/// Bytes that text files do not have.
+/// Bytes that text files do not have. Hive writes 1 to 3 between fields, items and keys, and ASCII has 0x1C to 0x1F for that.
 fn has_control_bytes(head: &[u8]) -> bool {
-    head.iter().any(|byte| matches!(byte, 0..=8 | 0x0E..=0x1A | 0x1C..=0x1F))
+    head.iter().any(|byte| matches!(byte, 0 | 4..=8 | 0x0E..=0x1A))
 }
 
 #[cfg(test)]
@@ -132,6 +132,9 @@ mod tests {
         for text in
             ["", "BZh", "BZh9,1", "BZh91AY&", "PAR1,x\n", "ORC\tx\n", "PK,1\n", "P*M\n", "7zip\n", "Obj\n"]
         {
+            assert_eq!(sniff(text.as_bytes()).unwrap(), Codec::None, "{text}");
+        }
+        for text in ["PARENT_ID\x01NAME\n1\x01a\x02b\x03c\n", "ORC\x1fx\x1e", "Obj\x01name\n"] {
             assert_eq!(sniff(text.as_bytes()).unwrap(), Codec::None, "{text}");
         }
     }
@@ -146,7 +149,8 @@ mod tests {
             b"PAR1\x15\x04",
             b"ORC\x0A\x06",
             b"PGCOPY\n\xFF\r\n\0\0",
-            b"Obj\x01\x04",
+            b"Obj\x01\x02\x16avro.schema",
+            b"Obj\x01\x04\x14avro.codec",
             b"PGDMP\x01\x0E",
             b"%PDF-1.7\n%",
         ];
