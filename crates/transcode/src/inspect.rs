@@ -293,7 +293,7 @@ impl Inspector {
             );
             return Some(odd(OddityKind::Quote, message, None));
         }
-        if self.has_marker && written.trim_ascii_end() == b"\\." {
+        if self.has_marker && without_ending(written) == b"\\." {
             let message = "the line is one that this server takes for the end of the data".to_owned();
             return Some(odd(OddityKind::Marker, message, None));
         }
@@ -316,6 +316,12 @@ impl Inspector {
             None => Oddity { hint: fault.hint(), ..odd(kind, fault.message(), fault.field()) },
         })
     }
+}
+
+/// The record without its line ending. Blanks behind `\.` make it a value to every server.
+fn without_ending(written: &[u8]) -> &[u8] {
+    let line = written.strip_suffix(b"\n").unwrap_or(written);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// The record has its width, and something in quotes, by these rules.

@@ -32,7 +32,10 @@ fn a_line_that_an_old_server_takes_for_the_end_of_the_data_is_odd() {
         assert_eq!((old.record, old.kind), (3, OddityKind::Marker));
         assert_eq!(odd(180_000).map(|odd| odd.kind), (width > 1).then_some(OddityKind::Width));
     }
-    assert_eq!(inspector(&Dialect::csv(), 1).for_server(170_000).inspect(b"a\\.\n\"\\.\"\n"), None);
+    assert_eq!(
+        inspector(&Dialect::csv(), 1).for_server(170_000).inspect(b"a\\.\n\"\\.\"\n\\. \n\\.\t\n"),
+        None
+    );
 }
 
 /// What the careful reader makes of the same bytes.
