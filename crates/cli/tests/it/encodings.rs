@@ -47,3 +47,67 @@ fn a_new_table_is_not_widened_for_parts_of_characters() {
     assert_eq!(shape(&database, "t"), "id integer, word text, no integer");
     assert_eq!(database.value("SELECT count(*) || min(word) || sum(no) FROM t"), "100000ポポ500000");
 }
+
+#[test]
+fn bytes_mean_the_same_whether_the_client_reads_them_or_the_server() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id,note\n1,a\x80b\n2,\xe9\n");
+    let unassigned = files.put("u.csv", b"id,note\n1,a\x81b\n2,\xe9\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    for (encoding, expected) in [("LATIN1", "c280"), ("LATIN5", "c280"), ("WIN1252", "e282ac")] {
+        for client in [&["--lenient"][..], &[]] {
+            let load = load(&database).args(["--table", "t", "--force", "--encoding", encoding]).args(client);
+            load.arg(&source).run(PATIENCE).expect_code(0);
+            let stored = "SELECT encode(convert_to(note, 'UTF8'), 'hex') FROM t WHERE id = 1";
+            assert_eq!(database.value(stored), format!("61{expected}62"), "{encoding} {client:?}");
+            database.sql("TRUNCATE t");
+        }
+    }
+    let load = || load(&database).args(["--table", "t", "--force", "--encoding", "WIN1252"]).arg(&unassigned);
+    load().run(PATIENCE).expect_code(1);
+    load().args(["--nul", "strip"]).run(PATIENCE).expect_code(1);
+}
+
+#[test]
+fn what_is_no_character_of_the_files_encoding_is_mended_or_kept_as_in_utf8() {
+    let mut utf16: Vec<u8> = "id,note\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for id in 0..2000 {
+        let row = if id == 1000 { "1000,\u{20ac}".to_owned() } else { format!("{id},zo\u{eb}") };
+        let mut units: Vec<u16> = row.encode_utf16().collect();
+        units.iter_mut().filter(|unit| **unit == 0x20AC).for_each(|unit| *unit = 0xDC00);
+        utf16.extend(units.into_iter().chain([10]).flat_map(u16::to_le_bytes));
+    }
+    let files = Files::new();
+    let source = files.put("t.csv", &utf16);
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    let load = || load(&database).args(["--table", "t", "--encoding", "UTF-16LE", "--force"]).arg(&source);
+    let refused = load().run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("begins no character of UTF-16LE"), "{refused}");
+    database.sql("TRUNCATE t");
+    let mended = load().arg("--lenient").run(PATIENCE).expect_code(0).stderr;
+    assert!(mended.contains("mended 1 "), "{mended}");
+    assert_eq!(
+        database.value("SELECT count(*) || note FROM t WHERE id >= 1000 GROUP BY note HAVING count(*) = 1"),
+        "1\u{fffd}"
+    );
+    database.sql("TRUNCATE t");
+    let kept = load().args(["--on-error", "skip"]).run(PATIENCE).expect_code(3).stderr;
+    assert!(kept.contains("record 1001") && kept.contains("1 rejected"), "{kept}");
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1999");
+}
+
+#[test]
+fn utf8_is_no_foreign_encoding_however_it_is_spelled() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id,note\n1,zo\xc3\xab\n2,b\xe9b\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    for (option, code, rows) in [(&["--lenient"][..], 0, "2"), (&["--on-error", "skip"], 3, "1")] {
+        let load = load(&database).args(["--table", "t", "--encoding", "utf-8", "--force"]).args(option);
+        load.arg(&source).run(PATIENCE).expect_code(code);
+        assert_eq!(database.value("SELECT count(*) FROM t"), rows, "{option:?}");
+        database.sql("TRUNCATE t");
+    }
+}

@@ -4,7 +4,7 @@
 //! were counted.
 
 use crate::Context;
-use crate::feed::{mending_shape, plain_utf8};
+use crate::feed::{mending_shape, plain_utf8, recoding};
 use crate::locate::reread::Stored;
 use crate::pipeline::Run;
 use crate::spot::Spot;
@@ -62,7 +62,7 @@ impl Files<'_> {
             self.reader.take().filter(|(no, reader)| *no == spot.file_no && reader.at <= receipt.start_byte);
         let mut reader = match open {
             Some((_, reader)) => reader,
-            None => self.open(file, table.recode.clone(), receipt.start_byte).await.ok()?,
+            None => self.open(file, receipt.start_byte).await.ok()?,
         };
         let (start, end) = (receipt.start_byte, receipt.end_byte);
         let reading =
@@ -74,16 +74,16 @@ impl Files<'_> {
         Some(Records { file_no: spot.file_no, chunk_no: receipt.chunk_no, bytes: bytes.into(), rows })
     }
 
-    async fn open(&self, file: &FilePlan, recode: Option<String>, start: u64) -> Result<Reader> {
+    async fn open(&self, file: &FilePlan, start: u64) -> Result<Reader> {
         let context: &Context = &self.run.context;
         let object = context.sources.open(&file.location, file.version.as_deref()).await?;
         // Behind the beginning only what goes untouched can be read.
         let from = if file.ranged { start } else { 0 };
         let stored = Stored::new(context, object, from, self.within);
-        let file = file.clone();
+        let (file, recoding) = (file.clone(), recoding(&self.run.plan, file));
         let opening = tokio::task::spawn_blocking(move || {
             let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
-            let plain = plain_utf8(&file, recode.as_deref(), plain, from)?;
+            let plain = plain_utf8(&file, recoding, plain, from)?;
             Ok(Reader { plain, at: from })
         });
         opening.await.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?

@@ -14,10 +14,11 @@ use howdah_model::{
     Receipt, Result, Stage, TablePlan,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
+use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::mend::{Counts, Field, Shape, Span};
 use howdah_transcode::split::{self, State, Tail};
-use howdah_transcode::{decompress, encode, infer, mend};
+use howdah_transcode::{decompress, infer, mend};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -440,7 +441,7 @@ fn plain_of(feeder: &Feeder, file_no: u32, stored: Stored) -> Result<Box<dyn Rea
     let helpers = Arc::clone(&feeder.unpackers);
     let plain = decompress::ahead(file.codec, stored, helpers, feeder.ahead_bytes)?;
     let plain = bounded(feeder, file_no, plain);
-    let plain = plain_utf8(file, table.recode.as_deref(), plain, 0)?;
+    let plain = plain_utf8(file, recoding(&run.plan, file), plain, 0)?;
     match rewriting_shape(&run.plan, file_no) {
         Some(shape) => mend::reader(&shape, plain, run.tally.file(file_no).fresh_mends(table.fields.len())),
         None => Ok(plain),
@@ -459,19 +460,29 @@ fn bounded(feeder: &Feeder, file_no: u32, plain: Box<dyn Read + Send>) -> Box<dy
     Box::new(Bounded::new(plain, stored_bytes, limit))
 }
 
+/// The encoding that a file is rewritten from, and what becomes of what is no character of it.
+pub(crate) type Recoding = Option<(String, Malformed)>;
+
+/// What is no character is left to whoever mends records or keeps them as rejects, if there is somebody.
+pub(crate) fn recoding(plan: &Plan, file: &FilePlan) -> Recoding {
+    let goes_on = plan.job.shaping.lenient || plan.job.bad_records.on_error == OnError::Skip;
+    let malformed = if goes_on { Malformed::Marked } else { Malformed::Refused };
+    Some((plan.tables[file.table_no as usize].recode.clone()?, malformed))
+}
+
 /// The data of a file in an encoding that the server reads, or in UTF-8; `plain` begins at byte `from` of the plain
 /// bytes.
 pub(crate) fn plain_utf8(
     file: &FilePlan,
-    recode: Option<&str>,
+    recoding: Recoding,
     mut plain: Box<dyn Read + Send>,
     from: u64,
 ) -> Result<Box<dyn Read + Send>> {
     if let Some(end_byte) = file.data_end_byte {
         plain = Box::new(plain.take(end_byte.saturating_sub(from)));
     }
-    match recode {
-        Some(encoding) => encode::to_utf8(encoding, plain),
+    match recoding {
+        Some((encoding, malformed)) => encode::to_utf8(&encoding, plain, malformed),
         None => Ok(plain),
     }
 }

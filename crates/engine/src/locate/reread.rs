@@ -5,7 +5,7 @@
 //! become unreadable, and for one that takes too long to read: the server's error can be told without it.
 
 use crate::Context;
-use crate::feed::{Opened, mending_shape, plain_utf8, rewriting_shape};
+use crate::feed::{Opened, Recoding, mending_shape, plain_utf8, recoding, rewriting_shape};
 use crate::pipeline::Run;
 use bytes::{Buf, Bytes};
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Origin, Result};
@@ -38,8 +38,8 @@ pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
     // Behind the beginning only what goes untouched can be read.
     let from = if file.ranged { origin.start_byte } else { 0 };
     let stored = Stored::new(&run.context, object, from, WITHIN);
-    let (file, recode) = (file.clone(), table.recode.clone());
-    let looking = tokio::task::spawn_blocking(move || wanted.find(&file, recode.as_deref(), stored, from));
+    let (file, recoding) = (file.clone(), recoding(&run.plan, file));
+    let looking = tokio::task::spawn_blocking(move || wanted.find(&file, recoding, stored, from));
     looking.await.ok()?.ok()?
 }
 
@@ -64,12 +64,12 @@ impl Wanted {
     fn find(
         self,
         file: &FilePlan,
-        recode: Option<&str>,
+        recoding: Recoding,
         stored: Stored,
         from: u64,
     ) -> Result<Option<(u64, u64)>> {
         let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
-        let mut plain = plain_utf8(file, recode, plain, from)?;
+        let mut plain = plain_utf8(file, recoding, plain, from)?;
         match self {
             Wanted::Line { shape, number } => mend::locate(&shape, plain, number),
             Wanted::Row { shape, span, row } => {

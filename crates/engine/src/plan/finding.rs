@@ -12,8 +12,9 @@ use futures_util::future::join_all;
 use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Job, Place, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::encoding;
+use howdah_transcode::decompress;
 use howdah_transcode::dialect::{self, Finding, Given, Sample, Span, WINDOW_BYTES};
-use howdah_transcode::{decompress, encode};
+use howdah_transcode::encode::{self, Malformed};
 use std::io;
 
 /// Plain bytes of a file that can only be read from its beginning.
@@ -235,7 +236,7 @@ fn utf8_bytes(finding: &Finding, plain: &[u8]) -> Result<u64> {
     if finding.encoding.name == "UTF8" {
         return Ok(plain.len() as u64);
     }
-    let mut utf8 = encode::to_utf8(&finding.encoding.name, plain)?;
+    let mut utf8 = encode::to_utf8(&finding.encoding.name, plain, Malformed::Marked)?;
     io::copy(&mut utf8, &mut io::sink()).map_err(plain_error)
 }
 

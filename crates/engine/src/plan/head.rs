@@ -13,8 +13,9 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Format, FormatKind, Header, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
+use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::split::Rules;
-use howdah_transcode::{decompress, encode, header};
+use howdah_transcode::{decompress, header};
 use std::io::{Cursor, Read};
 use std::time::Duration;
 
@@ -246,7 +247,7 @@ pub(super) fn plain_head(
 ) -> Result<(Vec<u8>, bool)> {
     let mut decoder = decompress::decoder(codec, Cursor::new(stored))?;
     if let Some(encoding) = recode {
-        decoder = encode::to_utf8(encoding, decoder)?;
+        decoder = encode::to_utf8(encoding, decoder, Malformed::Marked)?;
     }
     let mut plain = Vec::new();
     let limit = wanted as u64;

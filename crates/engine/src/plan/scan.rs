@@ -6,7 +6,7 @@ use crate::widen::count_characters;
 use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::{Finding, TableEnd};
-use howdah_transcode::encode;
+use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::infer::{self, ColumnState, Days};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
 use std::io::{self, Cursor, Read};
@@ -217,7 +217,8 @@ fn shape(finding: &Finding) -> Shape {
 fn utf8<'a>(finding: &Finding, bytes: &'a [u8]) -> Box<dyn Read + Send + 'a> {
     match finding.encoding.name.as_str() {
         "UTF8" => Box::new(Cursor::new(bytes)),
-        name => encode::to_utf8(name, Box::new(Cursor::new(bytes))).unwrap_or_else(|_| Box::new(io::empty())),
+        name => encode::to_utf8(name, Box::new(Cursor::new(bytes)), Malformed::Marked)
+            .unwrap_or_else(|_| Box::new(io::empty())),
     }
 }
 

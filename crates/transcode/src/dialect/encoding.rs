@@ -6,9 +6,11 @@
 //! is a guess when few of them are beyond ASCII: then [`Finding::unsure`](super::Finding::unsure) says so.
 
 use super::{Sample, Unsure};
+use crate::encode::SingleByte;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{UTF_16BE, UTF_16LE};
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use howdah_model::{Error, ErrorKind, Result};
+use std::borrow::Cow;
 
 /// How the characters of a file are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +26,49 @@ pub struct Encoding {
 
 impl Encoding {
     /// What reads it, if it is known to the WHATWG and is not UTF-8.
-    pub(super) fn decoder(&self) -> Option<&'static encoding_rs::Encoding> {
-        crate::encode::whatwg(&self.name).filter(|found| *found != encoding_rs::UTF_8)
+    pub(super) fn decoding(&self) -> Option<Decoding> {
+        let found = crate::encode::whatwg(&self.name).filter(|found| *found != UTF_8)?;
+        Some(Decoding { found, single_byte: SingleByte::of(&self.name) })
+    }
+}
+
+/// The way from an encoding to UTF-8, with U+FFFD for what is no character.
+#[derive(Clone)]
+pub(super) struct Decoding {
+    found: &'static encoding_rs::Encoding,
+    single_byte: Option<SingleByte>,
+}
+
+impl Decoding {
+    pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
+        match &self.single_byte {
+            Some(single_byte) => Cow::Owned(single_byte.text(bytes)),
+            None => self.found.decode_without_bom_handling(bytes).0,
+        }
+    }
+
+    /// How many bytes have been read when so many bytes of text are written.
+    pub(super) fn bytes_read(&self, bytes: &[u8], text_bytes: usize) -> usize {
+        let mut decoder = self.found.new_decoder_without_bom_handling();
+        let (mut written, mut out) = (0, [0u8; 32]);
+        for (at, byte) in bytes.iter().enumerate() {
+            // A byte at a time: a character is written when its last byte has come.
+            if written >= text_bytes {
+                return at;
+            }
+            written += match &self.single_byte {
+                Some(single_byte) => {
+                    single_byte.character(*byte).unwrap_or(char::REPLACEMENT_CHARACTER).len_utf8()
+                }
+                None => decoder.decode_to_utf8(std::slice::from_ref(byte), &mut out, false).2,
+            };
+        }
+        bytes.len()
+    }
+
+    /// Characters are made of units of two bytes, the lower one first if `Some(true)`.
+    pub(super) fn units(&self) -> Option<bool> {
+        (self.found == UTF_16LE || self.found == UTF_16BE).then_some(self.found == UTF_16LE)
     }
 }
 
@@ -53,7 +96,9 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         let recoded = crate::encode::needs_utf8(name)?;
         // What is a mark in one encoding is text in another.
         let bom_bytes = if mark.is_some_and(|(_, of)| is_same(name, of)) { bom_bytes } else { 0 };
-        let encoding = Encoding { name: name.to_owned(), bom_bytes, recoded };
+        let is_utf8 = crate::encode::whatwg(name) == Some(UTF_8);
+        let name = if is_utf8 { "UTF8" } else { name }.to_owned();
+        let encoding = Encoding { name, bom_bytes, recoded };
         return Ok(Found { encoding, evidence: None, unsure: None });
     }
     if sample.head.starts_with(b"\xff\xfe\0\0") || sample.head.starts_with(b"\0\0\xfe\xff") {
@@ -159,7 +204,9 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
     let broken = broken_in(guess, sample.head, sample.whole);
     let guess = if broken > 0 && !guess.is_single_byte() { encoding_rs::WINDOWS_1252 } else { guess };
     let name = match server_name(guess.name()) {
-        "WIN1252" if has_unassigned(sample) => "LATIN1",
+        // The server takes those for no characters of WIN1252, and none of this range of LATIN1 are quotes, dashes or the euro.
+        "WIN1252" if has(sample, UNASSIGNED) && has(sample, ASSIGNED) => "cp1252",
+        "WIN1252" if has(sample, UNASSIGNED) => "LATIN1",
         name => name,
     };
     let evidence = format!("the bytes are not UTF-8; their frequencies are those of text in {name}");
@@ -185,9 +232,13 @@ fn broken_in(encoding: &'static encoding_rs::Encoding, head: &[u8], whole: bool)
 }
 
 /// Bytes that Windows-1252 has no character for, but ISO 8859-1 has.
-fn has_unassigned(sample: &Sample) -> bool {
-    let unassigned = |byte: &u8| matches!(byte, 0x81 | 0x8D | 0x8F | 0x90 | 0x9D);
-    [sample.head, sample.middle, sample.tail].iter().any(|window| window.iter().any(unassigned))
+const UNASSIGNED: fn(&u8) -> bool = |byte| matches!(byte, 0x81 | 0x8D | 0x8F | 0x90 | 0x9D);
+
+/// Bytes that are characters of Windows-1252, and control characters of ISO 8859-1.
+const ASSIGNED: fn(&u8) -> bool = |byte| (0x80..=0x9F).contains(byte) && !UNASSIGNED(byte);
+
+fn has(sample: &Sample, bytes: fn(&u8) -> bool) -> bool {
+    [sample.head, sample.middle, sample.tail].iter().any(|window| window.iter().any(bytes))
 }
 
 /// PostgreSQL's name for an encoding of the WHATWG; the same name where it has none. GB18030 holds GBK, and
@@ -272,6 +323,18 @@ mod tests {
     }
 
     #[test]
+    fn quotes_do_not_become_control_characters_for_a_byte_that_has_no_character() {
+        let german = encoded("windows-1252", "Straße;Größe;Übung\nMünchen;schön;zwölf\nKöln;Äpfel;für\n");
+        let of = |more: &[u8]| {
+            let found = find(&Sample::of_whole(&[&german, more].concat()), None).unwrap().encoding;
+            (found.name, found.recoded)
+        };
+        assert_eq!(of(b"\x84a\x93;\x80 5;b\n"), ("WIN1252".to_owned(), false));
+        assert_eq!(of(b"a\x81;b;c\n"), ("LATIN1".to_owned(), false));
+        assert_eq!(of(b"a\x81;\x84b\x93;\x80 5\n"), ("cp1252".to_owned(), true));
+    }
+
+    #[test]
     fn one_broken_byte_does_not_change_the_encoding() {
         let mut bytes = "id,name\n1,zoë\n2,für\n3,ça\n4,né\n5,où\n".as_bytes().to_vec();
         bytes.extend(b"6,\xff\n");
@@ -299,6 +362,13 @@ mod tests {
         let (utf8, utf16) = (b"\xef\xbb\xbfa,b\n", b"\xff\xfea\0,\0b\0\n\0");
         assert_eq!(["UTF8", "utf-8", "LATIN1", "WIN1252"].map(|name| bom_bytes(utf8, name)), [3, 3, 0, 0]);
         assert_eq!(["UTF-16LE", "utf-16", "LATIN1", "UTF8"].map(|name| bom_bytes(utf16, name)), [2, 2, 0, 0]);
+    }
+
+    #[test]
+    fn utf8_is_utf8_however_it_is_spelled() {
+        let named = |name| find(&Sample::of_whole(b"id\n"), Some(name)).unwrap().encoding.name;
+        assert_eq!(["utf-8", "UTF8", "Unicode", "utf_8"].map(named), ["UTF8"; 4]);
+        assert_eq!(named("latin1"), "latin1");
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl TableEnd {
     /// The records of this window are most likely those of another table. `bytes` begin anywhere in the file.
     pub fn is_before(&self, finding: &Finding, bytes: &[u8]) -> bool {
         let Ok(mut reader) = Reader::new(&self.dialect) else { return false };
-        let mut window = Window::new(bytes, false, None, finding.encoding.decoder());
+        let mut window = Window::new(bytes, false, None, finding.encoding.decoding());
         window.begins_inside = true;
         window.skip_to_record();
         let lines = Lines::read(&mut reader, &window);
@@ -94,7 +94,7 @@ impl TableEnd {
     /// inside it: an offset in the file.
     pub fn find(&self, finding: &Finding, bytes: &[u8], start_byte: u64, at_end: bool) -> Option<u64> {
         let mut reader = Reader::new(&self.dialect).ok()?;
-        let mut window = Window::new(bytes, at_end, Some(start_byte), finding.encoding.decoder());
+        let mut window = Window::new(bytes, at_end, Some(start_byte), finding.encoding.decoding());
         window.begins_inside = true;
         window.skip_to_record();
         let lines = Lines::read(&mut reader, &window);

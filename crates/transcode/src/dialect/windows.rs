@@ -2,7 +2,7 @@
 //! in the file.
 
 use super::Sample;
-use super::encoding::{Encoding, nuls};
+use super::encoding::{Decoding, Encoding, nuls};
 use std::borrow::Cow;
 
 /// One window of the file.
@@ -21,7 +21,7 @@ pub(super) struct Window<'a> {
     raw: &'a [u8],
     /// The offset in the file of `raw`, if known.
     raw_start: Option<u64>,
-    decoder: Option<&'static encoding_rs::Encoding>,
+    decoding: Option<Decoding>,
 }
 
 /// All windows. The middle and the tail are missing when the head is all of the file.
@@ -33,18 +33,18 @@ pub(super) struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     pub(super) fn new(sample: &Sample<'a>, encoding: &Encoding) -> Windows<'a> {
-        let decoder = encoding.decoder();
+        let decoding = encoding.decoding();
         let head = &sample.head[encoding.bom_bytes.min(sample.head.len())..];
         let head_start = (sample.head.len() - head.len()) as u64;
         let tail_start = sample.size_bytes.map(|size| size.saturating_sub(sample.tail.len() as u64));
         let later = |bytes: &'a [u8], at_end, start| {
-            let mut window = Window::new(bytes, at_end, start, decoder);
+            let mut window = Window::new(bytes, at_end, start, decoding.clone());
             window.begins_inside = true;
             window.skip_to_record();
             (!sample.whole && window.from < window.text.len()).then_some(window)
         };
         Windows {
-            head: Window::new(head, sample.whole, Some(head_start), decoder),
+            head: Window::new(head, sample.whole, Some(head_start), decoding.clone()),
             middle: later(sample.middle, false, None),
             tail: later(sample.tail, true, tail_start),
         }
@@ -76,7 +76,7 @@ impl<'a> Window<'a> {
             padded: false,
             raw: &[],
             raw_start: None,
-            decoder: None,
+            decoding: None,
         }
     }
 
@@ -84,12 +84,12 @@ impl<'a> Window<'a> {
         bytes: &'a [u8],
         at_end: bool,
         start: Option<u64>,
-        decoder: Option<&'static encoding_rs::Encoding>,
+        decoding: Option<Decoding>,
     ) -> Window<'a> {
-        let shift = decoder.map_or(0, |decoder| alignment(decoder, bytes, start));
+        let shift = decoding.as_ref().map_or(0, |decoding| alignment(decoding, bytes, start));
         let raw = &bytes[shift.min(bytes.len())..];
-        let text = match decoder {
-            Some(decoder) => match decoder.decode_without_bom_handling(raw).0 {
+        let text = match &decoding {
+            Some(decoding) => match decoding.text(raw) {
                 Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
                 Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             },
@@ -105,7 +105,16 @@ impl<'a> Window<'a> {
             }
         };
         let raw_start = start.map(|start| start + shift as u64);
-        Window { text, from: 0, begins_inside: false, at_end, padded: end.is_some(), raw, raw_start, decoder }
+        Window {
+            text,
+            from: 0,
+            begins_inside: false,
+            at_end,
+            padded: end.is_some(),
+            raw,
+            raw_start,
+            decoding,
+        }
     }
 
     /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
@@ -153,18 +162,7 @@ impl<'a> Window<'a> {
     }
 
     fn raw_bytes(&self, text_byte: usize) -> usize {
-        let Some(decoder) = self.decoder else { return text_byte };
-        let mut decoder = decoder.new_decoder_without_bom_handling();
-        let (mut written, mut out) = (0, [0u8; 32]);
-        for (at, byte) in self.raw.iter().enumerate() {
-            // A byte at a time: a character is written when its last byte has come.
-            if written >= text_byte {
-                return at;
-            }
-            let (_, _, length, _) = decoder.decode_to_utf8(std::slice::from_ref(byte), &mut out, false);
-            written += length;
-        }
-        self.raw.len()
+        self.decoding.as_ref().map_or(text_byte, |decoding| decoding.bytes_read(self.raw, text_byte))
     }
 }
 
@@ -179,11 +177,8 @@ fn filled_up(text: &[u8]) -> Option<usize> {
 }
 
 /// How many bytes to leave out so that units of two bytes begin at the border of a window.
-fn alignment(decoder: &'static encoding_rs::Encoding, bytes: &[u8], start: Option<u64>) -> usize {
-    let little = decoder == encoding_rs::UTF_16LE;
-    if !little && decoder != encoding_rs::UTF_16BE {
-        return 0;
-    }
+fn alignment(decoding: &Decoding, bytes: &[u8], start: Option<u64>) -> usize {
+    let Some(little) = decoding.units() else { return 0 };
     if let Some(start) = start {
         return usize::from(start % 2 == 1);
     }

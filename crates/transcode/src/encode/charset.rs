@@ -1,14 +1,15 @@
 //! Character encodings: those the server reads itself, and the way to UTF-8 for all others.
 //!
-//! Conversion is strict: a byte sequence that stands for no character is an error at its offset, never a
-//! replacement character.
+//! Conversion is strict: a byte sequence that stands for no character is an error at its offset, or is marked for whoever
+//! mends records, never a replacement character.
 
+use super::SingleByte;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use howdah_model::{Error, ErrorKind, Result};
 use std::io::{self, Read};
 
 /// All encodings PostgreSQL knows, by every name (`pg_encname_tbl` in `encnames.c`).
-const SERVER_ENCODINGS: &[&str] = &[
+pub(super) const SERVER_ENCODINGS: &[&str] = &[
     "abc",
     "alt",
     "big5",
@@ -92,6 +93,18 @@ const SERVER_ENCODINGS: &[&str] = &[
     "windows950",
 ];
 
+/// What becomes of a byte sequence that stands for no character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Malformed {
+    /// Reading ends with an error, behind the text before it.
+    Refused,
+    /// [`BROKEN`] takes its place.
+    Marked,
+}
+
+/// The beginning of a character of UTF-8 that does not end: no text, one U+FFFD to those who mend, and as long as that.
+const BROKEN: &[u8] = b"\xF0\x9F\x98";
+
 /// Room enough for any character.
 const SPARE_BYTES: usize = 64;
 
@@ -115,23 +128,33 @@ pub fn needs_utf8(encoding: &str) -> Result<bool> {
 /// without one.
 ///
 /// Reading fails with an [`io::Error`] that carries an [`Error`] (kind `Record`) with the offset of the
-/// offending byte; [`crate::decompress::error`] takes it out.
+/// offending byte; [`crate::decompress::error`] takes it out. Where such bytes are `malformed` as [`Malformed::Marked`], it does not
+/// fail for them.
 ///
 /// # Errors
 /// `Usage` if nobody knows the encoding.
-pub fn to_utf8<'a, R: Read + Send + 'a>(encoding: &str, plain: R) -> Result<Box<dyn Read + Send + 'a>> {
+pub fn to_utf8<'a, R: Read + Send + 'a>(
+    encoding: &str,
+    plain: R,
+    malformed: Malformed,
+) -> Result<Box<dyn Read + Send + 'a>> {
     let found = find(encoding)?;
     let decoder = match normalised(encoding).as_str() {
         // Takes either byte order mark for what it says.
         "utf16" => found.new_decoder(),
         _ => found.new_decoder_with_bom_removal(),
     };
-    let name = found.name();
+    // PostgreSQL's name where its word goes.
+    let single_byte = SingleByte::of(encoding);
+    let name = if single_byte.is_some() { encoding } else { found.name() }.to_owned();
     let input = vec![0; INPUT_BYTES].into_boxed_slice();
     Ok(Box::new(Converted {
         plain,
         name,
         decoder,
+        single_byte,
+        malformed,
+        broken: None,
         input,
         start: 0,
         end: 0,
@@ -146,6 +169,9 @@ pub fn to_utf8<'a, R: Read + Send + 'a>(encoding: &str, plain: R) -> Result<Box<
 /// what the file cannot have held.
 pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
     let (found, text) = (whatwg(encoding)?, std::str::from_utf8(utf8).ok()?);
+    if let Some(single_byte) = SingleByte::of(encoding) {
+        return single_byte.bytes(text);
+    }
     let units = text.encode_utf16();
     if found == UTF_16LE {
         return Some(units.flat_map(u16::to_le_bytes).collect());
@@ -164,6 +190,9 @@ pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
 /// ASCII.
 pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
     let name = encoding.unwrap_or("UTF8");
+    if let Some(single_byte) = SingleByte::of(name) {
+        return Ok(single_byte.text(bytes));
+    }
     let found = match normalised(name).as_str() {
         "utf8" | "unicode" | "sqlascii" => UTF_8,
         _ if bytes.is_ascii() => UTF_8,
@@ -232,7 +261,7 @@ fn taiwanese_character(bytes: &[u8]) -> Option<usize> {
 }
 
 /// As PostgreSQL compares names of encodings.
-fn normalised(encoding: &str) -> String {
+pub(super) fn normalised(encoding: &str) -> String {
     encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -294,8 +323,13 @@ enum Phase {
 /// A reader of UTF-8.
 struct Converted<R> {
     plain: R,
-    name: &'static str,
+    name: String,
     decoder: Decoder,
+    /// Takes the decoder's place.
+    single_byte: Option<SingleByte>,
+    malformed: Malformed,
+    /// The last bytes taken were a malformed sequence, of which the text before is out: so many, and so many more.
+    broken: Option<(u8, u8)>,
     input: Box<[u8]>,
     /// What is left of the input: `start..end`.
     start: usize,
@@ -327,6 +361,13 @@ impl<R: Read> Converted<R> {
     /// Fills `out`, which must have room for a character, with some text; 0 bytes at the end.
     fn convert(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.phase != Phase::Done {
+            if let Some((bad, behind)) = self.broken.take() {
+                if self.malformed == Malformed::Refused {
+                    return Err(self.refusal(bad, behind));
+                }
+                out[..BROKEN.len()].copy_from_slice(BROKEN);
+                return Ok(BROKEN.len());
+            }
             if self.phase == Phase::Reading && self.start == self.end {
                 (self.start, self.end) = (0, self.plain.read(&mut self.input)?);
                 if self.end == 0 {
@@ -335,11 +376,17 @@ impl<R: Read> Converted<R> {
             }
             let input = &self.input[self.start..self.end];
             let last = self.phase == Phase::Flushing;
-            let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(input, out, last);
+            let (result, read, written) = match &self.single_byte {
+                None => self.decoder.decode_to_utf8_without_replacement(input, out, last),
+                Some(single_byte) => match single_byte.write(input, out) {
+                    (read, written, true) => (DecoderResult::Malformed(1, 0), read, written),
+                    (read, written, false) => (DecoderResult::InputEmpty, read, written),
+                },
+            };
             self.start += read;
             self.consumed_bytes += read as u64;
             match result {
-                DecoderResult::Malformed(bad, behind) => return Err(self.malformed(bad, behind)),
+                DecoderResult::Malformed(bad, behind) => self.broken = Some((bad, behind)),
                 DecoderResult::InputEmpty if last => self.phase = Phase::Done,
                 DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
             }
@@ -351,7 +398,7 @@ impl<R: Read> Converted<R> {
     }
 
     /// The last bytes taken were a malformed sequence of `bad` bytes and `behind` more.
-    fn malformed(&self, bad: u8, behind: u8) -> io::Error {
+    fn refusal(&self, bad: u8, behind: u8) -> io::Error {
         let byte = self.consumed_bytes.saturating_sub(u64::from(bad) + u64::from(behind));
         let message = format!("byte {byte} begins no character of {}", self.name);
         io::Error::other(Error::new(ErrorKind::Record, message))
@@ -364,7 +411,9 @@ mod tests {
 
     fn convert(encoding: &str, bytes: &[u8]) -> Result<String> {
         let mut text = String::new();
-        to_utf8(encoding, bytes)?.read_to_string(&mut text).map_err(crate::decompress::error)?;
+        to_utf8(encoding, bytes, Malformed::Refused)?
+            .read_to_string(&mut text)
+            .map_err(crate::decompress::error)?;
         Ok(text)
     }
 
@@ -396,6 +445,34 @@ mod tests {
             convert("euc-jp", b"ab\xA4").unwrap_err().message(),
             "byte 2 begins no character of EUC-JP"
         );
+    }
+
+    #[test]
+    fn the_text_before_an_invalid_sequence_comes_first() {
+        let mut reader = to_utf8("WIN1252", &b"a,\x80\nb,\x81\n"[..], Malformed::Refused).unwrap();
+        let mut text = Vec::new();
+        let error = crate::decompress::error(reader.read_to_end(&mut text).unwrap_err());
+        assert_eq!(text, "a,€\nb,".as_bytes());
+        assert_eq!(error.message(), "byte 6 begins no character of WIN1252");
+    }
+
+    #[test]
+    fn a_marked_sequence_is_one_broken_character_as_long_as_the_one_that_replaces_it() {
+        for (encoding, bytes) in [
+            ("euc-jp", &b"ab\xA4,\xA4\xA2\xFF\n\xA4"[..]),
+            ("UTF-16LE", b"a\0\x00\xDCb\0\n\0x"),
+            ("WIN1252", b"\x81\x8D,\x80\n"),
+        ] {
+            let mut marked = Vec::new();
+            to_utf8(encoding, bytes, Malformed::Marked).unwrap().read_to_end(&mut marked).unwrap();
+            assert!(std::str::from_utf8(&marked).is_err(), "{encoding}");
+            let replaced = match SingleByte::of(encoding) {
+                Some(single_byte) => single_byte.text(bytes),
+                None => whatwg(encoding).unwrap().decode_without_bom_handling(bytes).0.into_owned(),
+            };
+            assert_eq!(String::from_utf8_lossy(&marked), replaced, "{encoding}");
+            assert_eq!(marked.len(), replaced.len(), "{encoding}");
+        }
     }
 
     #[test]

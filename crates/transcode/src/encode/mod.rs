@@ -9,14 +9,16 @@ pub(crate) mod attributes;
 mod binary;
 mod charset;
 mod rewrite;
+mod single_byte;
 mod unquote;
 
 pub use attributes::text_value;
 pub(crate) use binary::is_storable;
 pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most, PassedOver, TRAILER};
 use charset::is_text;
+pub use charset::{Malformed, from_utf8, needs_utf8, to_utf8};
 pub(crate) use charset::{decode, whatwg};
-pub use charset::{from_utf8, needs_utf8, to_utf8};
 pub(crate) use rewrite::escape;
 pub use rewrite::{FieldTarget, RecordError, Rewriter};
+pub(crate) use single_byte::SingleByte;
 pub use unquote::Unquoter;

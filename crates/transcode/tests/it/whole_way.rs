@@ -69,7 +69,7 @@ fn copy_text(bytes: &[u8], lenient: bool, finding: &Finding, counts: &Arc<Counts
     let mut plain = Vec::new();
     let recoded = finding.encoding.name != "UTF8";
     if recoded {
-        let mut reader = encode::to_utf8(&whatwg(&finding.encoding.name), bytes)?;
+        let mut reader = encode::to_utf8(&whatwg(&finding.encoding.name), bytes, encode::Malformed::Refused)?;
         reader.read_to_end(&mut plain).map_err(decompress::error)?;
     } else {
         plain.extend_from_slice(bytes);
