@@ -75,7 +75,7 @@ class FilePlan(TypedDict):
     data_end_byte: Optional[int]
     """Where the data ends before the file does: totals, notes, a second table."""
     record_like: int
-    """Records of the table's width beside it that are taken for titles, totals or notes."""
+    """Lines of the table's width beside it, or right below it, that are taken for titles, totals or notes."""
     other_table: bool
     """Another table begins where this one ends."""
     found: Optional[str]

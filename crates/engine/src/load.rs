@@ -331,10 +331,8 @@ pub(crate) fn warn_of_other_tables(run: &Run) {
 pub(crate) fn warn_of_record_like(run: &Run) {
     for file in run.plan.files.iter().filter(|file| file.record_like > 0) {
         let what = match file.record_like {
-            1 => "1 record that has as many fields as the table stands before or behind it and is".to_owned(),
-            many => format!(
-                "{many} records that have as many fields as the table stand before or behind it and are"
-            ),
+            1 => "1 line before or behind the table that could be a record is".to_owned(),
+            many => format!("{many} lines before or behind the table that could be records are"),
         };
         run.warn(format!(
             "{}: {what} not loaded, being taken for titles, totals or notes; --format csv or text loads all",

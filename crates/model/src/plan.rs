@@ -296,8 +296,8 @@ pub struct FilePlan {
     pub data_start_byte: u64,
     /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
     pub data_end_byte: Option<u64>,
-    /// Records of the table's width that stand before or behind it and are taken for titles, totals or notes. Plans in older ledgers
-    /// lack it.
+    /// Lines of the table's width that stand before or behind it, and any right behind its last record, that are taken for titles, totals
+    /// or notes. Plans in older ledgers lack it.
     #[serde(default)]
     pub record_like: u64,
     /// Another table begins where this one ends. Plans in older ledgers lack it.

@@ -120,6 +120,7 @@ pub(super) fn find(
     let blanks_are_data = profile.width() == 1 && blank_inside;
     let width = profile.width();
     let empty_records = width > 1 && lines.have_empty_records(range.clone(), width);
+    let is_cut_off = |no: usize| no + 1 == range.end && lines.ends_early(no, window);
     let mut end = range.end;
     let lowest = range.start.max(range.end.saturating_sub(FOOTER_LINES_MAX));
     while end > lowest {
@@ -141,7 +142,10 @@ pub(super) fn find(
         let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note));
         if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
             end = blank;
-        } else if no > range.start && (footer.is_note(no) || footer.is_total(no, range.start, false)) {
+        } else if no > range.start
+            && (footer.is_note(no) && !(is_cut_off(no) && footer.is_below_data(no, range.start))
+                || footer.is_total(no, range.start, false))
+        {
             end = no;
         } else {
             break;
@@ -187,6 +191,11 @@ impl Footer<'_, '_> {
                 (alone || cut_note) && self.first_is_note(no)
             }
         }
+    }
+
+    /// The line above is no note either.
+    fn is_below_data(&mut self, no: usize, from: usize) -> bool {
+        no == from || !(self.lines.lines[no - 1].is_blank() || self.is_note(no - 1))
     }
 
     /// Another delimiter makes a record of it.
@@ -274,6 +283,11 @@ mod tests {
             let (start, end) = (finding.plain.start_byte, finding.plain.end_byte);
             assert_eq!((start, end, finding.record_like), (0, None, 0), "{table:?}: {}", finding.describe());
         }
+        // A line that ends with the file and without a line ending, as the others have it, may be half a record.
+        let cut_off = "title,year,genre\nAlien,1979,sf\nHeat,1995,crime\nUp,2009,anim\nThe Good the Bad and";
+        let ends = |more: &str| of(&format!("{cut_off}{more}"), &Given::default()).plain.end_byte;
+        let begin = cut_off.find("The Good").map(|byte| byte as u64);
+        assert_eq!((ends(""), ends("\n"), ends("\nNote: as of May")), (None, begin, begin));
         // Numbers that fit make no record of totals, nor is there one where no other line is as empty.
         for (table, last) in [
             ("id,name,n\n1,ann,7\n2,bob,8\n3,cid,9\n", "Total,,24\n"),

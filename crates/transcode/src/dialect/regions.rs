@@ -28,7 +28,7 @@ pub(super) struct Regions {
     pub(super) tail_end: Option<usize>,
     pub(super) second: Option<usize>,
     pub(super) footer_lines: usize,
-    /// Lines that are cut off at both ends though they have as many fields as a record.
+    /// Lines that are cut off at both ends though they have as many fields as a record, or no blank line above.
     pub(super) record_like: usize,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn find(
         let profile = cut.profile(width, data, Some(end));
         let found = footer::find(&cut.head, data..end, &profile, reader, &windows.head, &[]);
         regions.footer_lines = end - found;
-        regions.record_like = record_like(&cut.head, found..end, width);
+        regions.record_like = below_record(&cut.head, found..end, width);
         let cut_off = found < cut.head.len() || windows.head.padded;
         regions.end = cut_off.then_some(found);
     } else if let Some(window) = windows.tail.as_ref() {
@@ -134,11 +134,18 @@ pub(super) fn find(
             found = cut.tail.len();
         }
         regions.footer_lines = cut.tail.len() - found;
-        regions.record_like = record_like(&cut.tail, found..cut.tail.len(), width);
+        regions.record_like = below_record(&cut.tail, found..cut.tail.len(), width);
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
     regions.record_like += record_like(&cut.head, 0..regions.start, width);
     regions
+}
+
+/// How many of the lines behind the last record could be records: those directly below it, too.
+fn below_record(lines: &Lines, range: Range<usize>, width: usize) -> usize {
+    let behind = lines.lines.get(range.clone()).unwrap_or_default();
+    let directly = behind.iter().take_while(|line| !line.is_blank()).count();
+    directly + record_like(lines, range.start + directly..range.end, width)
 }
 
 /// How many of these lines could be records.

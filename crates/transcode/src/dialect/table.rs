@@ -144,6 +144,13 @@ impl Lines {
         self.edges = Default::default();
     }
 
+    /// The file ends with this line, which has no line ending.
+    pub(super) fn ends_early(&self, no: usize, window: &Window) -> bool {
+        let line = self.lines.get(no).filter(|_| window.at_end && no + 1 == self.len());
+        let last = line.and_then(|line| window.text.get(line.start..line.start + line.length)?.last());
+        last.is_some_and(|byte| !matches!(byte, b'\n' | b'\r'))
+    }
+
     /// The kinds of a line's cells.
     pub(super) fn kinds(&self, no: usize) -> &[Kind] {
         self.lines.get(no).map_or(&[], |line| &self.kinds[line.first_kind..line.first_kind + line.width])
