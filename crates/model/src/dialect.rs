@@ -6,6 +6,7 @@
 
 use crate::format::{ColumnChoice, Eol, Format, Header};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How a quote or a delimiter becomes a datum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Dialect {
     pub eol: Option<Eol>,
     /// What an unquoted field says to be NULL.
     pub nulls: Vec<String>,
+    /// Of these spellings some are values in some fields, whose numbers count from 0. Plans in older ledgers lack it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<String, Vec<usize>>,
     /// Records that start so are no data.
     pub comment: Option<String>,
 }
@@ -62,6 +66,7 @@ impl Dialect {
             escape: Escape::Doubled,
             eol: Some(Eol::Lf),
             nulls: vec![String::new()],
+            kept: BTreeMap::new(),
             comment: None,
         }
     }
@@ -71,7 +76,11 @@ impl Dialect {
     pub fn to_format(&self) -> Option<Format> {
         let &[delimiter] = self.delimiter.as_bytes() else { return None };
         let [null] = self.nulls.as_slice() else { return None };
-        let beyond_copy = self.repeats || self.trim || self.eol.is_none() || self.comment.is_some();
+        let beyond_copy = !self.kept.is_empty()
+            || self.repeats
+            || self.trim
+            || self.eol.is_none()
+            || self.comment.is_some();
         if beyond_copy || !delimiter.is_ascii() {
             return None;
         }

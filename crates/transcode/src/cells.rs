@@ -18,7 +18,8 @@ pub struct Cells {
     quote: Option<u8>,
     escape: Escape,
     eol: Option<Eol>,
-    nulls: Vec<Vec<u8>>,
+    /// Spellings of NULL, and the fields in which each is a value.
+    nulls: Vec<(Vec<u8>, Vec<usize>)>,
     comment: Vec<u8>,
     /// Records of so many fields are records, whatever they begin with.
     width: Option<usize>,
@@ -147,12 +148,12 @@ impl Record {
     /// Puts other values in the place of those that there are.
     pub(crate) fn rewrite(&mut self, cells: &Cells, each: impl Fn(&[u8]) -> Vec<u8>) {
         let text = std::mem::take(&mut self.text);
-        for cell in &mut self.cells {
+        for (no, cell) in self.cells.iter_mut().enumerate() {
             let from = self.text.len();
             self.text.extend(each(&text[cell.value.clone()]));
             cell.value = from..self.text.len();
             let may_be_null = !cell.quoted && !cell.escaped;
-            cell.null = may_be_null && (cell.null || cells.spells_null(&self.text[from..]));
+            cell.null = may_be_null && (cell.null || cells.spells_null(&self.text[from..], no));
         }
     }
 
@@ -217,6 +218,8 @@ impl Cells {
             let message = "the delimiter must not contain the quote or a line ending";
             return Err(Error::new(ErrorKind::Usage, message));
         }
+        let null =
+            |null: &String| (null.as_bytes().to_vec(), dialect.kept.get(null).cloned().unwrap_or_default());
         let copies = dialect.quote.is_none() && dialect.escape == Escape::Backslash;
         let mut stops = [false; 256];
         let specials = [Some(b'\n'), Some(b'\r'), delimiter.first().copied(), dialect.quote];
@@ -230,15 +233,15 @@ impl Cells {
             quote: dialect.quote,
             escape: dialect.escape,
             eol: dialect.eol,
-            nulls: dialect.nulls.iter().map(|null| null.as_bytes().to_vec()).collect(),
+            nulls: dialect.nulls.iter().map(null).collect(),
             comment: dialect.comment.clone().unwrap_or_default().into_bytes(),
             width: None,
             stops,
         })
     }
 
-    fn spells_null(&self, written: &[u8]) -> bool {
-        self.nulls.iter().any(|null| null == written)
+    fn spells_null(&self, written: &[u8], field_no: usize) -> bool {
+        self.nulls.iter().any(|(null, kept)| null == written && !kept.contains(&field_no))
     }
 
     /// Cuts the record that `bytes` begin with. `at_end` says that the file ends with them.
@@ -355,7 +358,7 @@ impl Cells {
         }
         let from = record.text.len();
         // NULL is what is written so, before backslashes are undone.
-        let null = self.spells_null(written);
+        let null = self.spells_null(written, record.len());
         let escaped = self.copies() && !null && written.contains(&b'\\');
         if escaped {
             record.text.extend_from_slice(&crate::encode::attributes::text_value(written));

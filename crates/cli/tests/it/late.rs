@@ -185,3 +185,23 @@ fn a_run_that_goes_on_keeps_how_values_are_spelled_in_a_column_that_was_widened(
     let stored = "SELECT string_agg(code, ' ' ORDER BY id) FROM t WHERE id IN (3, 40000, 95000)";
     assert_eq!(database.value(stored), "103 1.5 007");
 }
+
+#[test]
+fn a_word_for_null_among_numbers_is_a_value_among_text_that_it_was_not_seen_in() {
+    let mut text = "id,country,score\n".to_owned();
+    for id in 0..40_000 {
+        let score = if id % 7 == 0 { "NA".to_owned() } else { (id % 100).to_string() };
+        let _ = match id {
+            10_000 => writeln!(text, "{id},NA,12"),
+            30_001 => writeln!(text, "{id},DE,"),
+            _ => writeln!(text, "{id},DE,{score}"),
+        };
+    }
+    let files = Files::new();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, country text, score int)");
+    load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(0);
+    let rows = "SELECT string_agg(t::text, ' ' ORDER BY id) FROM t WHERE id IN (7, 10000, 30001)";
+    assert_eq!(database.value(rows), "(7,DE,) (10000,NA,12) (30001,DE,)");
+}

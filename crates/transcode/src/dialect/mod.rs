@@ -138,7 +138,7 @@ pub struct Finding {
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
     pub footer_records: u64,
-    /// Of both, those that have as many fields as a record of the table.
+    /// Of both, those that have as many fields as a record of the table, or stand right behind its last one.
     pub record_like: u64,
     /// Where the table is, in the file's plain bytes.
     pub plain: Span,
@@ -387,9 +387,10 @@ impl Finding {
                 spellings.compare(lines, range(no, lines), regions.width, reader, window);
             }
         }
-        let (nulls, unsure) = spellings.settle(self.is_copy_text());
-        self.dialect.nulls = nulls;
-        self.unsure.extend(unsure);
+        let unseen = (!windows.head.at_end).then_some(&profile);
+        let settled = spellings.settle(self.is_copy_text(), unseen);
+        (self.dialect.nulls, self.dialect.kept) = (settled.nulls, settled.kept);
+        self.unsure.extend(settled.unsure);
     }
 
     /// Lines to bytes.

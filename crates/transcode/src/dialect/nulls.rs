@@ -6,7 +6,9 @@
 //! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL in one
 //! column is NULL in all of them, so a word that looks like the values of a column of text that it stands in (`NA`
 //! among `DE` and `FR`, `null` among documents of JSON) stays a value everywhere. Among other text it is NULL, which is
-//! said to be unsure.
+//! said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty field, stands
+//! further on: a word stays a value in columns of text that it was not seen in, and the empty field is NULL beside
+//! it. Both do not hold for words that mean nothing else.
 
 use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
@@ -165,8 +167,8 @@ impl Spellings {
         }
     }
 
-    /// The spellings of NULL, the empty field first; at least one.
-    pub(super) fn settle(&self, copy_text: bool) -> (Vec<String>, Option<Unsure>) {
+    /// The spellings of NULL, the empty field first; at least one. `unseen` is the table's profile where there is more of it.
+    pub(super) fn settle(&self, copy_text: bool, unseen: Option<&Profile>) -> Settled {
         let backslash = copy_text || self.uses.contains_key("\\N");
         let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);
         let mut found: Vec<(&String, usize)> = Vec::new();
@@ -198,8 +200,43 @@ impl Spellings {
         if nulls.is_empty() {
             nulls.push(if backslash { "\\N".to_owned() } else { String::new() });
         }
-        (nulls, unsure)
+        let words: Vec<String> = nulls.iter().filter(|word| is_word(word)).cloned().collect();
+        let Some(profile) = unseen.filter(|_| !words.is_empty()) else {
+            return Settled { nulls, kept: BTreeMap::new(), unsure };
+        };
+        if !backslash && !nulls[0].is_empty() {
+            nulls.insert(0, String::new());
+        }
+        let not_in = |word: &String, column: &usize| {
+            self.uses.get(word).is_none_or(|uses| !uses.columns.contains_key(column))
+        };
+        let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for word in words {
+            let text = (0..profile.width()).filter(|column| profile.is_text(*column));
+            let columns: Vec<usize> = text.filter(|column| not_in(&word, column)).collect();
+            if !columns.is_empty() {
+                unsure = unsure.or(Some(question(
+                    &word,
+                    "NULL, but as itself in columns of text that it was not seen in",
+                )));
+                kept.insert(word, columns);
+            }
+        }
+        Settled { nulls, kept, unsure }
     }
+}
+
+/// A word that may be a value.
+fn is_word(spelling: &str) -> bool {
+    !spelling.is_empty() && !UNMISTAKABLE.contains(&spelling)
+}
+
+/// What spells NULL.
+pub(super) struct Settled {
+    pub(super) nulls: Vec<String>,
+    /// Columns in which one of these is a value.
+    pub(super) kept: BTreeMap<String, Vec<usize>>,
+    pub(super) unsure: Option<Unsure>,
 }
 
 fn question(spelling: &str, read_as: &str) -> Unsure {

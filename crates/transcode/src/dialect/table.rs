@@ -238,6 +238,14 @@ impl Profile {
         self.counts.len()
     }
 
+    /// A column has values, and these are text.
+    pub(super) fn is_text(&self, column: usize) -> bool {
+        let is_filled = |counts: &[u32; KINDS]| {
+            ALL_KINDS.iter().any(|kind| kind.is_value() && counts[*kind as usize] > 0)
+        };
+        self.class(column).is_none() && self.counts.get(column).is_some_and(is_filled)
+    }
+
     /// The class of most values of a column.
     pub(super) fn class(&self, column: usize) -> Option<Class> {
         let counts = self.counts.get(column)?;

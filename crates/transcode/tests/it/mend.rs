@@ -3,6 +3,7 @@
 use crate::careful::{check, read};
 use howdah_model::{Dialect, Eol, Escape};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn dialects() -> impl Strategy<Value = Dialect> {
     let quotings = vec![
@@ -29,6 +30,7 @@ fn dialects() -> impl Strategy<Value = Dialect> {
             escape,
             eol,
             nulls: vec![String::new(), "\\N".to_owned()],
+            kept: BTreeMap::new(),
             comment: comment.then(|| "#".to_owned()),
         })
 }

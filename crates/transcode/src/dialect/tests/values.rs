@@ -47,6 +47,29 @@ fn spellings_of_null() {
 }
 
 #[test]
+fn a_word_stays_a_value_where_it_was_not_seen_among_text() {
+    let rows = |from: usize| -> String {
+        (from..from + 900).map(|no| format!("{no},DE,{}\n", if no % 7 == 0 { "NA" } else { "12" })).collect()
+    };
+    let (head, tail) = (format!("id,country,score\n{}", rows(0)), rows(5000));
+    let sample = Sample {
+        head: head.as_bytes(),
+        tail: tail.as_bytes(),
+        size_bytes: Some(1 << 20),
+        ..Sample::default()
+    };
+    let part = find(&sample, &Given::default()).unwrap();
+    assert_eq!(part.dialect.nulls, ["", "NA"]);
+    assert_eq!(part.dialect.kept.get("NA"), Some(&vec![1]));
+    assert_eq!(part.unsure.last().unwrap().option, "--null");
+    let whole = text(&head).dialect;
+    assert_eq!((whole.nulls, whole.kept.len()), (vec!["NA".to_owned()], 0));
+    let given = Given { nulls: Some(vec!["NA".to_owned()]), ..Given::default() };
+    let given = find(&sample, &given).unwrap().dialect;
+    assert_eq!((given.nulls, given.kept.len()), (vec!["NA".to_owned()], 0));
+}
+
+#[test]
 fn null_among_documents_is_a_value() {
     for doc in ["{}", "[1]"] {
         let json = format!("id\tdoc\n1\t{doc}\n2\tnull\n3\t{doc}\n4\t{doc}\n5\tnull\n");
