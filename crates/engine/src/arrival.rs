@@ -7,7 +7,7 @@ pub(crate) mod leave_out;
 mod parts;
 
 use crate::Context;
-use crate::indexes::{Crew, tell};
+use crate::indexes::{Crew, restore_command, tell};
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::plan::arrival::events;
@@ -388,8 +388,16 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
     let read = async |session: &Session| ledger.steps_done(session, &run.plan.job_id, &into.relation).await;
     let (changes, rows) = on_session(run, read).await?;
     if rows != waiting {
-        let message = format!("{waiting} rows waited for {}, but {rows} were dealt with", into.relation);
-        return Err(Error::new(ErrorKind::Internal, message));
+        let message = format!(
+            "{waiting} rows waited for {}, but {rows} were dealt with: the parts that were done at different times do not meet, as after \
+             a VACUUM FULL or CLUSTER of the staging table in between",
+            into.relation
+        );
+        // What comes by its key may come again.
+        let restore = restore_command(&run.context, ledger, &run.plan.job_id);
+        return Err(Error::new(ErrorKind::Internal, message).with_hint(format!(
+            "{restore} drops the rows that wait; then the same command loads them again"
+        )));
     }
     let changes = Changes { duplicates: rows_for(run, &into.relation).saturating_sub(waiting), ..changes };
     if changes.held_back > 0 {

@@ -2,7 +2,7 @@
 
 use super::{changes, load};
 use crate::indexes::kills::{CHUNKS, wait_for};
-use crate::scene::{END_SESSIONS, Files, PATIENCE, howdah};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, Server};
 use std::fmt::Write as _;
 
@@ -165,4 +165,30 @@ fn rows_come_together_where_a_primary_key_is_deferrable() {
         let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "code", "--jobs", "4"]);
         assert_eq!(changes(&load), [0, u64::from(ROWS), 0, 0, 0], "PostgreSQL {major}");
     }
+}
+
+/// The sample that tells the borders of the parts is another one then.
+#[test]
+fn parts_that_do_not_meet_are_told_with_the_way_out() {
+    let plain = csv(97, 1, 30_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id), ADD CONSTRAINT stop CHECK (id <> 29999)");
+    let load = load(&scene.database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+    load.run(PATIENCE).expect_code(1);
+    assert_eq!(scene.database.value("SELECT count(*) > 0 FROM t"), "t");
+    let staging = scene.database.value(
+        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relname LIKE 'staging\\_%' \
+         AND relkind = 'r'",
+    );
+    scene.database.sql(&format!(
+        "ALTER TABLE t DROP CONSTRAINT stop; CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"
+    ));
+    let failed = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("the parts that were done at different times do not meet"), "{failed}");
+    assert!(failed.contains("drops the rows that wait; then the same command loads them again"), "{failed}");
+    scene.verb("restore").run(PATIENCE).expect_code(0);
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("by the way out");
 }
