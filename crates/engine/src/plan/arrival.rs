@@ -7,11 +7,12 @@ use crate::arrival::leave_out;
 use howdah_model::arrival::PlaceColumn;
 use howdah_model::plan::{FilePlan, TablePlan};
 use howdah_model::{
-    Arrival, Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, RelationKind, Result, StagingPlan,
+    Arrival, Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, Relation, RelationKind, Result,
+    StagingPlan,
 };
 use howdah_target::arrival::table::Into;
 use howdah_target::rewrite::Event;
-use howdah_target::session::Session;
+use howdah_target::session::{Session, elsewhere};
 use howdah_target::{replace, rewrite, staging, truncate};
 use sha2::{Digest, Sha256};
 
@@ -103,6 +104,9 @@ pub(super) async fn choose(
         if job.arrival.mode == Mode::Replace {
             context.connection.attend(session, replace::check(session, &table.table.relation)).await?;
         }
+        if matches!(job.arrival.mode, Mode::Merge | Mode::Replace) {
+            expect_own_rows(context, session, &table.table.relation).await?;
+        }
         let events = events(&job.arrival);
         let ruling = rewrite::expect_no_rules(session, &table.table.relation, &events);
         context.connection.attend(session, ruling).await?;
@@ -129,6 +133,17 @@ pub(super) async fn choose(
         table.notes.push(note);
     }
     Ok(())
+}
+
+/// What changes, deletes or replaces rows does so in the table ONLY.
+async fn expect_own_rows(context: &Context, session: &Session, relation: &Relation) -> Result<()> {
+    let asking = elsewhere::why_elsewhere(session, relation);
+    let Some(why) = context.connection.attend(session, asking).await? else { return Ok(()) };
+    let message = format!(
+        "rows of {relation} may lie in other tables, which --mode merge and replace leave alone: {why}"
+    );
+    Err(Error::new(ErrorKind::Table, message)
+        .with_hint("give --mode insert-new, or append; or name the table that the rows lie in"))
 }
 
 /// The statements by which rows come in from staging tables. A new table has no rules.

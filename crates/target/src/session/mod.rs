@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod column_types;
 mod connect;
 mod conninfo;
+pub mod elsewhere;
 pub mod encoding;
 mod hosts;
 mod infos;

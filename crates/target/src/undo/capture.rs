@@ -7,7 +7,7 @@ use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
 use crate::ledger::NewUndo;
-use crate::session::Session;
+use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use futures_util::future;
 use howdah_model::{Relation, Result};
@@ -26,7 +26,7 @@ pub struct Captured {
     pub partitioned: bool,
     /// Why nothing of it may be dropped.
     pub keep: Option<String>,
-    /// It has no pages at all, nor has a partition: no row, and none that was there.
+    /// It has no pages at all, nor has a partition or table that inherits from it: no row, and none that was there.
     pub empty: bool,
     /// About how many rows it has.
     pub rows: f64,
@@ -143,11 +143,13 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     );
     let (path, (), tables) = asked.await.map_err(fail)?;
     // Alone the planning of the other two takes the server some 5 ms, and most staging tables have neither.
-    let (indexes, foreign_keys) = if tables.iter().any(|row| row.get(16)) {
+    let (indexes, foreign_keys, elsewhere) = if tables.iter().any(|row| row.get(16)) {
         let (indexes, foreign_keys) = (of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
         let asked =
             future::try_join(client.query_typed(&indexes, &names), client.query_typed(&foreign_keys, &names));
-        asked.await.map_err(fail)?
+        let (asked, elsewhere) = future::join(asked, elsewhere::why_elsewhere(session, relation)).await;
+        let (indexes, foreign_keys) = asked.map_err(fail)?;
+        (indexes, foreign_keys, elsewhere?)
     } else {
         Default::default()
     };
@@ -164,8 +166,10 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     Ok(Some(Captured {
         relation: relation.clone(),
         partitioned: table.get(14),
-        keep: keep_table(table).or_else(|| tables[1..].iter().find_map(keep_partition)),
-        empty: pages == 0,
+        keep: keep_table(table)
+            .or_else(|| elsewhere.map(str::to_owned))
+            .or_else(|| tables[1..].iter().find_map(keep_partition)),
+        empty: pages == 0 && elsewhere.is_none(),
         rows,
         workers_set: table.get(17),
         indexes: together(&members, oids[0]),

@@ -112,6 +112,24 @@ fn partitions_heirs_and_published_identities_are_kept() {
              CREATE PUBLICATION p FOR TABLE t",
             "logical replication needs it as the table's replica identity",
         ),
+        (
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             CREATE TABLE child () INHERITS (t); INSERT INTO child VALUES (-1)",
+            "other tables inherit from it",
+        ),
+        (
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             CREATE SCHEMA _timescaledb_catalog; \
+             CREATE TABLE _timescaledb_catalog.hypertable (schema_name name, table_name name); \
+             INSERT INTO _timescaledb_catalog.hypertable VALUES ('public', 't')",
+            "it is a hypertable of TimescaleDB",
+        ),
+        (
+            "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+             SET allow_system_table_mods = on; CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass); \
+             INSERT INTO pg_catalog.pg_dist_partition VALUES ('t')",
+            "it is a distributed table of Citus",
+        ),
     ] {
         for major in MAJORS {
             let (database, _files, source) = prepared(major, sql);

@@ -95,6 +95,33 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn tables_whose_rows_lie_in_others_are_not_merged_into() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, note text); CREATE TABLE child () INHERITS (t); \
+             INSERT INTO child VALUES (1, 'old'), (2, 'old')",
+        );
+        let merge = ["--mode", "merge", "--key", "id"];
+        let words = ["rows of public.t may lie in other tables", "other tables inherit from it"];
+        refused(&database, &source, &merge, 1, &words);
+        refused(&database, &source, &[&merge[..], &["--delete-missing"]].concat(), 1, &words);
+        database.sql(
+            "DROP TABLE child; CREATE SCHEMA _timescaledb_catalog; \
+             CREATE TABLE _timescaledb_catalog.hypertable (schema_name name, table_name name); \
+             INSERT INTO _timescaledb_catalog.hypertable VALUES ('public', 't')",
+        );
+        refused(&database, &source, &merge, 1, &["it is a hypertable of TimescaleDB"]);
+        refused(&database, &source, &["--mode", "replace"], 1, &["it is a hypertable of TimescaleDB"]);
+        // Others of that database are not.
+        database.sql("UPDATE _timescaledb_catalog.hypertable SET table_name = 'u'");
+        load(&database, &[&source]).args(merge).run(PATIENCE).expect_code(0);
+    }
+}
+
+#[test]
 fn an_empty_source_does_not_empty_a_table_by_itself() {
     let files = Files::new();
     let source = files.put("a.csv", b"id\n");
