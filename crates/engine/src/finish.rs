@@ -47,9 +47,28 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
             check_borders(run, &receipts)?;
             return note_account(run).await;
         }
+        expect_kept_here(run, &receipts)?;
         load_again(run, receipts, rows).await?;
     }
     Err(keeps_losing())
+}
+
+/// A receipt that is lost proves nothing of rows that went elsewhere: loading them again might double them.
+fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
+    for (no, file) in run.plan.files.iter().enumerate() {
+        let table = &run.plan.tables[file.table_no as usize];
+        let (_, rows) = missing(run, no, receipts);
+        if rows > 0 && table.outside {
+            let message = format!(
+                "the server has lost that {rows} rows went into {}, which may keep them elsewhere: nobody knows whether they are there",
+                table.table.relation
+            );
+            return Err(Error::new(ErrorKind::CommitUnknown, message).in_file(&file.location).with_hint(
+                "look where its rows are; the same command loads those again that the ledger lacks",
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn keeps_losing() -> Error {

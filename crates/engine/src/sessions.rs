@@ -175,12 +175,15 @@ fn is_refusal(error: &Error) -> bool {
 /// Where the chunk goes.
 fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
     let file = &run.plan.files[chunk.origin.file_no as usize];
+    let table = &run.plan.tables[file.table_no as usize];
+    let asynchronous = file.version.is_some() && run.ledger.is_some() && !table.outside;
     ChunkTarget {
         ledger: run.ledger.as_ref(),
         job_id: &run.plan.job_id,
-        table: &run.plan.tables[file.table_no as usize],
-        // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server.
-        synchronous: file.version.is_none() || run.ledger.is_none() || run.plan.tuning.level == Tune::None,
+        table,
+        // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server; nor receipts of rows that
+        // another server keeps.
+        synchronous: !asynchronous || run.plan.tuning.level == Tune::None,
         first_place: place_of(file.input_no, chunk.origin.start_byte),
         triggers: run.way_of_triggers(file.table_no),
         held: false,

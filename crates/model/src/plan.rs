@@ -115,6 +115,10 @@ pub struct TablePlan {
     /// Its rows come frozen, all in one transaction that empties it first. Plans in older ledgers lack it.
     #[serde(default)]
     pub frozen: bool,
+    /// Its rows go to another server or where a trigger puts them, which may commit before the ledger does. Plans in older ledgers
+    /// lack it.
+    #[serde(default)]
+    pub outside: bool,
 }
 
 /// How the rows of a chunk come into a table that the server takes no COPY into.

@@ -38,6 +38,7 @@ mod memory;
 mod modes;
 mod names;
 mod output;
+mod outside;
 mod pieces;
 mod pipe;
 mod planning;

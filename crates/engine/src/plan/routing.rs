@@ -15,7 +15,7 @@ use howdah_model::{ErrorKind, Job, OnError, PartitionsChoice, RelationKind, Resu
 use howdah_target::session::{Session, column_types, partitions};
 use howdah_transcode::route::Router;
 
-/// Settles for each table whether the client routes its rows, and says so.
+/// Settles for each table whether its rows leave the server's own tables, and whether the client routes them, which it says.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
@@ -23,6 +23,15 @@ pub(super) async fn choose(
     indexes: &[IndexesPlan],
     tables: &mut [TablePlan],
 ) -> Result<()> {
+    for table in tables.iter_mut() {
+        table.outside = match table.table.kind {
+            RelationKind::Foreign | RelationKind::View => true,
+            RelationKind::Partitioned if table.staging.is_none() => {
+                context.connection.attend(session, partitions::has_foreign(session, &table.table)).await?
+            }
+            RelationKind::Partitioned | RelationKind::Table => false,
+        };
+    }
     let routed =
         |table: &&mut TablePlan| table.table.kind == RelationKind::Partitioned && table.staging.is_none();
     for table in tables.iter_mut().filter(routed) {

@@ -324,6 +324,7 @@ fn table_plan(
     if leaves_out {
         // What cannot be rewritten is said now, not in the middle of the load.
         Rewriter::new(&plan.format, &field_targets(&plan, &plan.format))?;
+        outside: false,
     }
     Ok(plan)
 }

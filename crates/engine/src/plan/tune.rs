@@ -4,7 +4,8 @@
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
 use howdah_model::{
-    Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan, UnloggedTable,
+    FilePlan, Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan,
+    UnloggedTable,
 };
 use howdah_target::arrival::part::{WAL_COMPRESSION, may_compress_wal};
 use howdah_target::ledger::Held;
@@ -92,8 +93,8 @@ async fn of_sessions(
         risk: risk.map(str::to_owned),
     };
     let mut settings = Vec::new();
-    let waits_for_nothing =
-        plan.files.iter().any(|file| file.version.is_some()) && ledger_of(&plan.job).is_some();
+    let is_kept = |file: &FilePlan| file.version.is_some() && !plan.tables[file.table_no as usize].outside;
+    let waits_for_nothing = plan.files.iter().any(is_kept) && ledger_of(&plan.job).is_some();
     if waits_for_nothing {
         settings.push(setting(
             COMMIT,
@@ -166,7 +167,7 @@ fn without_autovacuum(relation: &Relation, parameter: Parameter) -> Tuned {
 
 /// What comes for the table is much, or nobody knows.
 fn is_large(plan: &Plan, relation: &Relation) -> bool {
-    let of_table = |file: &&howdah_model::FilePlan| {
+    let of_table = |file: &&FilePlan| {
         plan.tables.get(file.table_no as usize).is_some_and(|table| table.table.relation == *relation)
     };
     let files: Vec<_> = plan.files.iter().filter(of_table).cloned().collect();

@@ -75,6 +75,17 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
+/// One of its partitions is a foreign table.
+///
+/// # Errors
+/// Those of the session.
+pub async fn has_foreign(session: &Session, table: &Table) -> Result<bool> {
+    let sql = "SELECT FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass) t \
+               JOIN pg_catalog.pg_class c ON c.oid = t.relid::pg_catalog.oid AND c.relkind = 'f' LIMIT 1";
+    let rows = session.client().query_typed(sql, &[(&table.oid, Type::OID)]).await;
+    Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
+}
+
 /// The OIDs of the table of this one and of all partitions below it.
 ///
 /// # Errors

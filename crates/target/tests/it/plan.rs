@@ -38,6 +38,7 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
         notes: Vec::new(),
         unsure: Vec::new(),
         policies: None,
+        outside: false,
         frozen: false,
     }
 }

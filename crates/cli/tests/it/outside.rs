@@ -1,0 +1,69 @@
+//! Rows that leave the tables of the server: to another server, or where a trigger of a view puts them. What keeps them may have
+//! committed when a crash takes the receipt.
+
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
+use howdah_testkit::{Server, ServerOptions};
+
+/// Notes for each row whether its transaction waits for the disk.
+const NOTES: &str = "\
+    CREATE TABLE noted (a int, waits text); \
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        INSERT INTO public.noted VALUES (NEW.a, pg_catalog.current_setting('synchronous_commit')); RETURN NEW; END $$";
+
+#[test]
+fn chunks_whose_rows_go_elsewhere_wait_for_the_disk() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a,b\n1,x\n2,y\n");
+    for major in [13, 18] {
+        let server = Server::shared(major);
+        let database = server.database();
+        database.sql(&format!(
+            "{NOTES}; CREATE VIEW seen AS SELECT 1 AS a, 'x'::text AS b; \
+             CREATE TRIGGER n INSTEAD OF INSERT ON seen FOR EACH ROW EXECUTE FUNCTION note(); \
+             CREATE TABLE far (a int, b text); CREATE EXTENSION postgres_fdw; \
+             CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', port '{}', dbname '{}'); \
+             CREATE USER MAPPING FOR CURRENT_USER SERVER loop OPTIONS (user 'postgres'); \
+             CREATE FOREIGN TABLE near (a int, b text) SERVER loop OPTIONS (table_name 'far'); \
+             CREATE TRIGGER n BEFORE INSERT ON near FOR EACH ROW EXECUTE FUNCTION note(); \
+             CREATE TABLE parts (a int, b text) PARTITION BY LIST (a); CREATE TABLE plain (a int, b text); \
+             CREATE FOREIGN TABLE part PARTITION OF parts DEFAULT SERVER loop OPTIONS (table_name 'far'); \
+             CREATE TRIGGER n BEFORE INSERT ON part FOR EACH ROW EXECUTE FUNCTION note(); \
+             CREATE TRIGGER n BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION note()",
+            server.socket_folder().display(),
+            server.port(),
+            database.name()
+        ));
+        for (table, waits) in [("seen", "on"), ("near", "on"), ("parts", "on"), ("plain", "off")] {
+            database.sql("TRUNCATE noted");
+            let load = howdah("load").args(["--to", &database.conninfo(), "--table", table]).arg(&source);
+            load.run(PATIENCE).expect_code(0);
+            let noted = database.value("SELECT string_agg(a || ' ' || waits, ', ' ORDER BY a) FROM noted");
+            assert_eq!(noted, format!("1 {waits}, 2 {waits}"), "PostgreSQL {major}: {table}");
+        }
+        assert_eq!(database.value("SELECT count(*) FROM far"), "4", "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn rows_that_went_elsewhere_are_not_sent_again_for_want_of_a_receipt() {
+    let plain = csv(71, 1, 3000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(18, &ServerOptions::default());
+    let scene = Scene::new(&server, &[&plain]);
+    scene.database.sql(
+        "CREATE TABLE sink (LIKE t); CREATE VIEW seen AS SELECT * FROM sink; \
+         CREATE FUNCTION put() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             INSERT INTO public.sink SELECT NEW.*; PERFORM pg_catalog.pg_sleep(0.0005); RETURN NEW; END $$; \
+         CREATE TRIGGER put INSTEAD OF INSERT ON seen FOR EACH ROW EXECUTE FUNCTION put()",
+    );
+    let load =
+        howdah("load").args(["--format", "csv", "--header", "--table", "seen", "--chunk-size", "16kB"]);
+    let mut running = load.args(["--to", &scene.database.conninfo()]).arg(&source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    // As a failover to a standby that was behind does.
+    scene.database.sql("DELETE FROM howdah.chunk WHERE chunk_no = 0");
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("rows went into public.seen, which may keep them elsewhere"), "{told}");
+    assert_eq!(scene.database.value("SELECT count(*) FROM sink"), "3000");
+}
