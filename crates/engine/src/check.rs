@@ -13,7 +13,7 @@ pub(crate) mod reread;
 use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
-use crate::load::{being_restored, ended_by, guarded, published, warn_of_other_tables, warn_of_record_like};
+use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables, warn_of_record_like};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
@@ -62,7 +62,10 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let begin = || Box::pin(begin(context, &ledger, &plan, &noted));
-    let (mut session, publication) = match retry::patiently(context, retry_for, begin).await {
+    for message in &plan.warnings {
+        context.listener.on_event(&Event::Warning { message: message.clone() });
+    }
+    let mut session = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
             if noted.load(Relaxed) {
@@ -76,7 +79,8 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let partitioner = Partitioner::new(None, Vec::new())?;
     let run = Run::new(context, plan, layout, Some(ledger.clone()), HashMap::new(), (open, partitioner));
     let run = Arc::new(run);
-    publication.iter().for_each(|name| run.warn(published(name)));
+    // They are told already.
+    run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
     let looked = match guards::begin(&run, &session).await {
@@ -89,17 +93,11 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     Ok(Box::pin(account(&run, (&ledger, reject_file), session, looked)).await)
 }
 
-/// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it. A
-/// publication of all tables comes back where the ledger was made.
-async fn begin(
-    context: &Context,
-    ledger: &Ledger,
-    plan: &Plan,
-    noted: &AtomicBool,
-) -> Result<(Session, Option<String>)> {
+/// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
+async fn begin(context: &Context, ledger: &Ledger, plan: &Plan, noted: &AtomicBool) -> Result<Session> {
     let session = context.connection.open_to_write().await?;
     let opening = async {
-        let is_new = ledger.ensure(&session).await?;
+        ledger.ensure(&session).await?;
         ledger.check_rights(&session, true).await?;
         if !ledger.hold_job(&session, &plan.job_id).await? {
             return Err(being_restored(&plan.job_id));
@@ -108,14 +106,13 @@ async fn begin(
         if !ledger.begin(&session, plan).await? {
             return Err(being_restored(&plan.job_id));
         }
-        arrival::make_staging(&session, ledger, plan, true).await?;
-        if is_new { ledger.publication(&session).await } else { Ok(None) }
+        arrival::make_staging(&session, ledger, plan, true).await
     };
-    let publication = context.connection.attend(&session, opening).await?;
+    context.connection.attend(&session, opening).await?;
     if let Err(error) = forget_left(context, ledger.schema(), Some(&plan.job_id)).await {
         indexes::tell(context, format!("what other checks have left behind is not dropped: {error}"));
     }
-    Ok((session, publication))
+    Ok(session)
 }
 
 async fn read_and_ask(

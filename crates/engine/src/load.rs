@@ -76,6 +76,9 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         context.connection.mark_for(ledger, &plan.job_id);
     }
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    for message in &plan.warnings {
+        context.listener.on_event(&Event::Warning { message: message.clone() });
+    }
     let noted = AtomicBool::new(false);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
@@ -90,13 +93,14 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         }
     };
     let Begun { mut session, noted } = begun;
-    let Noted { receipts, before, publication, dropped, tuned, forgotten, crashed, emptied } = noted;
+    let Noted { receipts, before, dropped, tuned, forgotten, crashed, emptied } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     before.iter().for_each(|before| run.warn(loaded_before(before)));
-    publication.iter().for_each(|name| run.warn(published(name)));
+    // They are told already.
+    run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
     if forgotten {
         run.warn(format!(
             "the ledger held chunks of an earlier job {}, which was deleted from it: they are forgotten, and everything is loaded",
@@ -140,8 +144,6 @@ struct Noted {
     receipts: Vec<Receipt>,
     /// Files that another job has loaded; not asked for with `--force`, which means to load them again.
     before: Option<LoadedBefore>,
-    /// A publication of all tables, where this load has made some.
-    publication: Option<String>,
     /// An earlier run of the job has dropped something and not put it back.
     dropped: bool,
     /// The same with settings.
@@ -201,7 +203,7 @@ async fn open_ledger(
         make_tables(session, None, plan).await?;
         return Ok(Noted::default());
     };
-    let makes_tables = ledger.ensure(session).await? || plan.job.arrival.is_staged();
+    ledger.ensure(session).await?;
     if !hold_soon(session, ledger, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
@@ -231,12 +233,10 @@ async fn open_ledger(
     let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
-    let publication = async { if makes_tables { ledger.publication(session).await } else { Ok(None) } };
     // Sent together: one round trip.
-    let ((), receipts, before, publication, dropped, tuned) =
-        tokio::try_join!(durable, receipts, before, publication, dropped, tuned)?;
+    let ((), receipts, before, dropped, tuned) = tokio::try_join!(durable, receipts, before, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, publication, dropped, tuned, forgotten, crashed: void > 0, emptied })
+    Ok(Noted { receipts, before, dropped, tuned, forgotten, crashed: void > 0, emptied })
 }
 
 /// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
@@ -280,13 +280,6 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
     };
     Ok(Error::new(ErrorKind::Ledger, format!("job {} {message}", plan.job_id))
         .with_hint("give what its first run was given, or another --job-id"))
-}
-
-pub(crate) fn published(publication: &str) -> String {
-    format!(
-        "the publication {publication} is of all tables, also of those that are made in the ledger's schema: a subscriber that has \
-         not got them stops"
-    )
 }
 
 /// Holds the job. Another load that begins looks after what killed jobs have left, which may take it a moment.

@@ -22,6 +22,7 @@ mod new_table;
 mod numbering;
 mod part;
 mod policies;
+mod published;
 mod routing;
 mod scan;
 mod sources;
@@ -305,6 +306,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         indexes: Vec::new(),
         triggers: Vec::new(),
         tuning: TuningPlan::default(),
+        warnings: Vec::new(),
         job: job.clone(),
     }
 }
@@ -329,6 +331,7 @@ async fn around_rows(
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known::choose(context, session, job, &mut plan.tables).await?;
     policies::choose(context, session, plan).await?;
+    published::choose(context, session, plan).await?;
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     dated::read(context, session, &plan.job, &mut plan.tables).await

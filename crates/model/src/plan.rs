@@ -360,6 +360,9 @@ pub struct Plan {
     /// What is tuned and put back. Plans in older ledgers lack it.
     #[serde(default)]
     pub tuning: TuningPlan,
+    /// What others may meet though the load goes on: said before anything is made. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 impl Plan {

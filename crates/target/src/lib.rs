@@ -46,6 +46,7 @@ pub mod arrival;
 
 pub mod check;
 pub mod policies;
+pub mod publications;
 
 mod build;
 pub mod undo;

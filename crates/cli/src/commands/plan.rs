@@ -64,6 +64,9 @@ fn text(planned: &Planned, server: &str) -> String {
     let _ = writeln!(text, "  {}", history(&planned.history));
     let _ = writeln!(text, "  {}", ledger(plan));
     let _ = writeln!(text, "  {}", memory(planned));
+    for warning in &plan.warnings {
+        let _ = writeln!(text, "  warning: {warning}");
+    }
     for (no, table) in plan.tables.iter().enumerate() {
         show_table(&mut text, planned, no, table);
     }

@@ -319,6 +319,50 @@ fn status_lists_and_shows_jobs() {
     assert_eq!((&json[0]["job_id"], &json[0]["status"]), (&"first".into(), &"done".into()));
 }
 
+/// A subscriber stops when a row of a table comes that it has not got.
+#[test]
+fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n");
+    for (major, of, told) in [
+        (
+            13,
+            "ALL TABLES",
+            "warning: the publication p is of all tables, also of those that this load makes (in howdah)",
+        ),
+        (
+            18,
+            "TABLES IN SCHEMA made",
+            "warning: the publication p is of all tables in schema made, also of those",
+        ),
+    ] {
+        let database = Server::shared(major).database();
+        let role = format!("publisher_{}", database.name());
+        database.sql(&format!(
+            "CREATE TABLE t (id int, note text); CREATE SCHEMA made; CREATE PUBLICATION p FOR {of}; \
+             CREATE ROLE {role} LOGIN; GRANT INSERT ON t TO {role}"
+        ));
+        let run = |verb: &str, role: &str, args: &[&str]| {
+            let to = format!("{} options='-c role={role}'", database.conninfo());
+            howdah(verb).args(["--to", &to]).args(args.iter().copied()).arg(&source).run(PATIENCE)
+        };
+        let make: &[&str] =
+            if major == 13 { &["--table", "t"] } else { &["--create", "--table", "made.new"] };
+        assert!(run("plan", "postgres", make).expect_code(0).stdout.contains(told));
+        if major == 13 {
+            // It may not even make the ledger.
+            let refused = run("load", &role, make).expect_code(1).stderr;
+            assert!(refused.contains(told), "{refused}");
+        }
+        let loaded = run("load", "postgres", make).expect_code(0).stderr;
+        assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
+        // Now all is there.
+        let more = run("load", "postgres", &["--table", "t", "--job-id", "more"]).expect_code(0).stderr;
+        assert!(!more.contains("publication"), "{more}");
+        database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+    }
+}
+
 /// Nothing can tell whether the chunk is in, so nothing is sent again.
 #[test]
 fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {

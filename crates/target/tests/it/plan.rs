@@ -109,6 +109,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         indexes: Vec::new(),
         triggers: Vec::new(),
         tuning: howdah_model::TuningPlan::default(),
+        warnings: Vec::new(),
     }
 }
 

@@ -1,0 +1,38 @@
+//! What the tables that a load makes mean to subscribers, said before any is made.
+
+use super::ledger_of;
+use crate::Context;
+use howdah_model::{Plan, Result};
+use howdah_target::publications;
+use howdah_target::session::Session;
+use std::collections::BTreeSet;
+
+/// A warning for each publication that takes in a table that the load is going to make. Asked anew by every run.
+///
+/// # Errors
+/// Those of the session.
+pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    let mut schemas: BTreeSet<String> = BTreeSet::new();
+    if let Some(ledger) = ledger_of(&plan.job)
+        && !context.connection.attend(session, ledger.exists(session)).await?
+    {
+        schemas.insert(ledger.schema().to_owned());
+    }
+    for table in plan.tables.iter().filter(|_| !plan.job.arrival.check) {
+        if table.create.is_some() || plan.job.create_partitions.is_some() {
+            schemas.insert(table.table.relation.schema.clone());
+        }
+        schemas.extend(table.staging.iter().map(|staging| staging.relation.schema.clone()));
+    }
+    let schemas: Vec<String> = schemas.into_iter().collect();
+    let asking = publications::of_new_tables(session, &schemas);
+    let found = context.connection.attend(session, asking).await?;
+    let warning = |publication: String| {
+        format!(
+            "{publication}, also of those that this load makes (in {}): a subscriber that has not got them stops",
+            schemas.join(", ")
+        )
+    };
+    plan.warnings = found.into_iter().map(warning).collect();
+    Ok(())
+}
