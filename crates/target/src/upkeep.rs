@@ -2,8 +2,8 @@
 
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::quote_relation;
-use howdah_model::{Relation, Result};
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, Result};
 use std::collections::BTreeSet;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -15,10 +15,10 @@ const GROWN_SHARE: f64 = 0.1;
 const LOCK_TIMEOUT: &str = "10s";
 
 /// Renews the statistics of a table unless `rows` are few among those that it had. A table that somebody else
-/// holds, which may be autovacuum doing the same, is passed over; so is one of another owner, by the server.
+/// holds, which may be autovacuum doing the same, is passed over.
 ///
 /// # Errors
-/// Those of the session.
+/// Server with 42501, if the role may not; those of the session.
 pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64) -> Result<()> {
     let name = quote_relation(relation);
     let sql = "SELECT reltuples::pg_catalog.float8 FROM pg_catalog.pg_class \
@@ -29,6 +29,7 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     if (rows as f64) < before * GROWN_SHARE {
         return Ok(());
     }
+    expect_right(session, relation).await?;
     run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
 }
 
@@ -73,24 +74,51 @@ pub async fn vacuum_if_due(session: &Session, relation: &Relation) -> Result<boo
     let found = found.map_err(|error| session_error(&error, "reading how a table has grown"))?;
     let is_due = found.first().is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true));
     if is_due {
+        expect_right(session, relation).await?;
         run(session, &format!("VACUUM (SKIP_LOCKED, ANALYZE) {name}")).await?;
     }
     Ok(is_due)
 }
 
+/// Whether the server would VACUUM or ANALYZE table `$1` for this role; the role; whether there is a right to that, which can be granted.
+const MAY_SQL: &str = "\
+    SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.pg_has_role(d.datdba, 'USAGE') \
+           OR CASE WHEN v.grantable THEN pg_catalog.has_table_privilege(c.oid, 'MAINTAIN') ELSE false END, \
+           CURRENT_USER::pg_catalog.text, v.grantable \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database(), \
+         (SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 170000 AS grantable) v \
+    WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+
+/// The server itself skips the table with a warning.
+async fn expect_right(session: &Session, relation: &Relation) -> Result<()> {
+    let name = quote_relation(relation);
+    let rows = session.client().query_typed(MAY_SQL, &[(&name, Type::TEXT)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "asking for the role's rights"))?;
+    let Some(row) = rows.first().filter(|row| !row.get::<_, bool>(0)) else { return Ok(()) };
+    let role: String = row.get(1);
+    let grant = match row.get(2) {
+        true => format!(", and GRANT MAINTAIN ON {name} TO {} would let it", quote_ident(&role)),
+        false => String::new(),
+    };
+    let message = format!("role {role} is not the owner of {relation}{grant}");
+    Err(Error::new(ErrorKind::Server, message).with_sqlstate("42501"))
+}
+
 /// Renews the statistics of a table.
 ///
 /// # Errors
-/// Those of the session; Server when others hold the table for too long.
+/// Those of the session; Server when others hold the table for too long, or with 42501, if the role may not.
 pub async fn analyze(session: &Session, relation: &Relation) -> Result<()> {
+    expect_right(session, relation).await?;
     run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'; ANALYZE {}", quote_relation(relation))).await
 }
 
 /// Freezes the rows of a table, marks its pages visible to all and renews its statistics.
 ///
 /// # Errors
-/// Those of the session; Server when others hold the table for too long.
+/// As for [`analyze`].
 pub async fn vacuum(session: &Session, relation: &Relation) -> Result<()> {
+    expect_right(session, relation).await?;
     // Two statements in one message are one transaction, in which there is no VACUUM.
     run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'")).await?;
     run(session, &format!("VACUUM (FREEZE, ANALYZE) {}", quote_relation(relation))).await

@@ -66,8 +66,48 @@ fn what_may_not_be_done_is_told_and_the_load_is_done() {
     ]);
     let done = command.arg(&source).run(PATIENCE).expect_code(0);
     assert!(done.stderr.contains("CHECKPOINT was not done: the server says: "), "{}", done.stderr);
+    let vacuum = "warning: VACUUM of public.t was not done: role loader_after is not the owner of public.t; all rows are in";
+    assert!(done.stderr.contains(vacuum), "{}", done.stderr);
     assert_eq!(database.value("SELECT count(*) FROM t"), "2000");
     database.sql("DROP OWNED BY loader_after; DROP ROLE loader_after");
+}
+
+/// The server only warns the session, and skips the table.
+#[test]
+fn statistics_that_the_role_may_not_renew_are_told_with_the_grant() {
+    let files = Files::new();
+    let source = files.put("many.csv", rows(0, 2000).as_bytes());
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        let role = format!("analyst_{}", database.name());
+        database.sql(&format!(
+            "CREATE TABLE t (id int, name text); CREATE ROLE {role} LOGIN; GRANT SELECT, INSERT ON t TO {role}"
+        ));
+        let to = format!("{} options='-c role={role}'", database.conninfo());
+        let load = |more: &[&str]| {
+            let command = howdah("load").args(["--to", &to, "--ledger", "none", "--table", "t"]);
+            command.args(more.iter().copied()).arg(&source).run(PATIENCE).expect_code(0).stderr
+        };
+        let known = || database.value("SELECT reltuples::int > 0 FROM pg_class WHERE relname = 't'");
+        let lacks = format!("ANALYZE of public.t was not done: role {role} is not the owner of public.t");
+        let told = load(&[]);
+        assert!(told.contains(&lacks) && !told.contains("warning"), "{version}: {told}");
+        let told = load(&["--after", "analyze"]);
+        assert!(told.contains(&format!("warning: {lacks}")), "{version}: {told}");
+        assert_eq!(known(), "f", "{version}");
+        let grant = format!("GRANT MAINTAIN ON \"public\".\"t\" TO \"{role}\"");
+        assert_eq!(told.contains(&grant), version == 18, "{told}");
+        let may =
+            if version == 18 { grant } else { format!("ALTER DATABASE {} OWNER TO {role}", database.name()) };
+        database.sql(&may);
+        let told = load(&["--after", "analyze"]);
+        assert!(!told.contains("was not done"), "{version}: {told}");
+        assert_eq!(known(), "t", "{version}");
+        database.sql(&format!(
+            "ALTER DATABASE {} OWNER TO postgres; DROP OWNED BY {role}; DROP ROLE {role}",
+            database.name()
+        ));
+    }
 }
 
 /// They are lost with the index and do not come back with it.
