@@ -20,7 +20,8 @@ const LOCK_TIMEOUT: &str = "5s";
 pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 
 /// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), and those
-/// that a default expression calls (the expression depends on them). A table that is not partitioned has no partition tree.
+/// that a default expression calls (the expression depends on them). Identity columns of partitions (since PostgreSQL 17) draw from
+/// the sequence of their topmost table. A table that is not partitioned has no partition tree.
 const OWNED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
            s.seqmin, s.seqmax, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
@@ -38,6 +39,15 @@ const OWNED_SQL: &str = "\
         FROM pg_catalog.pg_depend d \
         WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
           AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.deptype = 'i' \
+        UNION \
+        SELECT a.attrelid, a.attnum, d.objid \
+        FROM pg_catalog.pg_attribute a \
+        JOIN pg_catalog.pg_attribute top ON top.attname = a.attname \
+            AND top.attrelid = pg_catalog.pg_partition_root(pg_catalog.to_regclass($1))::pg_catalog.oid \
+        JOIN pg_catalog.pg_depend d ON d.refobjid = top.attrelid AND d.refobjsubid = top.attnum AND d.deptype = 'i' \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+        WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attidentity <> '' \
         UNION \
         SELECT e.adrelid, e.adnum, d.refobjid \
         FROM pg_catalog.pg_attrdef e \
@@ -193,17 +203,17 @@ impl Sequence {
     }
 }
 
-/// What moves the sequence by hand.
+/// What moves the sequence by hand: as it is run later, it may find the sequence further on by then.
 pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let furthest = if sequence.increment > 0 { "max" } else { "min" };
     let name = quote_relation(&sequence.relation);
     let (literal, column) = (quote_literal(&name), quote_columns(std::slice::from_ref(&sequence.column)));
     let (table, step) = (quote_relation(table), sequence.increment);
-    if matches!(step, 1 | -1) {
-        return format!("SELECT setval({literal}, {furthest}({column})) FROM {table}");
-    }
-    format!(
-        "SELECT setval({literal}, s.last_value + ({furthest}({column}) - s.last_value) / {step} * {step}) \
-         FROM {table}, {name} AS s GROUP BY s.last_value"
-    )
+    let reached = format!("{furthest}({column})::bigint");
+    let to = match step {
+        1 => format!("greatest({reached}, s.last_value)"),
+        -1 => format!("least({reached}, s.last_value)"),
+        _ => format!("s.last_value + greatest(({reached} - s.last_value) / {step}, 0) * {step}"),
+    };
+    format!("SELECT setval({literal}, {to}) FROM {table}, {name} AS s GROUP BY s.last_value")
 }
