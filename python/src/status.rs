@@ -24,16 +24,21 @@ pub(crate) fn status(
         return Err(Failure::from(error).into_exception(py));
     }
     let connection = connection::resolve(py, to, Absent::Refused)?;
-    let rows = run::run(py, None, move |_, stop| async move {
-        let rows = stop.guard(async {
-            let Some(id) = job else { return history::jobs(&connection, &ledger).await };
-            let row = history::job(&connection, &ledger, &id).await?;
+    let Some(job) = job else {
+        let rows = run::run(py, None, move |_, stop| async move {
+            Ok(stop.guard(history::jobs(&connection, &ledger, true)).await?)
+        })?;
+        return json::to_python(py, &rows);
+    };
+    let row = run::run(py, None, move |_, stop| async move {
+        let row = stop.guard(async {
+            let row = history::job(&connection, &ledger, &job).await?;
             if let Some(path) = &reject_file {
                 rejected::write_files(&connection, &ledger, &row, path).await?;
             }
-            Ok(vec![row])
+            Ok(row)
         });
-        Ok(rows.await?)
+        Ok(row.await?)
     })?;
-    json::to_python(py, &rows)
+    json::to_python(py, &[row])
 }

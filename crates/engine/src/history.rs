@@ -1,37 +1,54 @@
 //! What the ledger remembers: the jobs of a database, for `status` and `resume`.
 
 use crate::Connection;
-use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Result};
+use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Plan, Result};
 use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
 
 pub use howdah_target::ledger::{JobRow, JobStatus};
 
-/// All jobs of a ledger, the oldest first; none when there is no ledger yet.
+/// All jobs of a ledger, the oldest first; none when there is no ledger yet. Their plans are read where they are wanted; one that
+/// this howdah cannot read is left out.
 ///
 /// # Errors
 /// Those of the connection and of the ledger.
-pub async fn jobs(connection: &Connection, schema: &str) -> Result<Vec<JobRow>> {
+pub async fn jobs(
+    connection: &Connection,
+    schema: &str,
+    with_plans: bool,
+) -> Result<Vec<JobRow<Option<Plan>>>> {
     let session = connection.open().await?;
     let ledger = Ledger::new(schema);
     let jobs = async {
         if !ledger.exists(&session).await? {
             return Ok(Vec::new());
         }
-        let mut jobs = ledger.jobs(&session).await?;
-        for undo in ledger.open_undos(&session, None).await? {
-            if let Some(job) = jobs.iter_mut().find(|job| job.job_id == undo.job_id) {
-                job.to_put_back.push(undo.to_string());
-            }
-        }
-        for held in ledger.held(&session, None).await? {
-            if let Some(job) = jobs.iter_mut().find(|job| job.job_id == held.job_id) {
-                job.to_put_back.push(held.thing.to_string());
-            }
-        }
-        jobs.iter_mut().for_each(|job| job.to_put_back.dedup());
+        let mut jobs = ledger.jobs(&session, with_plans).await?;
+        note_open(&session, &ledger, None, &mut jobs).await?;
         Ok(jobs)
     };
     connection.attend(&session, jobs).await
+}
+
+/// What these jobs have changed and not put back; `of`: the only one among them.
+async fn note_open<P>(
+    session: &Session,
+    ledger: &Ledger,
+    of: Option<&str>,
+    jobs: &mut [JobRow<P>],
+) -> Result<()> {
+    for undo in ledger.open_undos(session, of).await? {
+        if let Some(job) = jobs.iter_mut().find(|job| job.job_id == undo.job_id) {
+            job.to_put_back.push(undo.to_string());
+        }
+    }
+    for held in ledger.held(session, of).await? {
+        if let Some(job) = jobs.iter_mut().find(|job| job.job_id == held.job_id) {
+            job.to_put_back.push(held.thing.to_string());
+        }
+    }
+    jobs.iter_mut().for_each(|job| job.to_put_back.dedup());
+    Ok(())
 }
 
 /// There is a ledger, if only an empty one.
@@ -48,11 +65,18 @@ pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
 /// # Errors
 /// `Usage` when there is no such job or several begin so.
 pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobRow> {
-    let jobs = jobs(connection, schema).await?;
-    if let Some(exact) = jobs.iter().find(|job| job.job_id == id) {
-        return Ok(exact.clone());
-    }
-    let mut matching = jobs.into_iter().filter(|job| job.job_id.starts_with(id));
+    let session = connection.open().await?;
+    let ledger = Ledger::new(schema);
+    let looking = async {
+        let mut jobs =
+            if ledger.exists(&session).await? { ledger.beginning(&session, id).await? } else { Vec::new() };
+        let only = if let [job] = &jobs[..] { Some(job.job_id.clone()) } else { None };
+        if only.is_some() {
+            note_open(&session, &ledger, only.as_deref(), &mut jobs).await?;
+        }
+        Ok(jobs)
+    };
+    let mut matching = connection.attend(&session, looking).await?.into_iter();
     match (matching.next(), matching.next()) {
         (Some(job), None) => Ok(job),
         (None, _) => {

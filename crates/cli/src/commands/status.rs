@@ -29,12 +29,12 @@ pub async fn status(
 
 async fn show(options: &StatusOptions, connection: &Connection, printer: &Printer) -> Result<Exit> {
     let schema = &ledger_schema(&options.target)?;
-    let rows = match &options.job {
-        Some(id) => vec![history::job(connection, schema, id).await?],
-        None => history::jobs(connection, schema).await?,
+    let Some(id) = &options.job else {
+        return show_all(connection, schema, printer).await;
     };
-    if let (Some(path), Some(row)) = (&options.reject_file, rows.first()) {
-        let written = rejected::write_files(connection, schema, row, path).await?;
+    let row = history::job(connection, schema, id).await?;
+    if let Some(path) = &options.reject_file {
+        let written = rejected::write_files(connection, schema, &row, path).await?;
         if written.is_empty() {
             printer.say("rejected records: none that nobody has loaded since; no file is written");
         }
@@ -43,21 +43,27 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
         }
     }
     if printer.json() {
+        printer.out(&json(&[row]));
+    } else {
+        printer.out(&one(&row, |verb| again::command(connection, verb, &row.job_id, schema)));
+    }
+    Ok(Exit::Success)
+}
+
+async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> Result<Exit> {
+    let rows = history::jobs(connection, schema, printer.json()).await?;
+    if printer.json() {
         printer.out(&json(&rows));
     } else if rows.is_empty() {
         let what = if history::exists(connection, schema).await? { "has no jobs" } else { "is not there" };
         printer.out(&format!("the ledger {schema} of {} {what}", connection.display()));
-    } else if options.job.is_some() {
-        rows.iter().for_each(|row| {
-            printer.out(&one(row, |verb| again::command(connection, verb, &row.job_id, schema)));
-        });
     } else {
         printer.out(&list(&rows));
     }
     Ok(Exit::Success)
 }
 
-fn list(rows: &[JobRow]) -> String {
+fn list<P>(rows: &[JobRow<P>]) -> String {
     let mut lines =
         vec![format!("{:<20} {:<12} {:>16} {:>8}  {}", "job", "status", "rows", "chunks", "started")];
     lines.extend(rows.iter().map(|row| {

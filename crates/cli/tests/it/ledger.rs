@@ -319,6 +319,41 @@ fn status_lists_and_shows_jobs() {
     assert_eq!((&json[0]["job_id"], &json[0]["status"]), (&"first".into(), &"done".into()));
 }
 
+#[test]
+fn a_plan_that_cannot_be_read_is_the_trouble_of_its_own_job() {
+    let plain = csv(53, 1, 100);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(13), &[&plain]);
+    scene.load().args(["--job-id", "first"]).arg(&source).run(PATIENCE).expect_code(0);
+    let others = |name: &str| {
+        scene.database.sql(&format!(
+            "INSERT INTO howdah.job (job_id, work_key, status, plan, howdah_version) \
+             SELECT '{name}', 'other', 'failed', '{{}}', howdah_version FROM howdah.job WHERE job_id = 'first'"
+        ));
+    };
+    others("fir");
+    others("second");
+    let list = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
+    assert!(["fir ", "first ", "second "].iter().all(|name| list.contains(name)), "{list}");
+    let json = scene.verb("status").arg("--json").run(PATIENCE).expect_code(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |name: &str| {
+        json.as_array().unwrap().iter().find(|job| job["job_id"] == name).unwrap()["plan"].clone()
+    };
+    assert!(of("second").is_null() && of("first")["job_id"] == "first", "{json}");
+    for name in ["first", "firs"] {
+        let one = scene.verb("status").arg(name).run(PATIENCE).expect_code(0).stdout;
+        assert!(one.contains("job first: done"), "{one}");
+    }
+    let told = scene.verb("status").arg("second").run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("job second in the ledger \"howdah\" has a plan that cannot be read"), "{told}");
+    scene.database.sql("DELETE FROM howdah.job WHERE work_key = 'other'");
+    scene.load().args(["--job-id", "firm", "--force"]).arg(&source).run(PATIENCE).expect_code(0);
+    let several = scene.verb("status").arg("fir").run(PATIENCE).expect_code(2).stderr;
+    assert!(several.contains("several jobs begin with fir"), "{several}");
+}
+
 /// A subscriber stops when a row of a table comes that it has not got.
 #[test]
 fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {

@@ -52,9 +52,9 @@ impl From<Status> for JobStatus {
     }
 }
 
-/// A job as the ledger knows it.
+/// A job as the ledger knows it; in a list, `P` is a plan that may not be there.
 #[derive(Debug, Clone, Serialize)]
-pub struct JobRow {
+pub struct JobRow<P = Plan> {
     /// Its identity.
     pub job_id: String,
     /// The digest without the versions of its sources.
@@ -74,18 +74,18 @@ pub struct JobRow {
     /// What it has dropped and not put back yet, in words.
     pub to_put_back: Vec<String>,
     /// What was decided when it was last started.
-    pub plan: Plan,
+    pub plan: P,
     /// How its rows were last compared with the sources, and found equal: `count` or `checksum`.
     pub verified: Option<String>,
 }
 
-/// The columns of [`JobRow`], in order; `@where@` says which jobs. Ledgers of older versions have no column `verified` (6):
+/// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is. Ledgers of older versions have no column `verified` (6):
 /// there the name means that of `older`.
 const JOBS_SQL: &str = "\
     SELECT j.job_id, j.work_key, j.status, \
            pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-           j.runs, c.rows, c.chunks, j.plan::text, v.verified \
+           j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, v.verified \
     FROM @schema@.job j, \
          LATERAL (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, \
                          pg_catalog.count(*) AS chunks \
@@ -198,12 +198,26 @@ impl Ledger {
         Ok(format!("{name}-{}", last + 1))
     }
 
-    /// All jobs, the oldest first.
+    /// The job of this name; otherwise those whose names begin so, two of them at most.
     ///
     /// # Errors
     /// As for [`Ledger::find`].
-    pub async fn jobs(&self, session: &Session) -> Result<Vec<JobRow>> {
-        self.select(session, "true", &[]).await
+    pub async fn beginning(&self, session: &Session, name: &str) -> Result<Vec<JobRow>> {
+        let which = "j.job_id IN (SELECT k.job_id FROM @schema@.job k WHERE pg_catalog.starts_with(k.job_id, $1) \
+            AND (k.job_id = $1 OR NOT EXISTS (SELECT FROM @schema@.job e WHERE e.job_id = $1)) LIMIT 2)";
+        self.select(session, which, &[(&name, Type::TEXT)]).await
+    }
+
+    /// All jobs, the oldest first; with the plans that this howdah can read, if these are wanted.
+    ///
+    /// # Errors
+    /// Ledger, if a job's status is unknown; those of the session.
+    pub async fn jobs(&self, session: &Session, with_plans: bool) -> Result<Vec<JobRow<Option<Plan>>>> {
+        let plan = if with_plans { "j.plan" } else { "NULL" };
+        let rows = self.rows(session, ("true", plan), &[]).await?;
+        rows.iter()
+            .map(|row| self.job_row(row, |text| Ok(text.and_then(|text| serde_json::from_str(text).ok()))))
+            .collect()
     }
 
     async fn select(
@@ -212,13 +226,30 @@ impl Ledger {
         which: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<JobRow>> {
-        let sql = JOBS_SQL.replace("@where@", which).replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))?;
-        rows.iter().map(|row| self.job_row(row)).collect()
+        let rows = self.rows(session, (which, "j.plan"), parameters).await?;
+        let read = |text: Option<&str>| {
+            serde_json::from_str(text.unwrap_or_default()).map_err(|_| "a plan that cannot be read")
+        };
+        rows.iter().map(|row| self.job_row(row, read)).collect()
     }
 
-    fn job_row(&self, row: &Row) -> Result<JobRow> {
+    async fn rows(
+        &self,
+        session: &Session,
+        (which, plan): (&str, &str),
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>> {
+        let sql =
+            JOBS_SQL.replace("@where@", which).replace("@plan@", plan).replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, parameters).await;
+        rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))
+    }
+
+    fn job_row<P>(
+        &self,
+        row: &Row,
+        read: impl Fn(Option<&str>) -> std::result::Result<P, &'static str>,
+    ) -> Result<JobRow<P>> {
         let job_id: String = row.get(0);
         let unreadable = |what: &str| {
             let message = format!("job {job_id} in the ledger {} has {what}", self.quoted);
@@ -226,7 +257,7 @@ impl Ledger {
                 .with_hint("it was written by another version of howdah; use that")
         };
         let status = JobStatus::parse(row.get(2)).ok_or_else(|| unreadable("an unknown status"))?;
-        let plan = serde_json::from_str(row.get(8)).map_err(|_| unreadable("a plan that cannot be read"))?;
+        let plan = read(row.get(8)).map_err(unreadable)?;
         Ok(JobRow {
             work_key: row.get(1),
             status,

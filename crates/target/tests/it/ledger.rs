@@ -92,7 +92,7 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert!(ledger.begin(&session, &plan).await.unwrap());
     ledger.close(&session, "it's a job", ending(Status::Done, 7)).await.unwrap();
     assert!(!ledger.begin(&session, &plan).await.unwrap(), "it is done");
-    assert_eq!(ledger.jobs(&session).await.unwrap()[0].runs, 2);
+    assert_eq!(ledger.jobs(&session, false).await.unwrap()[0].runs, 2);
     assert!(ledger.of_work(&session, "work", "another").await.unwrap().is_empty());
     assert_eq!(ledger.of_work(&session, "work", &plan.identity).await.unwrap().len(), 1);
     assert_eq!(ledger.close(&session, "other", ending(Status::Done, 0)).await.unwrap_err().kind(), ErrorKind::Ledger);
@@ -149,7 +149,7 @@ on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_k
     // A plan reads it and changes nothing.
     assert!(ledger.exists(&session).await.unwrap());
     assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
-    assert!(ledger.jobs(&session).await.unwrap().is_empty());
+    assert!(ledger.jobs(&session, false).await.unwrap().is_empty());
     ledger.ensure(&session).await.unwrap();
     // Whoever stored it, it was not the transaction that brought the ledger up to date.
     assert_eq!(ledger.chunks_without_transaction(&session, "old").await.unwrap(), 1);
