@@ -101,7 +101,12 @@ pub(super) async fn plan_all(
         let message = format!("--types names columns that no field fills: {}", unused.join(", "));
         return Err(Error::new(ErrorKind::Columns, message));
     }
-    for plan in plans.iter().filter(|plan| plan.create.is_none()) {
+    for plan in &plans {
+        if plan.create.is_some() {
+            let checking = rights::check_create(session, &plan.table.relation);
+            context.connection.attend(session, checking).await?;
+            continue;
+        }
         let columns: Vec<String> = plan.fields.iter().flatten().cloned().collect();
         context.connection.attend(session, rights::check(session, &plan.table, &columns)).await?;
     }
@@ -319,12 +324,12 @@ fn table_plan(
         notes,
         unsure,
         policies: None,
+        outside: false,
         frozen: false,
     };
     if leaves_out {
         // What cannot be rewritten is said now, not in the middle of the load.
         Rewriter::new(&plan.format, &field_targets(&plan, &plan.format))?;
-        outside: false,
     }
     Ok(plan)
 }

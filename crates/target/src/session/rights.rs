@@ -89,6 +89,29 @@ pub async fn check(session: &Session, table: &Table, columns: &[String]) -> Resu
     Err(missing.error(relation, &role))
 }
 
+/// Refuses when the role may not make the table.
+///
+/// # Errors
+/// As for [`check`].
+pub async fn check_create(session: &Session, relation: &Relation) -> Result<()> {
+    let sql = "SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE'), pg_catalog.has_schema_privilege(n.oid, 'CREATE') \
+               FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
+    let rows = session.client().query_typed(sql, &[(&relation.schema, Type::TEXT)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "asking for the role's rights"))?;
+    let mut missing = Missing::default();
+    let schema = quote_ident(&relation.schema);
+    for (column, right) in ["USAGE", "CREATE"].into_iter().enumerate() {
+        if rows.first().is_some_and(|row| !row.get::<_, bool>(column)) {
+            missing
+                .add(format!("{right} on schema {}", relation.schema), format!("{right} ON SCHEMA {schema}"));
+        }
+    }
+    if missing.rights.is_empty() {
+        return Ok(());
+    }
+    Err(missing.error(relation, &who(session).await?.role))
+}
+
 /// Rights that a role lacks: in words, and as a GRANT without its role.
 #[derive(Debug, Default)]
 struct Missing {
