@@ -4,6 +4,7 @@
 
 use super::{Session, rights};
 use crate::error::session_error;
+use crate::sql::quote_ident;
 use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -170,13 +171,26 @@ async fn missing(session: &Session, written_name: &str) -> Error {
     };
     let name = |row: &Row| {
         let (schema, name, visible): (&str, &str, bool) = (row.get(0), row.get(1), row.get(2));
-        if visible { name.to_owned() } else { format!("{schema}.{name}") }
+        if visible { to_type(&[name]) } else { to_type(&[schema, name]) }
     };
     let close: Vec<String> = rows.iter().filter(close).take(5).map(name).collect();
     match close.is_empty() {
         true => error,
         false => error.with_hint(format!("did you mean {}?", close.join(" or "))),
     }
+}
+
+/// A name as it has to be written after `--table`, in a shell: that takes away quotes of its own.
+fn to_type(parts: &[&str]) -> String {
+    let plain = |part: &str| {
+        let begins = part.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+        begins && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+    };
+    if parts.iter().all(|part| plain(part)) {
+        return parts.join(".");
+    }
+    let quoted: Vec<String> = parts.iter().map(|part| quote_ident(part)).collect();
+    format!("--table '{}'", quoted.join(".").replace('\'', "'\\''"))
 }
 
 /// The last part of a written name, unquoted and in lower case.
@@ -215,6 +229,9 @@ mod tests {
         ] {
             assert_eq!(distance_at_most_2(a, b), near, "{a} {b}");
         }
+        assert_eq!(to_type(&["s", "t_1"]), "s.t_1");
+        assert_eq!(to_type(&["Orders"]), "--table '\"Orders\"'");
+        assert_eq!(to_type(&["s", "it's"]), "--table '\"s\".\"it'\\''s\"'");
         assert_eq!(bare_name("Public.\"Titles\""), "titles");
     }
 }

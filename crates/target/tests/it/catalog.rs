@@ -60,6 +60,9 @@ on_every_version!(what_takes_no_rows_is_refused_by_name, server => {
     }
     let error = read_table(&session, "title").await.unwrap_err();
     assert_eq!(error.hint(), Some("did you mean titles?"));
+    observer(&to).await.batch_execute("CREATE TABLE \"Orders\" (a int)").await.unwrap();
+    let error = read_table(&session, "Orders").await.unwrap_err();
+    assert_eq!(error.hint(), Some("did you mean --table '\"Orders\"'?"));
     assert_eq!(read_table(&session, "p").await.unwrap().kind, RelationKind::Partitioned);
 });
 
