@@ -186,9 +186,10 @@ async fn make_once(
         owned = format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
     }
     let unlogged = if is_of_check(&staging.relation) { "UNLOGGED " } else { "" };
-    // A publication FOR ALL TABLES lets no row be deleted that nothing identifies.
+    // A publication FOR ALL TABLES lets no row be deleted that nothing identifies. `default_table_access_method` may be one that
+    // deletes none.
     run(&format!(
-        "CREATE {unlogged}TABLE {name} ({}) WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
+        "CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
         defined.join(", ")
     ))
     .await?;

@@ -398,6 +398,35 @@ fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
     }
 }
 
+/// It may be one of columns, which lets no row be deleted.
+#[test]
+fn tables_of_howdahs_own_are_heaps_whatever_the_default_is() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,x\n2,y\n");
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler; \
+             ALTER DATABASE {} SET default_table_access_method = other; \
+             CREATE UNLOGGED TABLE t (id int PRIMARY KEY, note text CHECK (note <> 'y')) USING heap",
+            database.name()
+        ));
+        let to = database.conninfo();
+        let load = howdah("load").args(["--to", &to, "--table", "t", "--mode", "merge", "--key", "id"]);
+        // Its rows wait: the staging table stays.
+        load.arg(&source).run(PATIENCE).expect_code(1);
+        howdah("load")
+            .args(["--to", &to, "--table", "t"])
+            .arg(files.put("b.csv", b"id,note\n3,x\n"))
+            .run(PATIENCE)
+            .expect_code(0);
+        let of = "SELECT string_agg(DISTINCT a.amname, ' ') FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
+                  WHERE c.relnamespace = 'howdah'::regnamespace AND c.relkind = 'r'";
+        assert_eq!(database.value(of), "heap", "PostgreSQL {major}");
+        assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 'unlogged_mark'"), "1");
+    }
+}
+
 /// Nothing can tell whether the chunk is in, so nothing is sent again.
 #[test]
 fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {

@@ -25,7 +25,7 @@ pub struct Volatile {
 const MAKE_SQL: &str = "\
     CREATE UNLOGGED TABLE IF NOT EXISTS @schema@.unlogged_mark ( \
         job_id text NOT NULL, \
-        xid    xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id()); \
+        xid    xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id()) USING heap; \
     CREATE INDEX IF NOT EXISTS unlogged_mark_job_idx ON @schema@.unlogged_mark (job_id); \
     COMMENT ON TABLE @schema@.unlogged_mark IS 'Transactions that have stored rows in UNLOGGED tables: emptied by a crash of the \
         server like these'; \

@@ -190,7 +190,8 @@ impl Ledger {
     /// Runs what is missing in an open transaction, under the lock.
     async fn migrate(&self, session: &Session) -> Result<()> {
         let begin = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SAVEPOINT before"
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; \
+             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SAVEPOINT before"
         );
         let fail = |error| self.error(&error, "creating the ledger");
         session.client().batch_execute(&begin).await.map_err(fail)?;
