@@ -161,7 +161,7 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
                      = '{{id {id},part integer,score integer,amount numeric,day date,note text}}' \
                      AND (SELECT reloptions IS NULL FROM pg_class WHERE oid = 't'::regclass) \
                      AND (SELECT count(*) = {} FROM pg_index WHERE indrelid = 't'::regclass AND indisprimary AND indisvalid) \
-                 FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0",
+                 FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0 AND NOT attisdropped",
                 u8::from(stage.scenario.knobs.keyed)
             );
             holds(&wanted, "other types, options or keys")
