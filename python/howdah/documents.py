@@ -50,6 +50,8 @@ class TablePlan(TypedDict):
     """What cannot be told apart, each with the option that settles it."""
     policies: Optional[dict[str, Any]]
     """How rows meet the policies of row-level security."""
+    outside: bool
+    """Its rows may be kept elsewhere than in its own pages: foreign tables and partitions, views."""
     frozen: bool
     """Its rows come frozen, all in one transaction."""
 
@@ -125,6 +127,8 @@ class Plan(_MayTaper):
     """What becomes of the tables' triggers: for each table that has any the `way` that keeps them from firing."""
     tuning: dict[str, Any]
     """What is tuned and put back: the `level`, the `settings`, `notes`, and what is `unsafe_as_it_is`."""
+    warnings: list[str]
+    """What others may meet though the load goes on: publications of tables that it makes."""
 
 
 class JobRecord(TypedDict):
@@ -143,8 +147,8 @@ class JobRecord(TypedDict):
     chunks: int
     to_put_back: list[str]
     """What it has dropped and not put back yet; `howdah.restore` does."""
-    plan: Plan
-    """As of its last run."""
+    plan: Optional[Plan]
+    """As of its last run; None where another version of howdah wrote one that this one cannot read."""
     verified: Optional[Literal["count", "checksum"]]
     """How its rows were last compared with the files, and found equal."""
 
