@@ -2,6 +2,7 @@
 //! encoding has as many characters.
 #![no_main]
 
+use howdah_transcode::encode::Malformed::{self, Marked, Refused};
 use howdah_transcode::encode::{from_utf8, needs_utf8, to_utf8};
 use libfuzzer_sys::fuzz_target;
 use std::io::Read;
@@ -36,12 +37,16 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(name) = std::str::from_utf8(bytes)
         && needs_utf8(name).is_ok_and(|needs| needs)
     {
-        assert!(to_utf8(name, &b""[..]).is_ok());
+        assert!(to_utf8(name, &b""[..], Refused).is_ok());
     }
     let encoding = ENCODINGS[usize::from(*encoding) % ENCODINGS.len()];
-    let whole = read(encoding, bytes, 1 << 16);
-    let in_parts = read(encoding, Slowly(bytes, usize::from(*given) + 1), usize::from(*taken) + 1);
+    let slowly = || Slowly(bytes, usize::from(*given) + 1);
+    let whole = read(encoding, bytes, 1 << 16, Refused);
+    let in_parts = read(encoding, slowly(), usize::from(*taken) + 1, Refused);
     assert_eq!(in_parts, whole);
+    let marked = read(encoding, bytes, 1 << 16, Marked);
+    assert_eq!(read(encoding, slowly(), usize::from(*taken) + 1, Marked), marked);
+    assert!(marked.is_ok());
     let Ok(text) = whole else { return };
     let text = std::str::from_utf8(&text).expect("what was converted is UTF-8");
     // What begins like a byte order mark is one.
@@ -49,15 +54,20 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     if let Some(again) = from_utf8(encoding, text.as_bytes()) {
-        let again = read(encoding, &again[..], 1 << 16).expect("what was written can be read");
+        let again = read(encoding, &again[..], 1 << 16, Refused).expect("what was written can be read");
         let again = std::str::from_utf8(&again).expect("and is UTF-8");
         assert_eq!(again.chars().count(), text.chars().count());
     }
 });
 
 /// All of the text, or what is told of the bytes.
-fn read(encoding: &str, plain: impl Read + Send, at_a_time: usize) -> Result<Vec<u8>, String> {
-    let mut converted = to_utf8(encoding, plain).expect("an encoding of the list");
+fn read(
+    encoding: &str,
+    plain: impl Read + Send,
+    at_a_time: usize,
+    malformed: Malformed,
+) -> Result<Vec<u8>, String> {
+    let mut converted = to_utf8(encoding, plain, malformed).expect("an encoding of the list");
     let (mut text, mut part) = (Vec::new(), vec![0; at_a_time]);
     loop {
         match converted.read(&mut part) {

@@ -33,6 +33,7 @@ fuzz_target!(|data: &[u8]| {
         eol: EOLS[styles >> 6],
         nulls: vec![String::new(), "\\N".to_owned()],
         comment: (options & 4 != 0).then(|| "#".to_owned()),
+        ..Dialect::csv()
     };
     let (width, piece_bytes) = (1 + (options >> 3 & 3), 1 + (options >> 5));
     careful::check(&dialect, width, input, piece_bytes);
