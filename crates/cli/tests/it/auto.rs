@@ -372,7 +372,11 @@ fn records_that_look_like_names_are_loaded_and_those_like_notes_are_told() {
     let source = files.put("t.csv", b"name,x,y\nalpha,1,2\nbeta,3,4\ngamma,5,6\n(none),,\n");
     let told =
         load(&database).args(["--table", "t", "--quiet"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
-    assert!(told.contains("warning: ") && told.contains("1 line before or behind the table that could be a record"), "{told}");
+    assert!(
+        told.contains("warning: ")
+            && told.contains("1 line before or behind the table that could be a record"),
+        "{told}"
+    );
 }
 
 #[test]
