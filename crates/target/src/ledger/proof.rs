@@ -6,7 +6,7 @@ use super::at_work::MARK_SEED;
 use super::step::target;
 use super::undo::KEY_SEED;
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::undo::TREE_SQL;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -47,12 +47,12 @@ const LOADING_SQL: &str = "\
     ORDER BY j.job_id LIMIT 1";
 
 /// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of the others.
-const KIN_SQL: &str = "\
+const KIN_SQL: &str = " \
     SELECT n.nspname::text, c.relname::text \
-    FROM (SELECT pg_catalog.to_regclass($1) AS oid) t, \
-         LATERAL (SELECT t.oid UNION SELECT a.relid FROM pg_catalog.pg_partition_ancestors(t.oid) AS a \
-                  UNION SELECT p.relid FROM pg_catalog.pg_partition_tree(t.oid) AS p) AS kin (oid) \
-    JOIN pg_catalog.pg_class c ON c.oid = kin.oid::pg_catalog.oid \
+    FROM (SELECT tree.oid FROM tree \
+          UNION SELECT a.relid::pg_catalog.oid FROM tree t, pg_catalog.pg_partition_ancestors(t.oid::pg_catalog.regclass) AS a \
+                WHERE t.level = 0) AS kin \
+    JOIN pg_catalog.pg_class c ON c.oid = kin.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
 
 impl Ledger {
@@ -110,8 +110,10 @@ impl Ledger {
         relation: &Relation,
     ) -> Result<Option<String>> {
         let fail = |error| self.error(&error, "looking for other jobs of the table");
-        let name = quote_relation(relation);
-        let rows = session.client().query_typed(KIN_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
+        let names: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+        let rows =
+            session.client().query_typed(&format!("{TREE_SQL}{KIN_SQL}"), &names).await.map_err(fail)?;
         let kin: Vec<Relation> =
             rows.iter().map(|row| Relation { schema: row.get(0), name: row.get(1) }).collect();
         let of_file: Vec<String> = kin.iter().map(Relation::to_string).collect();

@@ -8,6 +8,7 @@ use super::Session;
 use super::bounds::{self, BoundOf};
 use super::column_types::ColumnTypes;
 use crate::error::session_error;
+use crate::undo;
 use howdah_model::route::{
     Destination, KeyKind, LEAF_ROWS_MIN, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
 };
@@ -80,9 +81,12 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
 /// # Errors
 /// Those of the session.
 pub async fn has_foreign(session: &Session, table: &Table) -> Result<bool> {
-    let sql = "SELECT FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass) t \
-               JOIN pg_catalog.pg_class c ON c.oid = t.relid::pg_catalog.oid AND c.relkind = 'f' LIMIT 1";
-    let rows = session.client().query_typed(sql, &[(&table.oid, Type::OID)]).await;
+    let sql = format!(
+        "{} SELECT FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid AND c.relkind = 'f' LIMIT 1",
+        undo::TREE_SQL
+    );
+    let Relation { schema, name } = &table.relation;
+    let rows = session.client().query_typed(&sql, &[(schema, Type::TEXT), (name, Type::TEXT)]).await;
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
