@@ -163,6 +163,23 @@ pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
     Ok(rows.iter().map(slot).collect())
 }
 
+/// `pg_stat_archiver` counts since its last reset; a failure counts until a file has been archived after it.
+const ARCHIVER_SQL: &str = "\
+    SELECT pg_catalog.date_trunc('second', last_failed_time)::pg_catalog.text FROM pg_catalog.pg_stat_archiver \
+    WHERE pg_catalog.current_setting('archive_mode') <> 'off' \
+      AND last_failed_time > coalesce(last_archived_time, '-infinity')";
+
+/// Since when nothing of the WAL could be archived, in the session's format and time zone; none where it could, or where no
+/// archive is kept.
+///
+/// # Errors
+/// Those of the session.
+pub async fn archiver_fails_since(session: &Session) -> Result<Option<String>> {
+    let rows = session.client().query_typed(ARCHIVER_SQL, &[]).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking at the archiver of WAL"))?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
 async fn query_of_ours(session: &Session, sql: &str, ours: &[Backend]) -> Result<Vec<Row>, Error> {
     let pids: Vec<i32> = ours.iter().map(|backend| backend.pid).collect();
     let starts: Vec<i64> = ours.iter().map(|backend| backend.start_us).collect();

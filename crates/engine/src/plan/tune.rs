@@ -8,6 +8,7 @@ use howdah_model::{
     UnloggedTable,
 };
 use howdah_target::arrival::part::{WAL_COMPRESSION, may_compress_wal};
+use howdah_target::guards::archiver_fails_since;
 use howdah_target::ledger::Held;
 use howdah_target::session::{Session, show};
 use howdah_target::tune::table::{self, Parameter, Storage};
@@ -38,8 +39,8 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
         }
     };
     // Sent together: one round trip.
-    let asking = async { tokio::try_join!(show(session, &SHOWN), held) };
-    let (now, held) = context.connection.attend(session, asking).await?;
+    let asking = async { tokio::try_join!(show(session, &SHOWN), held, archiver_fails_since(session)) };
+    let (now, held, archiver_fails) = context.connection.attend(session, asking).await?;
     if level >= Tune::Session {
         tuning.settings.extend(of_sessions(context, session, plan, &now).await?);
     }
@@ -65,6 +66,9 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
         tuning.notes.extend(notes);
     }
     tuning.unsafe_as_it_is = as_it_is(&now, unlogged);
+    tuning.unsafe_as_it_is.extend(archiver_fails.map(|at| {
+        format!("WAL is not archived (the last try failed at {at}): what the load writes stays in pg_wal until it is")
+    }));
     Ok(tuning)
 }
 
