@@ -85,6 +85,7 @@ fn told(options: &FormatOptions) -> Result<Option<Told>> {
         null: options.null.clone(),
         header,
         encoding: options.encoding.clone(),
+        dialect: None,
     }))
 }
 

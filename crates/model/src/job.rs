@@ -4,6 +4,7 @@
 //! printed, hashed and kept in the ledger.
 
 use crate::arrival::Arrival;
+use crate::dialect::Dialect;
 use crate::format::Format;
 use crate::tuning::{Guards, Tune};
 use crate::verify::Verify;
@@ -56,6 +57,10 @@ pub struct Told {
     pub header: Option<bool>,
     /// The encoding.
     pub encoding: Option<String>,
+    /// All of it but the line ending, as another job has found it in its files. Jobs are known by a digest of this, which those
+    /// without it must keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
 }
 
 /// How the names of a header become names of columns of a new table.

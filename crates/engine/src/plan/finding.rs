@@ -294,6 +294,7 @@ fn given(told: &Told, columns: Option<&[String]>) -> Given {
             _ => Escape::Doubled,
         }),
         nulls: told.null.clone().map(|null| vec![null]),
+        dialect: told.dialect.clone(),
         header: told.header,
         encoding: told.encoding.clone(),
         columns: columns.map(<[String]>::to_vec),

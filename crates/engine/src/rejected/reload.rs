@@ -5,8 +5,8 @@ use super::{AS_SENT, LAYOUT};
 use crate::Connection;
 use crate::history::JobRow;
 use howdah_model::{
-    Arrival, Care, Error, ErrorKind, Escape, Format, Header, IndexesChoice, Job, LedgerChoice, Mode,
-    RejectsOf, Relation, Result, Shaping, TablePlan, Told,
+    Arrival, Care, Error, ErrorKind, Format, Header, IndexesChoice, Job, LedgerChoice, Mode, RejectsOf,
+    Relation, Result, Shaping, TablePlan, Told,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::sql::quote_relation;
@@ -15,22 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How records are read again whose dialect COPY cannot be told.
 fn as_found(plan: &TablePlan) -> Shaping {
-    let dialect = plan.dialect.as_ref();
-    let null = dialect.and_then(|dialect| match dialect.nulls.as_slice() {
-        [null] => Some(null.clone()),
-        // There is one option for one spelling; several are found again.
-        _ => None,
-    });
     let told = Told {
-        delimiter: dialect.map(|dialect| dialect.delimiter.clone()),
-        quote: dialect.map(|dialect| dialect.quote),
-        escape: dialect.and_then(|dialect| match dialect.escape {
-            Escape::Backslash => Some(b'\\'),
-            Escape::Doubled | Escape::None => dialect.quote,
-        }),
-        null,
         header: Some(true),
         encoding: Some(plan.recode.clone().unwrap_or_else(|| "UTF8".to_owned())),
+        // A few records show neither all spellings of NULL nor where they are values.
+        dialect: plan.dialect.clone(),
+        ..Told::default()
     };
     let spelled = plan.fields.iter().zip(&plan.readings).filter_map(|(field, reading)| {
         let (name, reading) = (field.as_ref()?, reading.as_ref()?);

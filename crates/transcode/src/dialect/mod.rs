@@ -89,6 +89,8 @@ pub struct Given {
     /// The columns that the fields fill, whatever a header says: a first record that may be data is only taken for a header if
     /// it names one of them.
     pub columns: Option<Vec<String>>,
+    /// All of the dialect but what ends records: another sample of such records has shown more of it than a few of them can.
+    pub dialect: Option<Dialect>,
 }
 
 /// What the data cannot tell, and the option that does.
@@ -190,7 +192,7 @@ impl Finding {
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let mut windows = Windows::new(sample, &encoding.encoding);
-    if given.delimiter.is_none() {
+    if given.delimiter.is_none() && given.dialect.is_none() {
         document::refuse(&windows.head.text, windows.head.at_end)?;
     }
     let mut finding = Finding {
@@ -258,6 +260,9 @@ fn is_remark(line: &[u8]) -> bool {
 /// The dialect of RFC 4180 but for what is given.
 fn chosen(given: &Given) -> Dialect {
     let csv = Dialect::csv();
+    if let Some(dialect) = &given.dialect {
+        return Dialect { eol: given.eol.or(csv.eol), ..dialect.clone() };
+    }
     Dialect {
         delimiter: given.delimiter.clone().unwrap_or(csv.delimiter),
         quote: given.quote.unwrap_or(csv.quote),
@@ -280,6 +285,10 @@ impl Finding {
     fn find_dialect(&mut self, windows: &Windows, given: &Given) -> Option<usize> {
         let endings = Endings::of_text(windows.all());
         let eol = given.eol.or(endings.only());
+        if let Some(dialect) = &given.dialect {
+            self.dialect = Dialect { eol, ..dialect.clone() };
+            return None;
+        }
         let mut given = given.clone();
         if given.delimiter.is_none() {
             given.delimiter = declared_delimiter(&windows.head.text);
@@ -338,8 +347,10 @@ impl Finding {
             .zip([data, 0, 0])
             .map(|((lines, window), from)| (lines, window, from))
             .collect();
-        self.dialect.comment = settle::comment(&marked, regions.width);
-        self.find_nulls(&cut, &regions, windows, given, &mut reader);
+        if given.dialect.is_none() {
+            self.dialect.comment = settle::comment(&marked, regions.width);
+            self.find_nulls(&cut, &regions, windows, given, &mut reader);
+        }
         if let Some((other, _)) = &mut self.runner_up {
             other.nulls.clone_from(&self.dialect.nulls);
         }

@@ -117,3 +117,32 @@ fn mended_records_that_come_all_at_once_are_settled_with_them() {
     assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=5 2=7 3=5");
     assert_eq!(database.value(OPEN), "0");
 }
+
+/// Words that are NULL to the job's files are NULL in few records of them, too.
+#[test]
+fn mended_records_are_read_in_the_dialect_of_their_job() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int, n int, day date, remark text)");
+    let mut text = "id,n,day,remark\n".to_owned();
+    for id in 1..=2000 {
+        text += &match id {
+            1500 => "1500,,2024-01-01,NA,more\n".to_owned(),
+            1600 => "1600,NA,2024-01-01,,more\n".to_owned(),
+            _ if id % 9 == 0 => {
+                format!("{id},NA,2024-01-01,{}\n", if id % 90 == 0 { "NA" } else { "good to know" })
+            }
+            _ if id % 7 == 0 => format!("{id},,2024-01-01,good to know\n"),
+            _ => format!("{id},{id},2024-01-01,as it is\n"),
+        };
+    }
+    let (source, rejects) = (files.put("day.csv", text.as_bytes()), files.path().join("bad.csv"));
+    let first = load(&database).args(["--table", "t", "--reject-file"]).arg(&rejects).arg(&source);
+    let first = told(&first.run(PATIENCE).expect_code(3));
+    let nulls = "SELECT count(*) FROM t WHERE id % 90 = 0 AND remark IS NULL";
+    assert_eq!(database.value(nulls), "22");
+    let written = std::fs::read_to_string(&rejects).unwrap();
+    std::fs::write(&rejects, written.replace(",more", "")).unwrap();
+    reload(&database, first["job"].as_str().unwrap(), &rejects).run(PATIENCE).expect_code(0);
+    let mended = database.rows("SELECT n, remark FROM t WHERE id IN (1500, 1600) ORDER BY id");
+    assert_eq!(mended, [[None, None], [None, None]]);
+}
