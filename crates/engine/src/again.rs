@@ -23,6 +23,12 @@ pub fn command(connection: &Connection, verb: &str, job_id: &str, schema: &str) 
     }
 }
 
+/// `--rejects 'night load'`.
+pub(crate) fn option(name: &str, value: &str) -> String {
+    let between = if value.starts_with('-') { '=' } else { ' ' };
+    format!("{name}{between}{}", in_shell(value))
+}
+
 /// The same word for a shell.
 fn in_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
@@ -47,6 +53,8 @@ mod tests {
             command(&connection, "restore", "-x", "books"),
             format!("howdah restore {to} --ledger books -- -x")
         );
+        assert_eq!(option("--rejects", "night load"), "--rejects 'night load'");
+        assert_eq!(option("--rejects", "-x"), "--rejects=-x");
         assert_eq!(in_shell("it's $x"), "'it'\\''s $x'");
     }
 }

@@ -41,6 +41,7 @@ pub(crate) use triggers::way as way_of_triggers;
 use crate::Context;
 use crate::budget::{Extent, Layout};
 use crate::feed::Opened;
+use crate::rejected;
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
 use crate::widen::Open;
@@ -262,6 +263,9 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
     let (recode, settled, ()) = connection.attend(&session, asking).await?;
+    if settled.earlier.is_none() {
+        connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
+    }
     Ok(Connected { session, recode, identity, settled })
 }
 

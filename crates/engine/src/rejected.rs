@@ -6,6 +6,7 @@
 
 mod layout;
 mod reload;
+mod waiting;
 mod writer;
 
 use crate::Connection;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use writer::Writer;
 
 pub use reload::reload;
+pub(crate) use waiting::expect_waiting;
 pub(crate) use writer::expect_no_source;
 
 /// What a file of records that were sent in place of those of the job's files ends with, if there are both or may be.
@@ -160,6 +162,12 @@ pub(crate) async fn settle(run: &Run) -> Result<()> {
         run.warn(format!(
             "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
              noted as not loaded",
+            of.job_id
+        ));
+    } else if waiting < read && waiting > 0 {
+        run.warn(format!(
+            "these files had {read} records, and only {waiting} that job {} has rejected were not loaded yet: others may be in the \
+             table twice",
             of.job_id
         ));
     }

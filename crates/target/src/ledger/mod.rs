@@ -28,7 +28,7 @@ pub use gone::Stored;
 pub use job::{Ending, JobRow, JobStatus};
 pub use origin::Origin;
 pub(crate) use proof::busy;
-pub use reject::RejectRow;
+pub use reject::{RejectRow, RejectsSettled};
 pub use step::Step;
 pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};

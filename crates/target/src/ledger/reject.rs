@@ -26,6 +26,15 @@ const REJECT_TYPES: [Type; 11] = [
     Type::TIMESTAMPTZ,
 ];
 
+/// What has become of rejected records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectsSettled {
+    /// So many of them nobody has loaded since.
+    pub waiting: u64,
+    /// The jobs that have loaded others, or rejected them once more.
+    pub loaded_by: Vec<String>,
+}
+
 /// A rejected record as the ledger keeps it.
 #[derive(Debug, Clone)]
 pub struct RejectRow {
@@ -159,8 +168,35 @@ impl Ledger {
         }
     }
 
+    /// What has become of these rejected records; of those that are kept in the other way, too, as far as they are loaded.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rejects_settled(&self, session: &Session, of: &RejectsOf) -> Result<RejectsSettled> {
+        let file_nos: Vec<i32> = of.file_nos.iter().map(|no| no.cast_signed()).collect();
+        let sql = format!(
+            "SELECT pg_catalog.count(*) FILTER (WHERE loaded_by IS NULL AND as_in_file = coalesce($3, as_in_file)), \
+             pg_catalog.array_agg(DISTINCT loaded_by) FILTER (WHERE loaded_by IS NOT NULL) \
+             FROM {}.reject WHERE job_id = $1 AND file_no = ANY ($2)",
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&of.job_id, Type::TEXT), (&file_nos, Type::INT4_ARRAY), (&of.as_in_file, Type::BOOL)];
+        match session.client().query_typed_one(&sql, &parameters).await {
+            Ok(row) => Ok(RejectsSettled {
+                waiting: row.get::<_, i64>(0).cast_unsigned(),
+                loaded_by: row.get::<_, Option<Vec<String>>>(1).unwrap_or_default(),
+            }),
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
+                Ok(RejectsSettled { waiting: 0, loaded_by: Vec::new() })
+            }
+            Err(error) => Err(self.error(&error, "looking for rejected records in the ledger")),
+        }
+    }
+
     /// Rejected records of a job are in the table by now, or rejected by the other job, which has read so many of them. If
-    /// these are fewer than there are, nobody knows which of them it has read, and none is noted; how many there are comes back.
+    /// these are fewer than there are, nobody knows which of them it has read, and none is noted; how many there are that no
+    /// third job has settled comes back.
     ///
     /// # Errors
     /// Those of the session.
@@ -175,7 +211,7 @@ impl Ledger {
         let sql = format!(
             "WITH waiting AS (SELECT number FROM {schema}.reject \
                  WHERE job_id = $1 AND file_no = ANY ($2) AND as_in_file = coalesce($5, as_in_file) \
-                 AND loaded_by IS NULL), \
+                 AND (loaded_by IS NULL OR loaded_by = $3)), \
              noted AS (UPDATE {schema}.reject SET loaded_by = $3 WHERE number IN (SELECT number FROM waiting) \
                  AND (SELECT pg_catalog.count(*) FROM waiting) <= $4) \
              SELECT pg_catalog.count(*) FROM waiting"

@@ -17,6 +17,7 @@ use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 const ROWS: u64 = 20_000;
 
@@ -363,6 +364,33 @@ fn rejected_records_are_mended_in_a_file_and_loaded() {
         (open[0][0].as_deref(), open[0][1].as_deref()),
         (told["job"].as_str(), Some("12000;2024-01-01;c;-5\n"))
     );
+    the_rest_is_mended(&database, (&job, told["job"].as_str().unwrap()), &rejects);
+}
+
+/// The one that is left is mended in the same file, which still has the other two.
+fn the_rest_is_mended(database: &Database, (first, second): (&str, &str), rejects: &Path) {
+    let mended = std::fs::read_to_string(rejects).unwrap().replace(";-5", ";5");
+    std::fs::write(rejects, &mended).unwrap();
+    let reload =
+        |job: &str, options: &[&str]| load(database).args(["--rejects", job]).args(options).arg(rejects);
+    let count = || database.value("SELECT count(*) FROM t").parse::<u64>().unwrap();
+    let refused = reload(first, &[]).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains(&format!("by {second}")), "{refused}");
+    assert!(refused.contains(&format!("`--rejects {second}`")), "{refused}");
+    assert_eq!(count(), ROWS - 1);
+    // Three records where one is left: taken, with a warning.
+    let warned = told(&reload(second, &["--job-id", "three"]).run(PATIENCE).expect_code(0));
+    assert!(warned["warnings"].to_string().contains("these files had 3 records, and only 1"), "{warned}");
+    assert_eq!(count(), ROWS + 2);
+    assert_eq!(database.value("SELECT count(*) FROM howdah.reject WHERE loaded_by IS NULL"), "0");
+    reload(first, &["--force"]).run(PATIENCE).expect_code(0);
+    assert_eq!(count(), ROWS + 5);
+    // It never rejected any.
+    let other = rejects.with_extension("other");
+    std::fs::copy(rejects, &other).unwrap();
+    let refused = load(database).args(["--rejects", "three"]).arg(&other);
+    let refused = refused.run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("job three has rejected no records"), "{refused}");
 }
 
 /// It may not lock the table, as asking beforehand needs.
