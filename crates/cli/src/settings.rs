@@ -101,6 +101,7 @@ impl Settings {
             max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
             verify: verify(&options.run, &options.target)?,
             rejects_of: None,
+            resumes: None,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));

@@ -109,5 +109,6 @@ pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     job.ledger = LedgerChoice::Schema(ledger.to_owned());
     job.chunk_bytes = Some(row.plan.chunk_bytes);
     job.force = false;
+    job.resumes = Some(row.job_id.clone());
     Ok(job)
 }

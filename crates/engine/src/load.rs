@@ -10,8 +10,8 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Context, after, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor, rejected,
-    rejects, retry, sequences, triggers, tune, verify,
+    Connection, Context, after, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor,
+    rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -20,7 +20,7 @@ use howdah_model::{
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ending, JobStatus, Ledger, LoadedBefore};
+use howdah_target::ledger::{Ending, JobStatus, Ledger, LoadedBefore, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -93,12 +93,13 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         }
     };
     let Begun { mut session, noted } = begun;
-    let Noted { receipts, before, dropped, tuned, forgotten, crashed, emptied } = noted;
+    let Noted { receipts, before, in_part, dropped, tuned, forgotten, crashed, emptied } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
     before.iter().for_each(|before| run.warn(loaded_before(before)));
+    in_part.iter().for_each(|stored| run.warn(in_part::warning(stored)));
     // They are told already.
     run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
     if forgotten {
@@ -142,8 +143,10 @@ struct Begun {
 #[derive(Default)]
 struct Noted {
     receipts: Vec<Receipt>,
-    /// Files that another job has loaded; not asked for with `--force`, which means to load them again.
+    /// Files that another job has loaded.
     before: Option<LoadedBefore>,
+    /// Rows of these files that a job which did not end has stored.
+    in_part: Option<StoredInPart>,
     /// An earlier run of the job has dropped something and not put it back.
     dropped: bool,
     /// The same with settings.
@@ -176,7 +179,7 @@ async fn begin(
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger(&session, ledger, plan, noted);
+    let opening = open_ledger((&context.connection, &session), ledger, plan, noted);
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
@@ -194,7 +197,7 @@ fn rows_before(history: &History) -> u64 {
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
 async fn open_ledger(
-    session: &Session,
+    (connection, session): (&Connection, &Session),
     ledger: Option<&Ledger>,
     plan: &Plan,
     noted: &AtomicBool,
@@ -207,7 +210,10 @@ async fn open_ledger(
     if !hold_soon(session, ledger, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
-    in_part::refuse(session, ledger, plan).await?;
+    let in_part = in_part::find(session, ledger, plan).await?;
+    if let Some(stored) = in_part.as_ref().filter(|_| !plan.job.force) {
+        return Err(in_part::error(connection, ledger, stored));
+    }
     let forgotten = begin_job(session, ledger, plan).await?;
     noted.store(true, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
@@ -229,14 +235,14 @@ async fn open_ledger(
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
     // Only rows that come on top are there twice then.
-    let doubles = plan.job.arrival.mode == Mode::Append && !plan.job.force;
+    let doubles = plan.job.arrival.mode == Mode::Append;
     let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
     // Sent together: one round trip.
     let ((), receipts, before, dropped, tuned) = tokio::try_join!(durable, receipts, before, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, dropped, tuned, forgotten, crashed: void > 0, emptied })
+    Ok(Noted { receipts, before, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied })
 }
 
 /// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its

@@ -170,11 +170,14 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
     };
+    let came = settled.keep_own(&mut sources);
+    let came = (came > 0).then(|| identity::came_since(&job, &settled.name, came));
     let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
     if let Some(earlier) = settled.earlier.take() {
-        let planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
+        let mut planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
+        planned.plan.warnings.extend(came);
         connection.keep(session);
         return Ok(planned);
     }
@@ -198,6 +201,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         (&rows_to_come, settled.history.has_rows(), to_load),
     ))
     .await?;
+    plan.warnings.extend(came);
     let extent = Extent {
         near_cpus: connection.server_cpus(),
         plain_bytes: plain_bytes(&plan.files),
@@ -259,7 +263,7 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
     let mut identity = Identity::new(job, &versions);
-    let settling = identity.settle((connection, &session), job);
+    let settling = identity.settle((connection, &session), job, &versions);
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
     let (recode, settled, ()) = connection.attend(&session, asking).await?;

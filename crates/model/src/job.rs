@@ -319,6 +319,10 @@ pub struct Job {
     /// The records are those that another job has rejected. Jobs in older ledgers lack it.
     #[serde(default)]
     pub rejects_of: Option<RejectsOf>,
+    /// The job of the ledger that is gone on with by its name: files that came since are no part of it. Nothing that the job was
+    /// asked for, so that it is not kept.
+    #[serde(skip)]
+    pub resumes: Option<String>,
 }
 
 /// Rejected records that are loaded, mended or not.

@@ -22,6 +22,7 @@ mod empties;
 mod encodings;
 mod evolve;
 mod failover;
+mod folder;
 mod guards;
 mod in_part;
 mod indexes;

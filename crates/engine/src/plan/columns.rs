@@ -432,6 +432,7 @@ mod tests {
             max_decompressed_bytes: None,
             verify: howdah_model::Verify::None,
             rejects_of: None,
+            resumes: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

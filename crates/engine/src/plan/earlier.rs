@@ -83,7 +83,7 @@ pub(super) async fn go_on(
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
-    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier }))
+    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier, own: None }))
 }
 
 /// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.

@@ -3,7 +3,8 @@
 //! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity* what was
 //! asked with all links followed, and every file that was found and its version (ETag, or size and modification time). An
 //! unfinished job with the same work key but another identity means that a source changed under it, that a file was
-//! added to what a pattern matches or taken away, or that a link leads elsewhere now.
+//! added to what a pattern matches or taken away, or that a link leads elsewhere now. Where files were only added, it goes on
+//! with its own.
 
 use super::{History, earlier, ledger_of};
 use crate::Connection;
@@ -15,7 +16,7 @@ use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of checks begin so in the ledger, which forgets them when they end.
 const CHECK_PREFIX: &str = "check-";
@@ -32,6 +33,19 @@ pub(super) struct Settled {
     pub(super) history: History,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
+    /// The job's files among those found, where others came since it began.
+    pub(super) own: Option<Vec<bool>>,
+}
+
+impl Settled {
+    /// Leaves out what came since the job began; how many files.
+    pub(super) fn keep_own<T>(&mut self, sources: &mut Vec<T>) -> usize {
+        let Some(own) = self.own.take() else { return 0 };
+        let found = sources.len();
+        let mut own = own.into_iter();
+        sources.retain(|_| own.next().unwrap_or(true));
+        found - sources.len()
+    }
 }
 
 /// The digests of a job.
@@ -143,6 +157,7 @@ impl Identity {
         &mut self,
         (connection, session): (&Connection, &Session),
         job: &Job,
+        versions: &[Version],
     ) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
@@ -163,6 +178,18 @@ impl Identity {
         // Begun by another path to the same files.
         if let Some(first) = first.as_ref().filter(|first| self.is_by_another_path(first)) {
             known.extend(ledger.of_work(session, &first.work_key, &self.identity).await?);
+        }
+        if let Some(row) = self.of_other_files((&ledger, session), job, &known).await? {
+            match of_its_files(job, &row, versions) {
+                Some((identity, own)) => {
+                    if let Some(settled) = earlier::go_on((connection, session), &ledger, job, row).await? {
+                        *self = identity;
+                        return Ok(Settled { own: Some(own), ..settled });
+                    }
+                }
+                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row)),
+                None => {}
+            }
         }
         if !job.force {
             self.refuse_changed_sources(&known, &name)?;
@@ -204,12 +231,27 @@ impl Identity {
         };
         match known.iter().find(changed) {
             None => Ok(()),
-            Some(row) => Err(Error::new(
-                ErrorKind::SourceChanged,
-                format!("the sources are not what job {} read when it began at {}", row.job_id, row.started_at),
-            )
-            .with_hint("put the sources back as they were to finish that job, or load them as they are now with --force")),
+            Some(row) => Err(changed_sources(row)),
         }
+    }
+
+    /// The job that is gone on with, where other files are found than it began with: the one that was named, or one that has
+    /// stored rows of the same work.
+    async fn of_other_files(
+        &self,
+        (ledger, session): (&Ledger, &Session),
+        job: &Job,
+        known: &[JobRow],
+    ) -> Result<Option<JobRow>> {
+        let is_other = |row: &JobRow| row.plan.identity != self.identity && rereadable(row);
+        if let Some(id) = &job.resumes {
+            return Ok(ledger.find(session, id).await?.filter(is_other));
+        }
+        let has_begun = |row: &&JobRow| row.status != JobStatus::Done && row.chunks > 0;
+        if job.force || known.iter().any(|row| row.plan.identity == self.identity) {
+            return Ok(None);
+        }
+        Ok(known.iter().filter(has_begun).find(|row| is_other(row)).cloned())
     }
 
     /// The job is the same but for its files: mended, if nothing of them was stored.
@@ -231,6 +273,53 @@ impl Identity {
     }
 }
 
+/// The identity by the job's own files, and which of those found they are, where they are as it read them and others came since.
+fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identity, Vec<bool>)> {
+    let names =
+        row.plan.files.iter().flat_map(|file| std::iter::once(&file.location).chain(&file.real_location));
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let is_own = |version: &Version| {
+        names.contains(version.location.as_str()) || names.contains(version.real_location.as_str())
+    };
+    let own: Vec<bool> = versions.iter().map(is_own).collect();
+    let own_versions: Vec<Version> = versions.iter().filter(|version| is_own(version)).cloned().collect();
+    let mut identity = Identity::new(job, &own_versions);
+    let is_as_read =
+        identity.identity == row.plan.identity || identity.as_written.as_ref() == Some(&row.plan.identity);
+    identity.identity.clone_from(&row.plan.identity);
+    (is_as_read && own.contains(&false)).then_some((identity, own))
+}
+
+fn changed_sources(row: &JobRow) -> Error {
+    let JobRow { job_id, started_at, rows_stored, .. } = row;
+    let message = format!("the sources are not what job {job_id} read when it began at {started_at}");
+    let arrival = &row.plan.job.arrival;
+    let adds_rows = arrival.mode == Mode::Append && !arrival.is_staged() && *rows_stored > 0;
+    let beside = match adds_rows {
+        true => {
+            format!(
+                "--force loads all of them, as they are now, beside the {rows_stored} rows that the job has stored: remove these first"
+            )
+        }
+        false => "load them as they are now with --force".to_owned(),
+    };
+    Error::new(ErrorKind::SourceChanged, message)
+        .with_hint(format!("put the sources back as they were to finish that job; or {beside}"))
+}
+
+/// What is said of files that a job leaves out, which began before they came.
+pub(super) fn came_since(job: &Job, job_id: &str, files: usize) -> String {
+    let (files, are) = match files {
+        1 => ("1 file".to_owned(), "is"),
+        _ => (format!("{files} files"), "are"),
+    };
+    let command = if job.resumes.is_some() { "the job's `howdah load` command" } else { "the same command" };
+    let name = if job.id.is_some() { " with another --job-id" } else { "" };
+    format!(
+        "{files} came since job {job_id} began, and {are} no part of it: when it is done, {command}{name} loads what came"
+    )
+}
+
 /// Begun anew where that is wanted: the job is done; or nobody is at work on it, and what it has stored waits in a new table, which
 /// is nobody else's.
 async fn is_over(session: &Session, ledger: &Ledger, last: &JobRow) -> Result<bool> {
@@ -239,7 +328,14 @@ async fn is_over(session: &Session, ledger: &Ledger, last: &JobRow) -> Result<bo
 }
 
 fn fresh(name: String, job: &Job) -> Settled {
-    Settled { name, chunk_bytes: job.chunk_bytes, taper: None, history: History::Fresh, earlier: None }
+    Settled {
+        name,
+        chunk_bytes: job.chunk_bytes,
+        taper: None,
+        history: History::Fresh,
+        earlier: None,
+        own: None,
+    }
 }
 
 fn digest(value: &impl Serialize) -> String {
@@ -280,6 +376,7 @@ mod tests {
             max_decompressed_bytes: None,
             verify: howdah_model::Verify::None,
             rejects_of: None,
+            resumes: None,
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

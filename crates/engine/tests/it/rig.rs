@@ -116,6 +116,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         max_decompressed_bytes: None,
         verify: howdah_engine::model::Verify::None,
         rejects_of: None,
+        resumes: None,
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         triggers: howdah_engine::model::TriggersChoice::Keep,

@@ -52,13 +52,14 @@ const BEFORE_SQL: &str = "\
           ORDER BY planned.no, j.finished_at DESC) known \
     ORDER BY at DESC, location LIMIT 1";
 
-/// By job and table, the latest job first.
+/// By job and table, the latest job first; of any version of the files, if `$6`.
 const IN_PART_SQL: &str = "\
     SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(planned.table_no), \
            pg_catalog.sum(c.rows)::pg_catalog.int8 \
     FROM (SELECT DISTINCT * FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
                                             pg_catalog.unnest($5)) AS p (location, version, target, table_no)) planned \
-    JOIN @schema@.file f USING (location, version, target) \
+    JOIN @schema@.file f ON f.location = planned.location AND f.target = planned.target \
+                        AND (f.version = planned.version OR $6 AND planned.version IS NOT NULL) \
     JOIN @schema@.job j USING (job_id) \
     JOIN @schema@.chunk c ON c.job_id = f.job_id AND c.file_no = f.file_no \
     WHERE j.status <> 'done' AND j.job_id <> $1 AND c.rows > 0 \
@@ -94,14 +95,21 @@ impl Spelled<'_> {
 }
 
 impl Ledger {
-    /// What jobs that did not end have stored of this plan, the same versions of the files in the same tables: it is there, or waits
-    /// in a staging table. One round trip.
+    /// What jobs that did not end have stored of this plan, the same versions of the files, or any, in the same tables: it is there,
+    /// or waits in a staging table. One round trip.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn stored_in_part(&self, session: &Session, plan: &Plan) -> Result<Vec<StoredInPart>> {
+    pub async fn stored_in_part(
+        &self,
+        session: &Session,
+        plan: &Plan,
+        any_version: bool,
+    ) -> Result<Vec<StoredInPart>> {
         let spelled = Spelled::of(plan);
-        let rows = self.ask_of_files(session, IN_PART_SQL, plan, &spelled, &spelled.table_numbers).await?;
+        let any = [(&any_version as &(dyn ToSql + Sync), Type::BOOL)];
+        let rows =
+            self.ask_of_files(session, IN_PART_SQL, plan, (&spelled, &spelled.table_numbers), &any).await?;
         let stored = rows.iter().map(|row| StoredInPart {
             job_id: row.get(0),
             location: row.get(1),
@@ -119,7 +127,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn loaded_before(&self, session: &Session, plan: &Plan) -> Result<Option<LoadedBefore>> {
         let spelled = Spelled::of(plan);
-        let rows = self.ask_of_files(session, BEFORE_SQL, plan, &spelled, &spelled.numbers).await?;
+        let rows = self.ask_of_files(session, BEFORE_SQL, plan, (&spelled, &spelled.numbers), &[]).await?;
         Ok(rows.first().map(|row| LoadedBefore {
             files: u64::try_from(row.get::<_, i64>(0)).unwrap_or(0),
             location: row.get(1),
@@ -135,8 +143,8 @@ impl Ledger {
         session: &Session,
         sql: &str,
         plan: &Plan,
-        spelled: &Spelled<'_>,
-        numbers: &[i32],
+        (spelled, numbers): (&Spelled<'_>, &[i32]),
+        more: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>> {
         let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
             (&plan.job_id, Type::TEXT),
@@ -146,6 +154,7 @@ impl Ledger {
             (&numbers, Type::INT4_ARRAY),
         ];
         let sql = sql.replace("@schema@", &self.quoted);
+        let parameters = [&parameters, more].concat();
         let rows = session.client().query_typed(&sql, &parameters).await;
         rows.map_err(|error| self.error(&error, "reading the ledger's files"))
     }
