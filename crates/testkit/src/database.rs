@@ -4,12 +4,15 @@
 //! The calls without `try_` panic with the server's message.
 
 use crate::background::block_on;
+use crate::connection::{Connection, connect};
 use crate::servers_folder;
 use bytes::Bytes;
-use futures_util::SinkExt;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
+use std::time::{Duration, Instant};
+use tokio_postgres::{Client, Error};
+
+/// What has not come about until then does not.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One row, as text; `None` is NULL.
 pub type Row = Vec<Option<String>>;
@@ -29,7 +32,7 @@ impl Database {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let admin = format!("{socket} dbname=postgres");
-        let made = execute(admin, format!("CREATE DATABASE {name} {options}"));
+        let made = execute(admin, &format!("CREATE DATABASE {name} {options}"));
         made.unwrap_or_else(|error| panic!("CREATE DATABASE: {}", text(&error)));
         Database { name, tcp: tcp.to_owned(), socket: socket.to_owned() }
     }
@@ -72,7 +75,7 @@ impl Database {
     /// # Errors
     /// What the server or the connection said.
     pub fn try_sql(&self, sql: &str) -> Result<(), Error> {
-        execute(self.socket_conninfo(), sql.to_owned()).map(drop)
+        execute(self.socket_conninfo(), sql).map(drop)
     }
 
     /// The rows of a query, values as text.
@@ -85,7 +88,7 @@ impl Database {
     /// # Errors
     /// What the server or the connection said.
     pub fn try_rows(&self, sql: &str) -> Result<Vec<Row>, Error> {
-        execute(self.socket_conninfo(), sql.to_owned())
+        execute(self.socket_conninfo(), sql)
     }
 
     /// The one value of a query; panics when it is NULL or there is no row.
@@ -120,14 +123,32 @@ impl Database {
     /// # Errors
     /// What the server said; [`Error::as_db_error`] has SQLSTATE and the context with its line.
     pub fn copy_in(&self, copy_sql: &str, bytes: impl Into<Bytes>) -> Result<u64, Error> {
-        let (conninfo, sql, bytes) = (self.socket_conninfo(), copy_sql.to_owned(), bytes.into());
-        block_on(async move {
-            let client = connect(&conninfo).await?;
-            let sink = client.copy_in(&sql).await?;
-            let mut sink = pin!(sink);
-            sink.send(bytes).await?;
-            sink.finish().await
-        })
+        Connection::open(self.socket_conninfo())?.copy_in(copy_sql, bytes)
+    }
+
+    /// A connection that is kept.
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.socket_conninfo()).unwrap_or_else(|error| panic!("{}", text(&error)))
+    }
+
+    /// Looks every other millisecond until the query gives at least so much (`t` is 1), over one connection: a server that
+    /// starts a process for each look has no time for what is looked for. False when `go_on` says that it will not come, or
+    /// after two minutes. What fails (there is no such table yet, or no server) is looked at again.
+    pub fn wait_for(&self, sql: &str, least: u64, mut go_on: impl FnMut() -> bool) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        let mut kept: Option<Connection> = None;
+        loop {
+            kept = kept.filter(|connection| !connection.is_closed());
+            kept = kept.or_else(|| Connection::open(self.socket_conninfo()).ok());
+            let rows = kept.as_ref().and_then(|connection| connection.try_rows(sql).ok());
+            if rows.is_some_and(|rows| number(&rows) >= least) {
+                return true;
+            }
+            if !go_on() || Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Opens connections as this role until the server takes no more. They are closed with what is returned.
@@ -167,33 +188,26 @@ impl Drop for Database {
     fn drop(&mut self) {
         // The server may be gone by now, which is as good.
         let admin = format!("{} dbname=postgres", self.socket);
-        let _ = execute(admin, format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        let _ = execute(admin, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
     }
 }
 
 /// Runs SQL on a connection of its own.
-pub(crate) fn execute(conninfo: String, sql: String) -> Result<Vec<Row>, Error> {
-    block_on(async move {
-        let client = connect(&conninfo).await?;
-        let messages = client.simple_query(&sql).await?;
-        let rows = messages.into_iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect())
-            }
-            _ => None,
-        });
-        Ok(rows.collect())
-    })
+pub(crate) fn execute(conninfo: String, sql: &str) -> Result<Vec<Row>, Error> {
+    Connection::open(conninfo)?.try_rows(sql)
 }
 
-async fn connect(conninfo: &str) -> Result<Client, Error> {
-    let (client, connection) = tokio_postgres::connect(conninfo, NoTls).await?;
-    tokio::spawn(connection);
-    Ok(client)
+/// The first value of the first row; 0 when there is none.
+fn number(rows: &[Row]) -> u64 {
+    match rows.first().and_then(|row| row.first()?.as_deref()) {
+        Some("t") => 1,
+        Some(value) => value.parse().unwrap_or(0),
+        None => 0,
+    }
 }
 
 /// The server's message, which `Display` leaves out.
-fn text(error: &Error) -> String {
+pub(crate) fn text(error: &Error) -> String {
     match error.as_db_error() {
         Some(server) => format!("{} ({})", server.message(), server.code().code()),
         None => format!("{error:?}"),

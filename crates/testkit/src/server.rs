@@ -18,6 +18,16 @@ use tempfile::TempDir;
 /// The majors `cargo xtask servers` installs.
 pub const MAJORS: [u32; 3] = [13, 15, 18];
 
+/// Tests all cases at once, those of several servers most often: for tests that wait more than they compute. Panics when one did.
+pub fn side_by_side<T: Send>(cases: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
+    let test = &test;
+    std::thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || test(case));
+        }
+    });
+}
+
 /// How long a server may take to start or stop before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -164,8 +174,7 @@ impl Server {
     /// Takes connections again, whether it has come back from a crash by itself or has ended for good. PostgreSQL 18 has been
     /// seen to do neither: its startup process found no room for WAL, and the postmaster waited for it for minutes.
     pub fn revive(&self) {
-        let answers =
-            || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1".to_owned()).is_ok();
+        let answers = || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1").is_ok();
         let mut ended = false;
         let answered = wait_until(|| {
             ended =
@@ -228,9 +237,7 @@ impl Server {
         let mut ended = false;
         let answered = wait_until(|| {
             ended = child.try_wait().expect("wait for the postmaster").is_some();
-            ended
-                || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1".to_owned())
-                    .is_ok()
+            ended || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1").is_ok()
         });
         if ended || !answered {
             let _ = child.kill();
