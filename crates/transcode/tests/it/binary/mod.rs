@@ -17,7 +17,7 @@ mod words;
 
 use fastrand::Rng;
 use howdah_model::{BinaryType, Format};
-use howdah_testkit::{Database, MAJORS, Server, asked};
+use howdah_testkit::{Connection, Database, MAJORS, Server, asked};
 use howdah_transcode::encode::{BinaryEncoder, Unquoter};
 
 /// Loaded at once. More make fewer sessions, and rows of hundreds of digits take a hundred megabytes then.
@@ -54,14 +54,12 @@ fn same_as_csv_in(
     value: impl Fn(&mut Rng) -> String,
 ) {
     for major in MAJORS {
+        let database = Server::shared(major).database();
+        let Some(binary_type) = prepare(&database) else { continue };
         for (time_zone, date_style, interval_style) in SETTINGS {
-            let database = Server::shared(major).database();
-            let Some(binary_type) = prepare(&database) else { break };
-            let table = Tables::new(database, sql_type, &binary_type, time_zone);
-            let name = table.database.name();
-            table.database.sql(&format!(
-                "ALTER DATABASE {name} SET datestyle = '{date_style}'; ALTER DATABASE {name} SET timezone = '{time_zone}'; \
-                 ALTER DATABASE {name} SET intervalstyle = '{interval_style}'"
+            let table = Tables::new(database.connect(), sql_type, &binary_type, time_zone);
+            table.connection.sql(&format!(
+                "SET datestyle = '{date_style}'; SET timezone = '{time_zone}'; SET intervalstyle = '{interval_style}'"
             ));
             let seed = asked("HOWDAH_BINARY_SEED", 0) * 1_000;
             let mut rng = Rng::with_seed(seed + u64::from(major) + time_zone.len() as u64);
@@ -81,9 +79,10 @@ fn same_as_csv_in(
     }
 }
 
-/// A table for each way, with a column of one type.
+/// A table for each way, with a column of one type. They go with the connection.
 struct Tables {
-    database: Database,
+    /// One for all: what an extension loads at its first value takes longer than the values.
+    connection: Connection,
     sql_type: String,
     unquoter: Unquoter,
     from_csv: BinaryEncoder,
@@ -91,16 +90,16 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(database: Database, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
+    fn new(connection: Connection, sql_type: &str, binary_type: &BinaryType, time_zone: &str) -> Tables {
         for table in ["as_csv", "as_text", "as_binary"] {
-            database.sql(&format!("CREATE TABLE {table} (n int, v {sql_type})"));
+            connection.sql(&format!("CREATE TEMPORARY TABLE {table} (n int, v {sql_type})"));
         }
         let csv = Format { null: NULL.to_owned(), ..Format::csv() };
         let columns = [BinaryType::Int4, binary_type.clone()];
         let unquoter = Unquoter::new(&csv).unwrap();
         let encoder = |format: &Format| BinaryEncoder::new(format, None, &columns, time_zone).unwrap();
         let (from_csv, from_text) = (encoder(&csv), encoder(&unquoter.sent_format(&csv)));
-        Tables { database, sql_type: sql_type.to_owned(), unquoter, from_csv, from_text }
+        Tables { connection, sql_type: sql_type.to_owned(), unquoter, from_csv, from_text }
     }
 
     fn is_certain(&self, value: &str) -> bool {
@@ -116,7 +115,7 @@ impl Tables {
 
     /// Loads the values in all ways. What is refused is looked for, and must be refused in all.
     fn compare(&self, values: &[&str]) {
-        let Tables { database, sql_type, .. } = self;
+        let Tables { connection, sql_type, .. } = self;
         let csv = csv(values);
         let text = self.text(&csv);
         let binary = encode(&self.from_csv, csv.as_bytes()).expect("each value was certain");
@@ -126,9 +125,9 @@ impl Tables {
             "{sql_type}: other rows from text than from csv: {values:?}"
         );
         let options = format!("DELIMITER ',', NULL '{NULL}'");
-        let as_csv = database.copy_in(&format!("COPY as_csv FROM STDIN (FORMAT csv, {options})"), csv);
-        let as_text = database.copy_in(&format!("COPY as_text FROM STDIN (FORMAT text, {options})"), text);
-        let as_binary = database.copy_in("COPY as_binary FROM STDIN (FORMAT binary)", binary);
+        let as_csv = connection.copy_in(&format!("COPY as_csv FROM STDIN (FORMAT csv, {options})"), csv);
+        let as_text = connection.copy_in(&format!("COPY as_text FROM STDIN (FORMAT text, {options})"), text);
+        let as_binary = connection.copy_in("COPY as_binary FROM STDIN (FORMAT binary)", binary);
         match (as_csv, as_text, as_binary) {
             (Ok(_), Ok(_), Ok(_)) => self.find_difference(values),
             (Err(_), Err(_), Err(_)) if values.len() == 1 => {}
@@ -137,7 +136,7 @@ impl Tables {
                 values[0]
             ),
             (as_csv, ..) => {
-                database.sql("TRUNCATE as_csv, as_text, as_binary");
+                connection.sql("TRUNCATE as_csv, as_text, as_binary");
                 let context = as_csv.err().and_then(|error| error.as_db_error()?.where_().map(str::to_owned));
                 let (before, rest) = values.split_at(suspect(values, &context.unwrap_or_default()));
                 let (refused, behind) = rest.split_at(1);
@@ -145,11 +144,11 @@ impl Tables {
                 parts.for_each(|part| self.compare(part));
             }
         }
-        database.sql("TRUNCATE as_csv, as_text, as_binary");
+        connection.sql("TRUNCATE as_csv, as_text, as_binary");
     }
 
     fn find_difference(&self, values: &[&str]) {
-        let different = self.database.rows(
+        let different = self.connection.rows(
             "SELECT n, c.v::text, t.v::text, b.v::text \
              FROM as_csv c FULL JOIN as_text t USING (n) FULL JOIN as_binary b USING (n) \
              WHERE NOT coalesce(record_image_eq(ROW(c.v), ROW(b.v)), false) \
