@@ -2,7 +2,7 @@
 # What they need from the machine, .ci/install-packages says and, for root, installs.
 
 CARGO ?= cargo
-.PHONY: help build check test test-rust test-python oracle values routes kills torture mess late demo bench fuzz
+.PHONY: help build check test servers test-rust test-python oracle values routes kills torture mess late demo bench fuzz
 
 help:
 	@echo "make check   format, lints, house rules, licences"
@@ -34,40 +34,39 @@ check:
 test: test-rust test-python
 	@echo "all tests passed"
 
-# Every binary runs even when one fails, so that one run tells everything.
-test-rust:
+servers:
 	$(CARGO) xtask servers
-	$(CARGO) test --workspace --no-fail-fast
+
+# Every binary runs even when one fails, so that one run tells everything. `--tests` is all that has tests: the documentation
+# has none, and the examples, which measure, are built by `check`. Most tests wait for a server or a clock more than they
+# compute: three at a time keep two cores busy.
+test-rust: servers
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-3} $(CARGO) test --workspace --tests --no-fail-fast
 
 test-python:
 	.ci/test-python
 	python3 -m unittest discover --quiet -s bench -t bench
 
 # Nightly. Measured on two busy cores: 600 to 1,400 files a minute, so one to three hours. A failure names its seed.
-oracle:
-	$(CARGO) xtask servers
+oracle: servers
 	HOWDAH_ORACLE_FILES=$(or $(ORACLE_FILES),100000) HOWDAH_ORACLE_SEED=$(or $(ORACLE_SEED),0) \
 		$(CARGO) test -p howdah-engine --test it oracle -- --nocapture --test-threads=3
 
 # Nightly. Values as csv, text and binary, on every server: about two hours on two busy cores (make test's ten thousand
-# of each: 50 s on idle ones). HOWDAH_BINARY_SEED (0) tries others. A failure shows the value.
-values:
-	$(CARGO) xtask servers
+# of each: under a minute on idle ones). HOWDAH_BINARY_SEED (0) tries others. A failure shows the value.
+values: servers
 	HOWDAH_BINARY_VALUES=$${HOWDAH_BINARY_VALUES:-1000000} $(CARGO) test -p howdah-transcode --test it binary
 
 # Nightly. Random keys, in which leaf partition the client puts them and in which the server, on every server.
-routes:
-	$(CARGO) xtask servers
+routes: servers
 	HOWDAH_ROUTED_ROWS=$${HOWDAH_ROUTED_ROWS:-1000000} $(CARGO) test -p howdah-engine --test it the_leaf_that_the_server
 
 # At least so many loads ended by faults, each run again until done.
-kills:
-	$(CARGO) xtask servers
+kills: servers
 	HOWDAH_KILLS=$${HOWDAH_KILLS:-300} $(CARGO) test -p howdah-cli --test it kills
 
 # Random loads struck by faults, run again to the end, compared with a model. make test has 40 faults of it.
-torture:
-	$(CARGO) xtask servers
+torture: servers
 	HOWDAH_TORTURE_SECONDS=$${HOWDAH_TORTURE_SECONDS:-1200} HOWDAH_TORTURE_FAULTS=$${HOWDAH_TORTURE_FAULTS:-300} \
 		$(CARGO) test -p howdah-cli --test it night_shift
 
@@ -76,8 +75,7 @@ mess:
 	HOWDAH_MESS_FILES=$${HOWDAH_MESS_FILES:-20000} $(CARGO) test -p howdah-transcode --test it mess -- --nocapture
 
 # At least so many random tables made from a sample, each with late surprises, against the same table seen whole.
-late:
-	$(CARGO) xtask servers
+late: servers
 	HOWDAH_LATE_TABLES=$${HOWDAH_LATE_TABLES:-1000} $(CARGO) test -p howdah-cli --test it late
 
 demo: build
