@@ -4,11 +4,11 @@ use super::load::json;
 use super::plan::show_version;
 use crate::Exit;
 use crate::account::{self, short};
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, LoadOptions};
 use crate::printer::Printer;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::bench::{Measured, Round};
-use howdah_engine::model::{Event, Listener, Result};
+use howdah_engine::model::{Error, ErrorKind, Event, Listener, Result};
 use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
 use std::fmt::Write;
@@ -18,13 +18,14 @@ use std::sync::Arc;
 /// Measures and prints what came of it.
 ///
 /// # Errors
-/// Those of [`howdah_engine::bench()`].
+/// `Usage` for options that a measurement cannot follow; those of [`howdah_engine::bench()`].
 pub async fn bench(
     options: BenchOptions,
     printer: &Printer,
     stop: &Stop,
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
+    expect_none_for_the_ledger(&options.load)?;
     let settings = super::resolve(options.load, printer)?;
     let connection = stop.guard(super::connect_again(settings.access, printer, site_packages)).await?;
     let listener = Arc::new(Remarks(printer.clone()));
@@ -33,6 +34,24 @@ pub async fn bench(
     let report = Report::of(&measured);
     printer.out(&if printer.json() { json(&report) } else { report.text() });
     Ok(Exit::Success)
+}
+
+/// The ledger of a measurement goes with its schema. Options of a job file are meant for the load.
+fn expect_none_for_the_ledger(options: &LoadOptions) -> Result<()> {
+    let (run, bad_records) = (&options.run, &options.bad_records);
+    let typed = [
+        ("--job-id", run.job_id.is_some()),
+        ("--rejects", bad_records.rejects.is_some()),
+        ("--reject-file", bad_records.reject_file.is_some()),
+    ];
+    match typed.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message =
+                format!("{name} is about jobs of the ledger, and bench keeps nothing of what it loads");
+            Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out, and give it to the load"))
+        }
+    }
 }
 
 /// Says what is going on, a line a round.

@@ -1,7 +1,8 @@
 //! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
 
 use super::load::{ErrorReport, json};
-use crate::options::LoadOptions;
+use crate::bad_records::OnErrorName;
+use crate::options::{IndexesName, LoadOptions, TriggersName};
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::refused::Refused;
@@ -60,7 +61,10 @@ pub async fn check(
 }
 
 /// Options that are about rows that are stored would be followed by nothing. Those of a job file are meant for the load.
-fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
+///
+/// # Errors
+/// `Usage` with the name of the first.
+pub fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
     let run = &options.run;
     let typed = [
         ("--verify", run.verify.is_some()),
@@ -68,6 +72,10 @@ fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
         ("--job-id", run.job_id.is_some()),
         ("--tune", run.tune.is_some()),
         ("--freeze", options.arrival.freeze == Some(true)),
+        ("--force", run.force),
+        ("--indexes rebuild", matches!(run.indexes, Some(IndexesName::Rebuild))),
+        ("--triggers disable", matches!(run.triggers, Some(TriggersName::Disable))),
+        ("--on-error stop", matches!(options.bad_records.on_error, Some(OnErrorName::Stop))),
     ];
     match typed.iter().find(|(_, given)| *given) {
         None => Ok(()),

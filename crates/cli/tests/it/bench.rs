@@ -184,3 +184,22 @@ fn ctrl_c_ends_it_and_leaves_nothing_behind() {
         assert_untouched(&database);
     }
 }
+
+/// Nothing would follow them.
+#[test]
+fn options_about_jobs_of_the_ledger_are_refused() {
+    let database = Server::shared(15).database();
+    database.sql(TABLE);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(6, 1, 10));
+    for typed in
+        [&["--job-id", "x"][..], &["--rejects", "x"], &["--on-error", "skip", "--reject-file", "bad.csv"]]
+    {
+        let measured = bench(&database).args(["--table", "t"]).args(typed.iter().copied()).arg(&source);
+        let refused = measured.run(PATIENCE).expect_code(2).stderr;
+        let name = typed[typed.len() - 2];
+        assert!(refused.contains(&format!("error: {name} is about jobs of the ledger")), "{refused}");
+        assert!(refused.contains("hint: leave it out"), "{refused}");
+    }
+    assert_untouched(&database);
+}

@@ -218,16 +218,25 @@ fn options_about_rows_that_are_stored_are_refused() {
     let source = files.put("a.csv", b"a\n1\n");
     let database = Server::shared(15).database();
     database.sql("CREATE TABLE t (a int)");
-    let options: [&[&str]; 5] = [
+    let options: [&[&str]; 9] = [
         &["--verify", "count"],
         &["--after", "vacuum"],
         &["--job-id", "x"],
         &["--tune", "table"],
         &["--freeze", "--mode", "truncate"],
+        &["--force"],
+        &["--indexes", "rebuild"],
+        &["--triggers", "disable"],
+        &["--on-error", "stop"],
     ];
     for typed in options {
         let refused = check(&database, &[&source]).args(typed).run(PATIENCE).expect_code(2).stderr;
-        let wanted = format!("error: {} is about rows that are stored", typed[0]);
+        let name = if matches!(typed[0], "--indexes" | "--triggers" | "--on-error") {
+            typed.join(" ")
+        } else {
+            typed[0].to_owned()
+        };
+        let wanted = format!("error: {name} is about rows that are stored");
         assert!(refused.contains(&wanted) && refused.contains("hint: leave it out"), "{refused}");
     }
     let job = files
