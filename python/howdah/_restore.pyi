@@ -23,7 +23,8 @@ def restore(
         on_event: Called with a notice for each thing that is back.
 
     Returns:
-        How many things were put back.
+        How many things are back. What is not and never will be, since its table is gone, is not counted: without
+        `on_event`, each is a `UserWarning`.
 
     Raises:
         howdah.UsageError: There is no such job, or no server is named and there is no embedded one.

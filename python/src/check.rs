@@ -31,18 +31,25 @@ pub(crate) fn check<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let settings = LoadArguments::new(sources, table, options)?.for_check().resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Refused)?;
-    let report = run::run(py, on_event, move |listener, stop| async move {
-        let reject_file = settings.reject_file.clone();
-        let (job, _) = Refused::prepare(settings, &connection).await?;
-        let context = Context { sources: Sources::new()?, connection, listener, stop };
-        let planned = howdah_engine::plan(&context, only_checked(job)).await?;
-        let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
-        match checked.error {
-            None => Ok(checked.report),
-            Some(error) => Err(Failure { report: Some(Box::new(checked.report)), ..Failure::from(error) }),
-        }
-    })?;
+    let settings = LoadArguments::new(sources, table, options)?.for_check(py)?.resolve(py)?;
+    let connection = connection::of(py, &settings, Absent::Refused, on_event)?;
+    let report = run::run_told(
+        py,
+        on_event,
+        move |listener, stop| async move {
+            let reject_file = settings.reject_file.clone();
+            let (job, _) = Refused::prepare(settings, &connection).await?;
+            let context = Context { sources: Sources::new()?, connection, listener, stop };
+            let planned = howdah_engine::plan(&context, only_checked(job)).await?;
+            let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
+            match checked.error {
+                None => Ok(checked.report),
+                Some(error) => {
+                    Err(Failure { report: Some(Box::new(checked.report)), ..Failure::from(error) })
+                }
+            }
+        },
+        |report| Failure { report: Some(Box::new(report)), ..Failure::from(run::too_late()) },
+    )?;
     report_object(py, &report)
 }

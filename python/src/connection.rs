@@ -1,21 +1,40 @@
 //! How to reach the server a verb goes to, for all verbs.
 
-use crate::{pg, run};
-use howdah_cli::settings;
+use crate::{events, pg, run};
+use howdah_cli::settings::{self, Settings};
 use howdah_engine::{Absent, Connection};
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use std::ffi::CString;
 
-/// The server that `to` and the environment name. May start the embedded one. What the user should know
-/// about the files of the connection becomes a warning of Python.
-pub(crate) fn resolve(py: Python<'_>, to: Option<String>, absent: Absent) -> PyResult<Connection> {
+/// The server that the settings name, after telling what the user should know about them.
+///
+/// # Errors
+/// As for [`resolve`].
+pub(crate) fn of(
+    py: Python<'_>,
+    settings: &Settings,
+    absent: Absent,
+    on_event: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Connection> {
+    settings.notice.iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
+    resolve(py, settings.access.to.clone(), absent, on_event)
+}
+
+/// The server that `to` and the environment name. May start the embedded one, which the user is told if nothing names it. What the
+/// user should know about the files of the connection becomes a warning of Python.
+///
+/// # Errors
+/// Those of the connection; what `on_event` raises, or a filter makes of a warning.
+pub(crate) fn resolve(
+    py: Python<'_>,
+    to: Option<String>,
+    absent: Absent,
+    on_event: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Connection> {
     let site_packages = pg::site_packages(py)?;
     let connection = run::run(py, None, move |_, stop| async move {
         Ok(stop.guard(settings::connection(to, &site_packages, absent)).await?)
     })?;
-    for warning in connection.warnings() {
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(warning.as_str())?, 1)?;
-    }
+    connection.notice().iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
+    connection.warnings().iter().try_for_each(|warning| events::warn_of(py, warning))?;
     Ok(connection)
 }

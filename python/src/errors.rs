@@ -103,7 +103,7 @@ pub(crate) fn report_object<'py>(py: Python<'py>, report: &CheckReport) -> PyRes
 
 /// Options as Python spells them: `--job-id` is `job_id` here. What stands in backquotes is for a shell and stays, unless it is
 /// an option alone.
-fn python_names(text: &str) -> String {
+pub(crate) fn python_names(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(no, part)| match no % 2 {
         1 if !part.starts_with("--") => part.to_owned(),
         _ => renamed(part),

@@ -2,6 +2,7 @@
 //!
 //! The keys are those of [`Event`]'s JSON form; `type` says which event it is.
 
+use crate::errors::python_names;
 use crate::json;
 use howdah_engine::model::Event;
 use pyo3::exceptions::PyUserWarning;
@@ -27,10 +28,28 @@ pub(crate) fn tell<'a>(
 /// them changes nothing: an exception is on its way already.
 pub(crate) fn warn<'a>(py: Python<'_>, events: impl IntoIterator<Item = &'a Event>) {
     for event in events {
-        if let Event::Notice { message } | Event::Warning { message } = event
-            && let Ok(message) = CString::new(message.as_str())
-        {
-            let _ = PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1);
+        if let Event::Notice { message } | Event::Warning { message } = event {
+            let _ = warn_of(py, message);
         }
+    }
+}
+
+/// One warning of Python.
+///
+/// # Errors
+/// What a filter makes of it.
+pub(crate) fn warn_of(py: Python<'_>, message: &str) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(message)?, 1)
+}
+
+/// What the user should know before there is a load: a notice for the caller's function, else a warning of Python.
+///
+/// # Errors
+/// What the function raises, or a filter makes of the warning.
+pub(crate) fn notice(py: Python<'_>, on_event: Option<&Bound<'_, PyAny>>, message: &str) -> PyResult<()> {
+    let message = python_names(message);
+    match on_event {
+        Some(on_event) => tell(py, on_event, [&Event::Notice { message }]),
+        None => warn_of(py, &message),
     }
 }

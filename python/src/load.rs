@@ -34,12 +34,22 @@ pub(crate) fn load<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Made)?;
-    let summary = run::run(py, on_event, move |listener, stop| async move {
-        let (job, refused) = Refused::prepare(settings, &connection).await?;
-        load_job(job, connection, &refused, (listener, stop), |error| error).await
-    })?;
+    let connection = connection::of(py, &settings, Absent::Made, on_event)?;
+    let summary = run::run_told(
+        py,
+        on_event,
+        move |listener, stop| async move {
+            let (job, refused) = Refused::prepare(settings, &connection).await?;
+            load_job(job, connection, &refused, (listener, stop), |error| error).await
+        },
+        too_late,
+    )?;
     summary_object(py, &summary)
+}
+
+/// A load that was stopped when all its rows were in.
+pub(crate) fn too_late(summary: Summary) -> Failure {
+    Failure { summary: Some(Box::new(summary)), ..Failure::from(run::too_late()) }
 }
 
 /// Plans and loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.

@@ -7,6 +7,7 @@
 use crate::errors::Failure;
 use clap::ValueEnum;
 use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
+use howdah_cli::commands::check::expect_none_for_rows;
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
     LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
@@ -53,9 +54,13 @@ impl LoadArguments {
     }
 
     /// The same for a check, of which no record keeps the others from being read.
-    pub(crate) fn for_check(mut self) -> LoadArguments {
+    ///
+    /// # Errors
+    /// Those of [`expect_none_for_rows`].
+    pub(crate) fn for_check(mut self, py: Python<'_>) -> PyResult<LoadArguments> {
+        expect_none_for_rows(&self.options).map_err(|error| Failure::from(error).into_exception(py))?;
         self.options.bad_records.of_check = true;
-        self
+        Ok(self)
     }
 
     /// The job and the server.

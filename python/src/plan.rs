@@ -29,7 +29,7 @@ pub(crate) fn plan<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::resolve(py, settings.access.to.clone(), Absent::Refused)?;
+    let connection = connection::of(py, &settings, Absent::Refused, None)?;
     let plan = run::run(py, None, move |listener, stop| async move {
         let (job, _) = Refused::prepare(settings, &connection).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };

@@ -1,8 +1,10 @@
 //! `howdah.restore`: puts back what loads have dropped and, being killed, could not put back themselves.
 
-use crate::{connection, run};
+use crate::{connection, events, run};
+use howdah_engine::model::{Event, Listener};
 use howdah_engine::{Absent, Context, Sources, restore as engine};
 use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Put back what loads have dropped and, being killed, could not put back themselves.
 #[pyfunction]
@@ -15,9 +17,34 @@ pub(crate) fn restore(
     ledger: String,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
-    let connection = connection::resolve(py, to, Absent::Refused)?;
-    run::run(py, on_event, move |listener, stop| async move {
+    let connection = connection::resolve(py, to, Absent::Refused, on_event)?;
+    let warned = Arc::<Warned>::default();
+    let told = Arc::clone(&warned);
+    let restored = run::run(py, on_event, move |listener, stop| async move {
+        let listener = Arc::new(Listeners(listener, told));
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(engine::restore(&context, &ledger, job.as_deref()).await?)
-    })
+    });
+    let warnings = std::mem::take(&mut *warned.0.lock().unwrap_or_else(PoisonError::into_inner));
+    for message in warnings.iter().filter(|_| on_event.is_none()) {
+        // An exception that is on its way counts more than one that a filter makes of a warning.
+        events::warn_of(py, message).or_else(|error| restored.is_err().then_some(()).ok_or(error))?;
+    }
+    Ok(restored?.back)
+}
+
+/// What is not as may be expected: there is no summary that could hold it.
+#[derive(Default)]
+struct Warned(Mutex<Vec<String>>);
+
+/// Both hear of everything.
+struct Listeners(Arc<dyn Listener>, Arc<Warned>);
+
+impl Listener for Listeners {
+    fn on_event(&self, event: &Event) {
+        if let Event::Warning { message } = event {
+            self.1.0.lock().unwrap_or_else(PoisonError::into_inner).push(message.clone());
+        }
+        self.0.on_event(event);
+    }
 }

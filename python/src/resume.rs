@@ -1,7 +1,7 @@
 //! `howdah.resume`: goes on with a job where it stopped, with the options it was begun with, but for how it is run.
 
 use crate::errors::summary_object;
-use crate::load::load_job;
+use crate::load::{load_job, too_late};
 use crate::options::rerun;
 use crate::{connection, run};
 use howdah_cli::refused::Refused;
@@ -24,14 +24,19 @@ pub(crate) fn resume<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rerun = rerun(py, options)?;
-    let connection = connection::resolve(py, to, Absent::Refused)?;
-    let summary = run::run(py, on_event, move |listener, stop| async move {
-        let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
-        let mut job = history::to_resume(&row, &ledger)?;
-        rerun.apply(&mut job)?;
-        let adds_rows = adds_rows(&job);
-        let advise = |error| followable(error, adds_rows);
-        load_job(job, connection, &Refused::default(), (listener, stop), advise).await
-    })?;
+    let connection = connection::resolve(py, to, Absent::Refused, on_event)?;
+    let summary = run::run_told(
+        py,
+        on_event,
+        move |listener, stop| async move {
+            let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
+            let mut job = history::to_resume(&row, &ledger)?;
+            rerun.apply(&mut job)?;
+            let adds_rows = adds_rows(&job);
+            let advise = |error| followable(error, adds_rows);
+            load_job(job, connection, &Refused::default(), (listener, stop), advise).await
+        },
+        too_late,
+    )?;
     summary_object(py, &summary)
 }

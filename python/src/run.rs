@@ -34,6 +34,61 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
+    finish(py, run_to_end(py, on_event, work)?, |_| None)
+}
+
+/// The same, of work that may be done all the same when an exception was to stop it: that has then as its cause what `done` makes of
+/// the value, which is not lost.
+///
+/// # Errors
+/// As for [`run`].
+pub(crate) fn run_told<T, W>(
+    py: Python<'_>,
+    on_event: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
+    done: impl FnOnce(T) -> Failure,
+) -> PyResult<T>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T, Failure>>,
+{
+    finish(py, run_to_end(py, on_event, work)?, |value| Some(done(value)))
+}
+
+/// The exception that was to stop the work, and what came of it.
+type Ended<T> = (Option<PyErr>, Result<T, Failure>);
+
+fn finish<T>(
+    py: Python<'_>,
+    (raised, ended): Ended<T>,
+    done: impl FnOnce(T) -> Option<Failure>,
+) -> PyResult<T> {
+    let Some(raised) = raised else { return ended.map_err(|failure| failure.into_exception(py)) };
+    if raised.cause(py).is_none()
+        && let Some(failure) = ended.map_or_else(Some, done)
+    {
+        raised.set_cause(py, Some(failure.into_exception(py)));
+    }
+    Err(raised)
+}
+
+/// Why a load that was to stop has done all the same what it was to do.
+pub(crate) fn too_late() -> Error {
+    Error::new(
+        ErrorKind::Interrupted,
+        "stopped by the user when all rows were in: what came behind them may be missing",
+    )
+}
+
+fn run_to_end<T, W>(
+    py: Python<'_>,
+    on_event: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
+) -> PyResult<Ended<T>>
+where
+    T: Send + 'static,
+    W: Future<Output = Result<T, Failure>>,
+{
     let stop = Stop::default();
     let mailbox = Arc::new(Mailbox::new(on_event.is_some()));
     let worker = start(&mailbox, &stop, work).map_err(|failure| failure.into_exception(py))?;
@@ -59,17 +114,7 @@ where
             break;
         }
     }
-    let ended = py.detach(|| worker.join()).unwrap_or_else(|_| Err(fallen().into()));
-    match (raised, ended) {
-        (None, Ok(value)) => Ok(value),
-        (None, Err(failure)) => Err(failure.into_exception(py)),
-        (Some(raised), ended) => {
-            if let (Err(failure), None) = (ended, raised.cause(py)) {
-                raised.set_cause(py, Some(failure.into_exception(py)));
-            }
-            Err(raised)
-        }
-    }
+    Ok((raised, py.detach(|| worker.join()).unwrap_or_else(|_| Err(fallen().into()))))
 }
 
 /// The engine's own thread. Its mailbox closes however it ends.

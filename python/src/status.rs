@@ -23,7 +23,7 @@ pub(crate) fn status(
             Error::new(ErrorKind::Usage, "--reject-file is for the rejected records of one job: name it");
         return Err(Failure::from(error).into_exception(py));
     }
-    let connection = connection::resolve(py, to, Absent::Refused)?;
+    let connection = connection::resolve(py, to, Absent::Refused, None)?;
     let Some(job) = job else {
         let rows = run::run(py, None, move |_, stop| async move {
             Ok(stop.guard(history::jobs(&connection, &ledger, true)).await?)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import howdah
 import pytest
@@ -55,3 +55,19 @@ def test_a_check_without_a_ledger_is_refused(database: Database, tmp_path: Path)
     with pytest.raises(howdah.UsageError, match="a check needs a schema of the database") as refused:
         howdah.check(path, "t", to=database.conninfo, ledger=None)
     assert "on_error" not in str(refused.value)
+
+
+def test_options_about_rows_that_are_stored_are_refused(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+    refused: list[tuple[str, dict[str, Any]]] = [
+        ("verify", {"verify": "count"}),
+        ("job_id", {"job_id": "x"}),
+        ("force", {"force": True}),
+        ("triggers disable", {"triggers": "disable"}),
+        ("on_error stop", {"on_error": "stop"}),
+    ]
+    for name, options in refused:
+        with pytest.raises(howdah.UsageError, match=f"^{name} is about rows that are stored"):
+            howdah.check(path, "t", to=database.conninfo, **options)

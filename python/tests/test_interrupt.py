@@ -113,6 +113,28 @@ def test_what_a_stopped_load_still_does_is_said(database: Database, pipe: Path) 
     assert database.sql("SELECT count(*) FROM pg_indexes WHERE indexname = 'by_a'") == "1"
 
 
+def test_ctrl_c_behind_the_last_row_tells_that_the_load_is_done(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "t.csv"
+    path.write_text("1\n2\n")
+
+    def stop_vacuum(event: howdah.Event) -> None:
+        if event["type"] == "phase" and event["what"] == "VACUUM":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # Jobs in the background have it ignored.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            howdah.load(path, "t", to=database.conninfo, after="vacuum", on_event=stop_vacuum)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    cause = stopped.value.__cause__
+    assert isinstance(cause, howdah.StoppedError) and cause.summary is not None
+    assert (cause.summary.status, cause.summary.rows_stored, cause.kind) == ("done", 2, "interrupted")
+    assert database.sql("SELECT status FROM howdah.job") == "done"
+
+
 def test_a_signal_handler_of_the_program_is_respected(database: Database, pipe: Path) -> None:
     program = f"""
         import signal, howdah

@@ -55,9 +55,16 @@ def test_a_load_that_names_no_server_goes_to_the_embedded_one(wheel: Path, tmp_p
     assert url == howdah.pg.url()
     psql = [PROGRAMS / "psql/bin/psql", "-XAtq", "-d", url, "-c", "CREATE TABLE t (a int)"]
     subprocess.run(psql, check=True)
-    assert howdah.load(tmp_path / "t.csv", "t").rows_stored == 2
+    named = "no server is named: this is the embedded server in .*; to names another"
+    with pytest.warns(UserWarning, match=named):
+        assert howdah.load(tmp_path / "t.csv", "t").rows_stored == 2
     assert howdah.pg.status()["state"] == "running"
-    assert [job["status"] for job in howdah.status()] == ["done"]
+    with pytest.warns(UserWarning, match=named):
+        assert [job["status"] for job in howdah.status()] == ["done"]
+    events: list[howdah.Event] = []
+    with pytest.raises(howdah.JobDoneError):
+        howdah.load(tmp_path / "t.csv", "t", on_event=events.append)
+    assert events[0]["type"] == "notice" and "no server is named" in events[0]["message"]
     assert howdah.pg.stop() and not howdah.pg.stop()
     assert howdah.pg.status()["state"] == "stopped"
 

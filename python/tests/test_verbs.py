@@ -109,3 +109,21 @@ def test_restore_puts_back_what_duplicates_kept_from_being_built(database: Datab
     assert howdah.restore(job["job_id"][:6], to=database.conninfo, on_event=notices.append) == 2
     assert [notice["type"] for notice in notices] == ["notice", "notice"]
     assert database.sql("SELECT contype FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'") == "p"
+
+
+def test_restore_warns_of_what_does_not_come_back(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int PRIMARY KEY); CREATE UNIQUE INDEX twice ON t ((a * 2))")
+    path = tmp_path / "t.csv"
+    path.write_text("1\n2\n2\n")
+    with pytest.raises(howdah.ServerError) as failed:
+        howdah.load(path, "t", to=database.conninfo, format="csv", indexes="rebuild")
+    assert failed.value.summary is not None
+    said = [*failed.value.summary.warnings, str(failed.value)]
+    assert all(any(name in text for text in said) for name in ("t_pkey", "twice"))
+    with pytest.raises(howdah.ServerError) as failed, pytest.warns(UserWarning, match="cannot be put back") as warned:
+        howdah.restore(to=database.conninfo)
+    said = [str(failed.value), *(str(warning.message) for warning in warned)]
+    assert all(any(name in text for text in said) for name in ("t_pkey", "twice"))
+    database.sql("DROP TABLE t; CREATE TABLE t (a int)")
+    with pytest.warns(UserWarning, match="is not put back: the table is gone, and the one that"):
+        assert howdah.restore(to=database.conninfo) == 0

@@ -59,7 +59,7 @@ impl Printer {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 let _ = writeln!(
                     io::stderr(),
-                    "error: standard output cannot be written: {error}\nhint: the work is done, only its result is not told: after a load, howdah status tells what is stored"
+                    "error: standard output cannot be written: {error}\nhint: the work is done, only its result is not told: after a load, howdah status, with its --to and --ledger, tells what is stored"
                 );
                 self.lost.store(true, Relaxed);
             }

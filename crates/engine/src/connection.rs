@@ -348,6 +348,11 @@ impl Connection {
         self.unnamed.is_none().then(|| self.conninfo.to_type())
     }
 
+    /// The same without the user.
+    pub(crate) fn to_type_by_another(&self) -> Option<&str> {
+        self.unnamed.is_none().then(|| self.conninfo.to_type_by_another())
+    }
+
     /// For people: no password.
     pub fn display(&self) -> String {
         self.conninfo.display()

@@ -138,7 +138,7 @@ async fn unless_stopped_for_long<T>(stop: &Stop, work: impl Future<Output = Resu
 /// with the process.
 ///
 /// # Errors
-/// The first of what could not be put back; the others are told.
+/// The first of what could not be put back; the others are told by warnings.
 pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let start = Instant::now();
@@ -155,7 +155,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         } else {
             entries.await
         };
-        let entries = entries.map_err(|error| with_hint(error, &restore))?;
+        let entries = entries.map_err(|error| with_hint(error, (&context, ledger, job_id)))?;
         let rebuilt = Rebuilt::of(entries.iter().chain(&run.early.begun()));
         if !entries.is_empty() {
             if run.context.stop.raised() {
@@ -173,7 +173,7 @@ pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             let analyzed = rebuilt.analyze(&context).await;
             run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).extend(analyzed);
         }
-        done
+        done.map(drop)
     };
     let done = {
         let mut work = std::pin::pin!(work);
@@ -202,7 +202,7 @@ fn at_what(entries: &[Undo]) -> String {
 }
 
 /// The server is there, whatever it has against some entry.
-pub(crate) fn is_answered(done: &Result<()>) -> bool {
+pub(crate) fn is_answered<T>(done: &Result<T>) -> bool {
     done.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Table)
 }
 
@@ -270,23 +270,25 @@ pub(crate) struct Builds<'a> {
     pub pausing: Option<&'a Run>,
 }
 
-/// Puts these entries back.
+/// Puts these entries back. Returns how many are closed though what they are of is not back, since its table is gone, say.
 ///
 /// # Errors
-/// The first of what could not be put back; the others are told.
+/// The first of what could not be put back; the others are told by warnings.
 pub(crate) async fn put_back_entries(
     context: &Context,
     ledger: &Ledger,
     entries: Vec<Undo>,
     how: Builds<'_>,
     retry_for: Duration,
-) -> Result<()> {
+) -> Result<usize> {
     let mut left = entries;
+    let mut gone = BTreeSet::new();
     for _ in 0..ROUNDS {
         let mut numbers: BTreeSet<i64> = left.iter().map(|entry| entry.number).collect();
-        let failed = put_back_once(context, ledger, left, how, retry_for).await;
+        let mut failed = put_back_once(context, ledger, left, how, retry_for).await;
+        gone.append(&mut failed.gone);
         if !how.tuned || numbers.iter().all(|number| failed.numbers.contains(number)) {
-            return failed.first.map_or(Ok(()), Err);
+            return failed.first.map_or(Ok(gone.len()), Err);
         }
         let open = || async {
             let session = context.connection.open().await?;
@@ -307,7 +309,7 @@ pub(crate) async fn put_back_entries(
                 left = open;
                 left.retain(|entry| numbers.remove(&entry.number));
             }
-            open => return failed.first.map_or(open.map(|_| ()), Err),
+            open => return failed.first.map_or(open.map(|_| gone.len()), Err),
         }
     }
     Err(Error::new(ErrorKind::ConnectionLost, "the server has lost what was put back again and again"))
@@ -432,7 +434,7 @@ async fn put_back_one(
     context: &Context,
     work: &Work<'_>,
     (entry, workers_max): (&Undo, Option<u32>),
-) -> Result<()> {
+) -> Result<PutBack> {
     // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
     if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
         && let Err(error) = run.when_open().await
@@ -450,7 +452,7 @@ async fn put_back_one(
         (PutBack::Done, UndoKind::Staging) => tell(context, format!("{title} is dropped")),
         (PutBack::TableGone | PutBack::TableAnother, UndoKind::Staging) => {}
         (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
-        (PutBack::TriggerGone, _) => tell(context, format!("{title} is not enabled again: it is gone")),
+        (PutBack::TriggerGone, _) => warn(context, format!("{title} is not enabled again: it is gone")),
         (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
         (PutBack::Done, UndoKind::Validate) => {
             tell(context, format!("{title} is validated, in {seconds:.1} s"));
@@ -461,7 +463,7 @@ async fn put_back_one(
         ) => tell(context, format!("{title} is back")),
         (PutBack::Done, UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
         | (PutBack::ByAnother, _) => {}
-        (PutBack::NoPartition, _) => tell(
+        (PutBack::NoPartition, _) => warn(
             context,
             format!("{title} is not put back: the table is no partition of that index's table any more"),
         ),
@@ -471,15 +473,15 @@ async fn put_back_one(
         (PutBack::MarkedAnother, _) => {
             tell(context, format!("{title}: what somebody has set instead meanwhile stays"));
         }
-        (PutBack::TableGone, _) => tell(context, format!("{title} is not put back: the table is gone")),
-        (PutBack::TableAnother, _) => tell(
+        (PutBack::TableGone, _) => warn(context, format!("{title} is not put back: the table is gone")),
+        (PutBack::TableAnother, _) => warn(
             context,
             format!(
                 "{title} is not put back: the table is gone, and the one that has its name now is another one"
             ),
         ),
     }
-    Ok(())
+    Ok(done)
 }
 
 /// What could not be put back.
@@ -490,6 +492,8 @@ struct Failed {
     hint: Option<String>,
     /// The entries, and those that need them.
     numbers: BTreeSet<i64>,
+    /// Entries that are closed, and what they are of is not back and never will be.
+    gone: BTreeSet<i64>,
     /// Table and name.
     names: BTreeSet<(u32, String)>,
     /// Their indexes, as attachments name them.
@@ -497,18 +501,24 @@ struct Failed {
 }
 
 impl Failed {
-    fn note(&mut self, (context, ledger): (&Context, &Ledger), entry: &Undo, done: Result<()>) {
-        let Err(error) = done else { return };
+    fn note(&mut self, (context, ledger): (&Context, &Ledger), entry: &Undo, done: Result<PutBack>) {
+        let error = match done {
+            Ok(done) => {
+                self.gone.extend(is_gone(done, entry.change.kind).then_some(entry.number));
+                return;
+            }
+            Err(error) => with_hint(error, (context, ledger, &entry.job_id)),
+        };
         self.numbers.insert(entry.number);
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
         self.indexes.insert(entry.change.index());
         if self.first.is_none() {
             self.hint = error.hint().map(str::to_owned);
-            self.first = Some(with_hint(error, &restore_command(context, ledger, &entry.job_id)));
+            self.first = Some(error);
         } else if self.first.as_ref().is_none_or(|first| first.message() != error.message()) {
             // A load that has given up says why once.
             let is_hinted = self.hint.as_deref() == error.hint();
-            tell(context, if is_hinted { error.to_string() } else { with_its_hint(&error) });
+            warn(context, if is_hinted { error.to_string() } else { with_its_hint(&error) });
         }
     }
 
@@ -520,13 +530,24 @@ impl Failed {
     }
 }
 
-fn with_hint(error: Error, restore: &str) -> Error {
+/// A staging table that is gone is as good as dropped.
+fn is_gone(done: PutBack, kind: UndoKind) -> bool {
+    match done {
+        PutBack::TableGone | PutBack::TableAnother => kind != UndoKind::Staging,
+        PutBack::NoPartition | PutBack::TriggerGone => true,
+        PutBack::Done | PutBack::WasThere | PutBack::MarkedAnother | PutBack::ByAnother => false,
+    }
+}
+
+/// The error with a hint that has the whole command which puts back.
+pub(crate) fn with_hint(error: Error, (context, ledger, job_id): (&Context, &Ledger, &str)) -> Error {
     match error.hint() {
         Some(hint) if hint.contains("howdah restore") => {
-            let hint = hint.replacen("howdah restore", restore, 1);
-            error.with_hint(hint)
+            again::in_full(error, &context.connection, job_id, ledger.schema())
         }
-        _ => error.with_hint(format!("{restore} puts back what is missing")),
+        _ => {
+            error.with_hint(format!("{} puts back what is missing", restore_command(context, ledger, job_id)))
+        }
     }
 }
 
@@ -542,4 +563,9 @@ pub(crate) fn with_its_hint(error: &Error) -> String {
 
 pub(crate) fn tell(context: &Context, message: String) {
     context.listener.on_event(&Event::Notice { message });
+}
+
+/// Tells what is not as may be expected; of a load, in its summary as well.
+pub(crate) fn warn(context: &Context, message: String) {
+    context.listener.on_event(&Event::Warning { message });
 }

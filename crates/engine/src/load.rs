@@ -10,7 +10,7 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Connection, Context, after, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor,
+    Connection, Context, after, again, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor,
     rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
@@ -433,7 +433,9 @@ async fn account(
         Ok(()) => Box::pin(end_well(run, &mut session, &mut guard)).await,
         failed => failed,
     };
-    let mut error = ended.err();
+    let connection = &run.context.connection;
+    let schema = run.ledger.as_ref().map_or(again::LEDGER_DEFAULT, Ledger::schema);
+    let mut error = ended.err().map(|error| again::in_full(error, connection, &run.plan.job_id, schema));
     if !loaded {
         if let Some(at) = done_by_another(run).await {
             error = Some(already_done(&run.plan.job_id, &at));

@@ -13,6 +13,7 @@ use crate::feed::{self, Opened};
 use crate::frozen::{Frozen, Table};
 use crate::gate::Gate;
 use crate::indexes::early::Early;
+use crate::indexes::warn;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::probes::Probes;
@@ -22,8 +23,8 @@ use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions};
 use howdah_model::{
-    Error, ErrorKind, Event, Plan, Receipt, Relation, RelationKind, Result, TablePlan, TriggersChoice,
-    TriggersWay,
+    Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
+    TriggersChoice, TriggersWay,
 };
 use howdah_target::ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -49,7 +50,7 @@ pub struct Run {
     /// What is in already, by file number.
     receipts: RwLock<HashMap<u32, Receipts>>,
     /// Counters.
-    pub tally: Tally,
+    pub tally: Arc<Tally>,
     /// The sessions that copy.
     pub slots: Slots,
     /// Columns that may have to become wider.
@@ -80,6 +81,21 @@ pub struct Run {
     pub halt: Halt,
 }
 
+/// The listener of a load, whose summary has all that it was warned of, once each.
+struct Counted {
+    tally: Arc<Tally>,
+    listener: Arc<dyn Listener>,
+}
+
+impl Listener for Counted {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Warning { message } if !self.tally.warn(message) => {}
+            _ => self.listener.on_event(event),
+        }
+    }
+}
+
 impl Run {
     /// A run of a plan from this state of the ledger.
     pub fn new(
@@ -90,9 +106,12 @@ impl Run {
         receipts: HashMap<u32, Receipts>,
         (open, partitioner): (Vec<Open>, Partitioner),
     ) -> Run {
+        let tally = Arc::new(Tally::new(&plan, context.connection.display()));
+        let listener =
+            Arc::new(Counted { tally: Arc::clone(&tally), listener: Arc::clone(&context.listener) });
         Run {
-            context: context.clone(),
-            tally: Tally::new(&plan, context.connection.display()),
+            context: Context { listener, ..context.clone() },
+            tally,
             budget: Budget::new(&layout),
             layout,
             ledger,
@@ -130,9 +149,7 @@ impl Run {
 
     /// Tells what is not as may be expected, now and in the summary.
     pub fn warn(&self, message: String) {
-        if self.tally.warn(&message) {
-            self.context.listener.on_event(&Event::Warning { message });
-        }
+        warn(&self.context, message);
     }
 
     /// What is in of one file.

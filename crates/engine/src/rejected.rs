@@ -9,10 +9,10 @@ mod reload;
 mod waiting;
 mod writer;
 
-use crate::Connection;
 use crate::arrival::on_session;
 use crate::history::JobRow;
 use crate::pipeline::Run;
+use crate::{Connection, again};
 use futures_util::StreamExt;
 use howdah_model::{Plan, Result};
 use howdah_target::ledger::Ledger;
@@ -41,6 +41,16 @@ type Group = (usize, bool);
 /// # Errors
 /// `Local` if a file cannot be written; `Usage` if it is one of the job's; those of the connection and the ledger.
 pub async fn write_files(
+    connection: &Connection,
+    schema: &str,
+    row: &JobRow,
+    path: &Path,
+) -> Result<Vec<(PathBuf, u64)>> {
+    let written = write(connection, schema, row, path).await;
+    written.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+}
+
+async fn write(
     connection: &Connection,
     schema: &str,
     row: &JobRow,

@@ -1,7 +1,7 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::{Builds, is_answered, put_back_entries, tell, with_its_hint};
+use crate::indexes::{Builds, is_answered, put_back_entries, tell, warn, with_its_hint};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
@@ -20,12 +20,21 @@ const RETRY_FOR: Duration = Duration::from_secs(60);
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Puts back what one job has dropped and tuned, or all of them. Returns how many entries there were.
+/// What came of the open entries of the journal: none of them is open any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restored {
+    /// So many are back.
+    pub back: usize,
+    /// So many are not: their table is gone, say, or somebody has set something else meanwhile.
+    pub not_back: usize,
+}
+
+/// Puts back what one job has dropped and tuned, or all of them.
 ///
 /// # Errors
 /// Ledger, when there is no ledger, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
 /// work; the first of what could not be put back; `Interrupted`, whereupon the server ends what it is at.
-pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
+pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
     let restored = context.stop.guard(Box::pin(restore_all(context, schema, job))).await;
     // Builds whose answers nobody waits for any more.
     context.connection.end_now().await;
@@ -35,7 +44,7 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
     })
 }
 
-async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Result<usize> {
+async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
     expect_ledger(connection, schema).await?;
@@ -65,16 +74,15 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
     for held in held {
         by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
     }
-    let mut first = None;
+    let (mut first, mut gone) = (None, 0);
     for (job_id, entries) in by_job {
-        if let Err(error) = restore_job(context, &ledger, &job_id, entries).await {
-            match &first {
-                None => first = Some(error),
-                Some(_) => tell(context, with_its_hint(&error)),
-            }
+        match restore_job(context, &ledger, &job_id, entries).await {
+            Ok(of_job) => gone += of_job,
+            Err(error) if first.is_none() => first = Some(error),
+            Err(error) => warn(context, with_its_hint(&error)),
         }
     }
-    first.map_or(Ok(count), Err)
+    first.map_or(Ok(Restored { back: count - gone, not_back: gone }), Err)
 }
 
 /// Where there is no ledger, somebody looks in the wrong place for what a load has left.
@@ -154,7 +162,8 @@ async fn wait_for_holder(
     Ok(true)
 }
 
-async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<()> {
+/// How many entries are closed though what they are of is not back.
+async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<usize> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
     if !wait_for_holder(context, &session, ledger, job_id).await?
@@ -175,10 +184,10 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
     match (dropped, tuned) {
         // The command ends with the first, and the other one is as open.
         (Err(dropped), Err(tuned)) => {
-            tell(context, with_its_hint(&tuned));
+            warn(context, with_its_hint(&tuned));
             Err(dropped)
         }
-        (dropped, tuned) => dropped.and(tuned),
+        (dropped, tuned) => Ok(dropped? + tuned?),
     }
 }
 

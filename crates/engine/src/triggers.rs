@@ -46,7 +46,7 @@ async fn enable_left(run: &Run) -> Result<()> {
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let how = Builds { sessions: 1, tuned: false, pausing: None };
     let enabling = put_back_entries(&run.context, ledger, left, how, retry_for);
-    run.context.stop.guard(enabling).await
+    run.context.stop.guard(enabling).await.map(drop)
 }
 
 /// Does it again for the table of this file, when a chunk has met triggers that fire. Who stores rows that fire them has the table

@@ -2,7 +2,7 @@
 //!
 //! First in, last out: indexes are dropped and built again in between.
 
-use crate::indexes::{restore_command, tell, with_its_hint};
+use crate::indexes::{restore_command, tell, warn, with_hint, with_its_hint};
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive, patiently};
 use crate::{Context, Stop};
@@ -115,7 +115,7 @@ pub async fn put_back(run: &Run, session: &Session, failed: bool) {
     let job_id = &run.plan.job_id;
     let work = async {
         let held = context.connection.attend(session, ledger.held(session, Some(job_id))).await?;
-        give_up_all(&context, ledger, held, retry_for).await
+        give_up_all(&context, ledger, held, retry_for).await.map(drop)
     };
     if let Err(error) = in_time(failed, work).await {
         let restore = restore_command(&context, ledger, job_id);
@@ -177,24 +177,27 @@ async fn is_last(
     Ok(alone.then_some(session))
 }
 
-/// Gives these of one job up, the newest first, and tells what came of each.
+/// Gives these of one job up, the newest first, and tells what came of each. Returns how many are not as they were all the same.
 ///
 /// # Errors
-/// The first of what could not be put back; the others are told.
+/// The first of what could not be put back; the others are told by warnings.
 pub async fn give_up_all(
     context: &Context,
     ledger: &Ledger,
     held: Vec<Held>,
     retry_for: Duration,
-) -> Result<()> {
+) -> Result<usize> {
+    let job_id = held.first().map_or(String::new(), |held| held.job_id.clone());
     let (of_tables, of_server): (Vec<Held>, Vec<Held>) =
         held.into_iter().partition(|held| held.thing.table.is_some());
-    let mut first = None;
-    let mut note = |done: Result<()>| {
-        if let Err(error) = done {
+    let (mut first, mut others) = (None, 0);
+    let mut note = |done: Result<usize>| match done {
+        Ok(not_back) => others += not_back,
+        Err(error) => {
+            let error = with_hint(error, (context, ledger, &job_id));
             match &first {
                 None => first = Some(error),
-                Some(_) => tell(context, with_its_hint(&error)),
+                Some(_) => warn(context, with_its_hint(&error)),
             }
         }
     };
@@ -208,7 +211,7 @@ pub async fn give_up_all(
         note(done.map(|given| tell_given(context, &of_server.iter().zip(given).collect::<Vec<_>>())));
     }
     give_up_of_tables(context, ledger, (&of_tables, retry_for), note).await;
-    first.map_or(Ok(()), Err)
+    first.map_or(Ok(others), Err)
 }
 
 /// What cannot be given up with others is given up alone.
@@ -216,7 +219,7 @@ async fn give_up_of_tables(
     context: &Context,
     ledger: &Ledger,
     (held, retry_for): (&[Held], Duration),
-    mut note: impl FnMut(Result<()>),
+    mut note: impl FnMut(Result<usize>),
 ) {
     let connection = &context.connection;
     let mut session = None;
@@ -249,7 +252,7 @@ async fn give_up_of_tables(
     }
     let of_another = given_up.iter().filter(|(_, given)| *given == GivenUp::TableAnother);
     of_another.for_each(|(held, _)| note(Err(another_table(held))));
-    tell_given(context, &given_up);
+    note(Ok(tell_given(context, &given_up)));
 }
 
 fn another_table(held: &Held) -> Error {
@@ -261,7 +264,8 @@ fn another_table(held: &Held) -> Error {
     )
 }
 
-fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
+/// Tells what came of them. Returns how many are not as they were, and not told by an error.
+fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
     let mut back = Vec::new();
     for (held, given) in given_up {
         let thing = &held.thing;
@@ -274,7 +278,7 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
             GivenUp::HeldByAnother => {
                 tell(context, format!("{thing} stays as it is for another load, which puts it back"));
             }
-            GivenUp::SetByAnother => tell(
+            GivenUp::SetByAnother => warn(
                 context,
                 format!("{thing} is not put back: somebody has set it to something else meanwhile"),
             ),
@@ -289,6 +293,10 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) {
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         tell(context, format!("put back: {}{more}", back.join(", ")));
     }
+    let is_not_back = |given: &GivenUp| {
+        matches!(given, GivenUp::HeldByAnother | GivenUp::SetByAnother | GivenUp::TableGone)
+    };
+    given_up.iter().filter(|(_, given)| is_not_back(given)).count()
 }
 
 /// Writes what is in memory alone to the disk, when all is done and nobody waits for the disk on behalf of the load.

@@ -16,8 +16,10 @@ use std::sync::Arc;
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Restored {
-    /// Entries of the journal that were open and are not any more.
+    /// Open entries of the journal whose things are back.
     restored: usize,
+    /// Those that are closed though theirs are not: the table is gone, say.
+    not_restored: usize,
 }
 
 /// Puts back what one job, or any job, has dropped.
@@ -38,8 +40,8 @@ pub async fn restore(
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let restored = restore::restore(&context, &schema, options.job.as_deref()).await?;
     if printer.json() {
-        printer.out(&json(&Restored { restored }));
-    } else if restored == 0 {
+        printer.out(&json(&Restored { restored: restored.back, not_restored: restored.not_back }));
+    } else if restored.back + restored.not_back == 0 {
         printer.say(&format!("there is nothing to put back in {server}"));
     }
     Ok(Exit::Success)

@@ -23,6 +23,16 @@ pub(crate) fn howdah(verb: &str) -> HowdahCommand {
     HowdahCommand::new(env!("CARGO_BIN_EXE_howdah")).arg(verb)
 }
 
+/// Runs the first command in backquotes that begins so, with the changed text of it, by a shell that knows nothing of the server.
+#[track_caller]
+pub(crate) fn run_told(told: &str, begins: &str, change: impl Fn(&str) -> String) {
+    let mut quoted = told.split('`').skip(1).step_by(2);
+    let command = quoted.find(|text| text.starts_with(begins)).unwrap_or_else(|| panic!("{told}"));
+    let command = change(command).replacen("howdah", env!("CARGO_BIN_EXE_howdah"), 1);
+    let typed = std::process::Command::new("sh").args(["-c", &command]).env_clear().output().unwrap();
+    assert!(typed.status.success(), "{command}\n{}", String::from_utf8_lossy(&typed.stderr));
+}
+
 /// A CSV file with header, about 75 bytes a row, some with quoted newlines; ids from `first` on.
 pub(crate) fn csv(seed: u64, first: u64, rows: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(seed);

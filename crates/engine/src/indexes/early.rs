@@ -199,7 +199,7 @@ fn build(
             Err(error) if error.kind() == ErrorKind::Table => {
                 tell(&context, format!("{}; it is tried once more behind the last row", error.message()));
             }
-            Ok(()) | Err(_) => {}
+            Ok(_) | Err(_) => {}
         }
         work.spare.into_inner().unwrap_or_else(PoisonError::into_inner).pop()
     }

@@ -2,8 +2,8 @@
 
 use super::layout::{IGNORED, Layout, Layouts};
 use super::{AS_SENT, LAYOUT};
-use crate::Connection;
 use crate::history::JobRow;
+use crate::{Connection, again};
 use howdah_model::{
     Arrival, Care, Error, ErrorKind, Format, Header, IndexesChoice, Job, LedgerChoice, Mode, RejectsOf,
     Relation, Result, Shaping, TablePlan, Told,
@@ -39,6 +39,11 @@ fn as_found(plan: &TablePlan) -> Shaping {
 /// `Usage` without files, where the table must be named, and where nobody knows how a file is written; those of the connection
 /// and the ledger.
 pub async fn reload(connection: &Connection, schema: &str, row: &JobRow, typed: Job) -> Result<Job> {
+    let job = to_reload(connection, schema, row, typed).await;
+    job.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+}
+
+async fn to_reload(connection: &Connection, schema: &str, row: &JobRow, typed: Job) -> Result<Job> {
     let layouts = Layouts::new(&row.plan);
     let meant = meant(row, &layouts, typed.table.as_deref())?;
     let session = connection.open().await?;

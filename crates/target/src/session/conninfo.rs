@@ -95,6 +95,8 @@ pub struct Conninfo {
     pub(super) is_server: Arc<AtomicBool>,
     warnings: Vec<String>,
     shown: String,
+    /// The same without the user.
+    shown_to_others: String,
     /// Where passwords are looked up whenever a session is opened, unless one was given.
     password_file: Option<PathBuf>,
 }
@@ -119,6 +121,9 @@ impl Conninfo {
         refuse_unsupported(&words)?;
         let mut info = build(&words, around)?;
         info.shown = words::show(&words);
+        words.remove("user");
+        words.entry("dbname").or_insert_with(|| info.database.clone());
+        info.shown_to_others = words::show(&words);
         Ok(Some(info))
     }
 
@@ -167,6 +172,11 @@ impl Conninfo {
     /// What leads to the same server as `--to`, whatever the environment: all but the password.
     pub fn to_type(&self) -> &str {
         &self.shown
+    }
+
+    /// The same for another user, who is not named.
+    pub fn to_type_by_another(&self) -> &str {
+        &self.shown_to_others
     }
 
     /// Another host may be the one that takes writes.
@@ -299,6 +309,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         is_server: Arc::default(),
         warnings: Vec::new(),
         shown: String::new(),
+        shown_to_others: String::new(),
         password_file: None,
         user,
         database,
@@ -478,6 +489,8 @@ mod tests {
             let typed = resolve(to, variables).to_type().to_owned();
             assert_eq!(typed, "dbname=prod host=db port=6543 sslmode=verify-full user=u");
             assert_eq!(resolve(&typed, &[]).display(), "postgresql://u@db:6543/prod");
+            let by_another = resolve(to, variables).to_type_by_another().to_owned();
+            assert_eq!(by_another, "dbname=prod host=db port=6543 sslmode=verify-full");
         }
     }
 

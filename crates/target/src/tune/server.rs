@@ -9,6 +9,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Before, Held, Ledger, Thing};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal};
+use crate::undo::RUN_BY_ANOTHER;
 use howdah_model::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::{ToSql, Type};
@@ -227,7 +228,7 @@ fn left(error: &Error, held: &[Held]) -> Error {
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
     let message = format!("not put back for the whole server are {names}: {}", error.message());
     let left = Error::new(ErrorKind::Table, message)
-        .with_hint("run howdah restore as the role of the load that changed them, or as a superuser");
+        .with_hint(format!("{RUN_BY_ANOTHER} the role of the load that changed them, or as a superuser"));
     match error.sqlstate() {
         Some(sqlstate) => left.with_sqlstate(sqlstate),
         None => left,

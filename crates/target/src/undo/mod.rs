@@ -16,6 +16,9 @@ pub mod triggers;
 
 pub(crate) use catalog_sql::TREE_SQL;
 
+/// What a hint begins with where another role has to put back.
+pub const RUN_BY_ANOTHER: &str = "howdah restore has to run as";
+
 /// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
 /// them (NULLs in arrays, XML, money, bytes ...), whatever role and database have set. They must be set before a statement is sent that holds such a text, not in the same message.
 pub(crate) const SPELLING_SQL: &str = "\

@@ -3,8 +3,8 @@
 //! Safe to repeat and to do twice at once: the entry's row is locked first. What somebody has put back by hand is
 //! recognised by its definition.
 
-use super::SPELLING_SQL;
 use super::entries::WORKERS;
+use super::{RUN_BY_ANOTHER, SPELLING_SQL};
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -86,7 +86,7 @@ async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
     match (row.get(0), row.get(1)) {
         (false, _) => {
             let owner = quote_ident(row.get(2));
-            error.with_hint(format!("howdah restore has to run as the table's owner {owner}, or a superuser"))
+            error.with_hint(format!("{RUN_BY_ANOTHER} the table's owner {owner}, or a superuser"))
         }
         (true, false) => {
             let schema = quote_ident(&change.relation.schema);

@@ -1,7 +1,7 @@
 //! Rows that contradict a key which was not there to refuse them, and things put back by hand.
 
 use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
-use crate::scene::{Files, PATIENCE, csv, howdah};
+use crate::scene::{Files, PATIENCE, csv, howdah, run_told};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -194,7 +194,59 @@ fn a_table_that_is_gone_or_renamed_is_told() {
     assert!(told.contains("the table public.t is now public.moved"), "{told}");
     database.sql("DROP TABLE moved; CREATE TABLE t (id bigint)");
     let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
-    assert!(told.contains("is not put back: the table is gone"), "{told}");
+    assert!(
+        told.contains("warning: the index t_pkey of public.t is not put back: the table is gone"),
+        "{told}"
+    );
+    assert_eq!(open_entries(&database), 0);
+}
+
+/// Nothing is there for a script to rely on, though nothing is left to do.
+#[test]
+fn what_did_not_come_back_is_not_counted_as_restored() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    rebuild(&database, &source).expect_code(1);
+    database.sql("DROP TABLE t; CREATE TABLE t (id bigint)");
+    let restored = || restore(&database).args(["-q", "--json"]).run(PATIENCE).expect_code(0);
+    let finished = restored();
+    let document: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(document, serde_json::json!({"restored": 0, "not_restored": 2}));
+    for what in ["index", "constraint"] {
+        let warning = format!("warning: the {what} t_pkey of public.t is not put back: the table is gone");
+        assert!(finished.stderr.contains(&warning), "{}", finished.stderr);
+    }
+    assert_eq!(open_entries(&database), 0);
+    assert!(restored().stdout.contains(r#""restored": 0"#));
+}
+
+#[test]
+fn each_key_that_cannot_be_put_back_is_told_in_whatever_quiet() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(15).database();
+    database.sql(&format!("{PLAIN_SCHEMA}; CREATE UNIQUE INDEX t_twice ON t ((id * 2))"));
+    let load = load(&database, &source).args(["--indexes", "rebuild", "-q", "--json"]);
+    let finished = load.run(PATIENCE).expect_code(1);
+    let document: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    let warnings: Vec<&str> =
+        document["warnings"].as_array().unwrap().iter().filter_map(|warning| warning.as_str()).collect();
+    let is_named = |name: &str| {
+        let told = format!("the index {name} of public.t cannot be put back: several rows");
+        assert!(finished.stderr.contains(&told), "{}", finished.stderr);
+        warnings.iter().any(|warning| warning.contains(&told))
+    };
+    // One is the error, the other one a warning.
+    assert!(is_named("t_pkey") != is_named("t_twice"), "{warnings:?}");
+    let restored = restore(&database).arg("-q").run(PATIENCE).expect_code(1).stderr;
+    for name in ["t_pkey", "t_twice"] {
+        assert!(restored.contains(&format!("the index {name} of public.t cannot be put back")), "{restored}");
+    }
+    // What is told can be typed as it is.
+    database.sql("DELETE FROM t WHERE note = 'again'");
+    run_told(&finished.stderr, "howdah restore ", str::to_owned);
     assert_eq!(open_entries(&database), 0);
 }
 

@@ -2,7 +2,7 @@
 
 use super::told;
 use crate::indexes::wait_for;
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::scene::{Files, PATIENCE, howdah, run_told};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::path::{Path, PathBuf};
 
@@ -145,4 +145,18 @@ fn mended_records_are_read_in_the_dialect_of_their_job() {
     reload(&database, first["job"].as_str().unwrap(), &rejects).run(PATIENCE).expect_code(0);
     let mended = database.rows("SELECT n, remark FROM t WHERE id IN (1500, 1600) ORDER BY id");
     assert_eq!(mended, [[None, None], [None, None]]);
+}
+
+#[test]
+fn the_command_that_writes_the_rejected_records_is_told_in_full() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, n int)");
+    let (job, rejects) = mended(&database, &files, &["--ledger", "my books"]);
+    std::fs::remove_file(&rejects).unwrap();
+    let needed =
+        load(&database).args(["--rejects", &job, "--ledger", "my books"]).run(PATIENCE).expect_code(2);
+    let into = rejects.display().to_string();
+    run_told(&needed.stderr, "howdah status ", |command| command.replace("FILE", &into));
+    assert!(std::fs::read_to_string(&rejects).unwrap().contains("2,many"));
 }
