@@ -440,7 +440,7 @@ fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {
             .load_to(&scene.database.conninfo_through(&proxy))
             .args(["--ledger", "none", "--chunk-size", "64kB", "--retry-for", "30s", "--jobs", jobs])
             .arg(&source);
-        proxy.set_times(Fault::CutAfterCommit, 1);
+        proxy.set_times(Fault::CutAfterCommit { skip: 0 }, 1);
         let failed = load.run(PATIENCE).expect_code(1);
         assert!(failed.stderr.contains("the answer to COMMIT was lost"), "{}", failed.stderr);
         assert!(failed.stderr.contains("hint: without a ledger nobody knows"), "{}", failed.stderr);

@@ -88,8 +88,8 @@ impl World<'_> {
             Strike::CutAtByte => {
                 self.to_server.set_times(Fault::CutAfterBytes(random.u64(1..300_000)), 1);
             }
-            Strike::CutBeforeCommit => self.to_server.set_times(Fault::CutBeforeCommit, 1),
-            Strike::CutAfterCommit => self.to_server.set_times(Fault::CutAfterCommit, 1),
+            Strike::CutBeforeCommit => self.to_server.set_times(Fault::CutBeforeCommit { skip: 0 }, 1),
+            Strike::CutAfterCommit => self.to_server.set_times(Fault::CutAfterCommit { skip: 0 }, 1),
             Strike::Refuse => {
                 self.to_server.set(Fault::Refuse);
                 self.to_server.cut_all();

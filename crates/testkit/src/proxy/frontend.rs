@@ -2,13 +2,15 @@
 //!
 //! Enters: the bytes of one connection, in any pieces. Leaves: where in these bytes a COMMIT message ends
 //! (PostgreSQL documentation, "Frontend/Backend Protocol", message formats). Known forms: a simple query
-//! that begins with COMMIT, and the execution of a prepared one. Bytes of other protocols find nothing.
+//! that begins or ends with COMMIT, and the execution of a prepared one. Bytes of other protocols find nothing.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// So much of a message is kept for looking at.
 const KEPT_BYTES_MAX: usize = 256;
+/// And so much of its end: COMMIT and what may stand around it.
+const TAIL_BYTES_MAX: usize = 16;
 /// Length and code; the first messages of a connection have no type byte.
 const SSL_REQUEST: u32 = 80_877_103;
 const GSS_REQUEST: u32 = 80_877_104;
@@ -20,6 +22,8 @@ pub(super) struct FrontendReader {
     started: bool,
     /// The bytes of the current message, as far as they are kept.
     kept: Vec<u8>,
+    /// Its last bytes so far.
+    tail: Vec<u8>,
     /// Bytes of the current message seen so far.
     seen: u64,
     /// Names of prepared statements that are a COMMIT.
@@ -57,6 +61,8 @@ impl FrontendReader {
         let taken = usize::try_from(wanted).unwrap_or(usize::MAX).min(bytes.len());
         let kept = taken.min(KEPT_BYTES_MAX.saturating_sub(self.kept.len()));
         self.kept.extend_from_slice(&bytes[..kept]);
+        self.tail.extend_from_slice(&bytes[taken.saturating_sub(TAIL_BYTES_MAX)..taken]);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES_MAX));
         self.seen += taken as u64;
         taken
     }
@@ -78,6 +84,7 @@ impl FrontendReader {
     fn end_of_message(&mut self) -> bool {
         self.seen = 0;
         let message = std::mem::take(&mut self.kept);
+        let tail = std::mem::take(&mut self.tail);
         if !self.started {
             let code = message.get(4..8).and_then(|code| code.try_into().ok()).map(u32::from_be_bytes);
             self.started = !matches!(code, Some(SSL_REQUEST | GSS_REQUEST));
@@ -86,7 +93,7 @@ impl FrontendReader {
         let mut strings = message.get(5..).unwrap_or_default().split(|byte| *byte == 0);
         let mut next = || strings.next().unwrap_or_default();
         match message[0] {
-            b'Q' => is_commit(next()),
+            b'Q' => is_commit(next()) || ends_with_commit(&tail),
             b'P' => {
                 let name = next().to_vec();
                 if is_commit(next()) {
@@ -109,6 +116,16 @@ impl FrontendReader {
 
 fn is_commit(sql: &[u8]) -> bool {
     sql.trim_ascii_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case(b"commit"))
+}
+
+/// The last statement of a query is COMMIT. Behind it stands the zero that ends the text.
+fn ends_with_commit(tail: &[u8]) -> bool {
+    let tail = tail.strip_suffix(b"\0").unwrap_or(tail).trim_ascii_end();
+    let tail = tail.strip_suffix(b";").unwrap_or(tail).trim_ascii_end();
+    let Some(at) = tail.len().checked_sub(b"commit".len()) else { return false };
+    let (before, word) = tail.split_at(at);
+    word.eq_ignore_ascii_case(b"commit")
+        && before.last().is_some_and(|byte| *byte == b';' || byte.is_ascii_whitespace())
 }
 
 #[cfg(test)]
@@ -137,6 +154,29 @@ mod tests {
                 ends.extend(reader.read(piece).map(|range| number * size + range.end));
             }
             assert_eq!(ends, [before.len() + commit.len()], "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_commit_behind_other_statements_of_a_query_is_found() {
+        let is_found = |sql: &str| {
+            let stream = [start_up(), message(b'd', b"; COMMIT\0"), message(b'Q', sql.as_bytes())].concat();
+            [1, 16, 5000].map(|size| {
+                let mut reader = FrontendReader::default();
+                stream.chunks(size).any(|piece| reader.read(piece).is_some())
+            })
+        };
+        let long = "x".repeat(1000);
+        for sql in ["UPDATE job; COMMIT\0", "BEGIN;commit ;\n\0", &format!("SELECT '{long}';\nCOMMIT\0")] {
+            assert_eq!(is_found(sql), [true; 3], "{sql}");
+        }
+        for sql in [
+            "COMMENT ON COMMITS\0",
+            "SELECT ; COMMIT DROP\0",
+            "SELECT xcommit\0",
+            &format!("SELECT '{long}'\0"),
+        ] {
+            assert_eq!(is_found(sql), [false; 3], "{sql}");
         }
     }
 

@@ -34,9 +34,15 @@ pub enum Fault {
     /// after each cut) is cut right after it.
     CutAfterBytes(u64),
     /// The connection is cut when COMMIT is about to be forwarded: the client has sent it, nothing is in.
-    CutBeforeCommit,
+    CutBeforeCommit {
+        /// So many COMMITs go by before, those of all connections.
+        skip: u64,
+    },
     /// COMMIT reaches the server and is carried out; its answer never reaches the client.
-    CutAfterCommit,
+    CutAfterCommit {
+        /// So many COMMITs go by before, those of all connections.
+        skip: u64,
+    },
     /// Every n-th GET of an object (listings are not counted) fails.
     Http {
         /// 1 lets every GET fail.
@@ -97,6 +103,7 @@ struct Armed {
     /// How often it may still fire; `None` without limit.
     left: Option<u64>,
     bytes_to_server: u64,
+    commits: u64,
     gets: u64,
 }
 
@@ -124,7 +131,13 @@ impl Proxy {
     fn before(upstream: Upstream) -> Proxy {
         let shared = Arc::new(Shared {
             upstream,
-            armed: Mutex::new(Armed { fault: Fault::Pass, left: None, bytes_to_server: 0, gets: 0 }),
+            armed: Mutex::new(Armed {
+                fault: Fault::Pass,
+                left: None,
+                bytes_to_server: 0,
+                commits: 0,
+                gets: 0,
+            }),
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
             forgets: watch::Sender::new(0),
@@ -181,7 +194,7 @@ impl Proxy {
     }
 
     fn arm(&self, fault: Fault, left: Option<u64>) {
-        *self.shared.armed() = Armed { fault, left, bytes_to_server: 0, gets: 0 };
+        *self.shared.armed() = Armed { fault, left, bytes_to_server: 0, commits: 0, gets: 0 };
         self.shared.changes.send_modify(|count| *count += 1);
     }
 }
@@ -244,14 +257,19 @@ impl Shared {
         let commit = frontend.read(bytes);
         let mut armed = self.armed();
         armed.bytes_to_server += bytes.len() as u64;
+        armed.commits += u64::from(commit.is_some());
         let verdict = match (armed.fault, commit) {
             (Fault::CutAfterBytes(limit), _) if armed.bytes_to_server >= limit => {
                 let beyond = usize::try_from(armed.bytes_to_server - limit).unwrap_or(usize::MAX);
                 armed.bytes_to_server = 0;
                 Verdict::CutAfter(bytes.len().saturating_sub(beyond))
             }
-            (Fault::CutBeforeCommit, Some(commit)) => Verdict::CutAfter(commit.start),
-            (Fault::CutAfterCommit, Some(commit)) => Verdict::LoseAnswer(commit.end),
+            (Fault::CutBeforeCommit { skip }, Some(commit)) if armed.commits > skip => {
+                Verdict::CutAfter(commit.start)
+            }
+            (Fault::CutAfterCommit { skip }, Some(commit)) if armed.commits > skip => {
+                Verdict::LoseAnswer(commit.end)
+            }
             (Fault::Http { every, failure }, _) if request::is_object_get(bytes) => {
                 armed.gets += 1;
                 match failure {

@@ -28,7 +28,7 @@ async fn an_answer_lost_after_commit_leaves_the_row() {
     for major in MAJORS {
         let (database, proxy) = prepared(major);
         let client = connect(&database.conninfo_through(&proxy)).await;
-        proxy.set_times(Fault::CutAfterCommit, 1);
+        proxy.set_times(Fault::CutAfterCommit { skip: 0 }, 1);
         assert!(!insert_and_commit(&client).await);
         assert_eq!(database.value("SELECT count(*) FROM t"), "1");
         let client = connect(&database.conninfo_through(&proxy)).await;
@@ -38,10 +38,25 @@ async fn an_answer_lost_after_commit_leaves_the_row() {
 }
 
 #[tokio::test]
+async fn commits_within_queries_count_and_those_to_skip_go_by() {
+    let (database, proxy) = prepared(18);
+    let client = connect(&database.conninfo_through(&proxy)).await;
+    let whole = "BEGIN; INSERT INTO t VALUES (1); COMMIT";
+    proxy.set_times(Fault::CutAfterCommit { skip: 1 }, 1);
+    client.batch_execute(whole).await.unwrap();
+    assert!(client.batch_execute(whole).await.is_err());
+    assert_eq!((database.value("SELECT count(*) FROM t").as_str(), proxy.fired()), ("2", 1));
+    let client = connect(&database.conninfo_through(&proxy)).await;
+    proxy.set_times(Fault::CutBeforeCommit { skip: 0 }, 1);
+    assert!(client.batch_execute(whole).await.is_err());
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+#[tokio::test]
 async fn a_cut_before_commit_leaves_nothing() {
     let (database, proxy) = prepared(18);
     let client = connect(&database.conninfo_through(&proxy)).await;
-    proxy.set(Fault::CutBeforeCommit);
+    proxy.set(Fault::CutBeforeCommit { skip: 0 });
     assert!(!insert_and_commit(&client).await);
     assert_eq!(database.value("SELECT count(*) FROM t"), "0");
 }

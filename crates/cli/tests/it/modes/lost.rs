@@ -40,7 +40,7 @@ fn a_lost_answer_to_the_last_commit_neither_doubles_nor_bars_the_way() {
                 &database,
                 "SELECT count(*) > 0 FROM pg_locks WHERE relation = 't'::regclass AND NOT granted",
             );
-            proxy.set_times(Fault::CutAfterCommit, 1);
+            proxy.set_times(Fault::CutAfterCommit { skip: 0 }, 1);
             database.sql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'ShareLock'");
             running.wait(PATIENCE)
         });

@@ -251,8 +251,8 @@ fn strike_server_or_network(
         }
         Fault::Reset => world.to_server.cut_all(),
         Fault::ResetAtByte => world.to_server.set_times(Broken::CutAfterBytes(random.u64(1..200_000)), 1),
-        Fault::LostCommit => world.to_server.set_times(Broken::CutBeforeCommit, 1),
-        Fault::LostAnswer => world.to_server.set_times(Broken::CutAfterCommit, 1),
+        Fault::LostCommit => world.to_server.set_times(Broken::CutBeforeCommit { skip: 0 }, 1),
+        Fault::LostAnswer => world.to_server.set_times(Broken::CutAfterCommit { skip: 0 }, 1),
         Fault::Refuse | Fault::Stall => {
             world.to_server.set(if fault == Fault::Stall { Broken::Stall } else { Broken::Refuse });
             if fault == Fault::Refuse {
