@@ -16,6 +16,8 @@ pub(crate) struct Pattern {
     /// What every match begins with.
     prefix: String,
     has_folders: bool,
+    /// The parts of the path that begin with a dot as they are written.
+    dotted: Vec<Regex>,
 }
 
 impl Pattern {
@@ -29,17 +31,28 @@ impl Pattern {
         }
         // A trailing `**` alone would match folders only; what is in them is meant.
         let text = if text == "**" || text.ends_with("/**") { format!("{text}/*") } else { text.to_owned() };
-        let regex = Regex::new(&format!("^(?s:{})$", translate(&text)?))
-            .map_err(|_| usage(&text, "has a [ ] that makes no sense"))?;
+        let whole = |part: &str| {
+            let regex = Regex::new(&format!("^(?s:{})$", translate(part)?));
+            regex.map_err(|_| usage(&text, "has a [ ] that makes no sense"))
+        };
+        let regex = whole(&text)?;
+        let dotted = text.split('/').filter(|part| part.starts_with('.')).map(whole);
+        let dotted = dotted.collect::<Result<_>>()?;
         Ok(Some(Pattern {
             regex,
             prefix: text[..first].to_owned(),
             has_folders: text[first..].contains('/'),
             glob: text.replace(PLACEHOLDER, "*"),
+            dotted,
         }))
     }
 
+    /// As to a shell, a dot that a part of the name begins with must be written.
     pub(crate) fn matches(&self, name: &str) -> Option<Match> {
+        let is_written = |part: &str| self.dotted.iter().any(|dotted| dotted.is_match(part));
+        if name.split('/').any(|part| part.starts_with('.') && !is_written(part)) {
+            return None;
+        }
         let captures = self.regex.captures(name)?;
         Some(Match { placeholder: captures.get(1).map(|found| found.as_str().to_owned()) })
     }
@@ -153,6 +166,19 @@ mod tests {
         assert!(!matches("a/**", "ab"));
         assert_eq!(Pattern::parse("a**b").err().unwrap().kind(), ErrorKind::Usage);
         assert_eq!(Pattern::parse("a/**b/c").err().unwrap().kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn hidden_names_match_only_a_dot_that_is_written() {
+        for hidden in ["a/.x.csv", "a/.b/x.csv", ".a/x.csv", "a/b/.x.csv"] {
+            for pattern in ["*/*.csv", "**/*.csv", "a/**", "{table}/?x.csv", "a/[.]x.csv", "*/*/*"] {
+                assert!(!matches(pattern, hidden), "{pattern} {hidden}");
+            }
+        }
+        assert!(matches("a/.*.csv", "a/.x.csv"));
+        assert!(matches("a/**/.b/*.csv", "a/c/.b/x.csv"));
+        assert!(!matches("a/.b/*.csv", "a/.b/.x.csv"));
+        assert!(matches("../*.csv", "../x.csv"));
     }
 
     #[test]

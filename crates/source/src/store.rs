@@ -187,7 +187,7 @@ async fn listed(
 }
 
 /// The library drops the `/` at the end of a key, so a folder's own marker comes without: it does not begin
-/// with the prefix any more.
+/// with the prefix any more. Hidden objects are left out, as hidden files are.
 fn kept(meta: ObjectMeta, prefix: &str, pattern: Option<&Pattern>) -> Option<(ObjectMeta, Option<String>)> {
     let key = meta.location.as_ref();
     if !key.starts_with(prefix) {
@@ -195,9 +195,18 @@ fn kept(meta: ObjectMeta, prefix: &str, pattern: Option<&Pattern>) -> Option<(Ob
     }
     let placeholder = match pattern {
         Some(pattern) => pattern.matches(key)?.placeholder,
+        None if is_hidden(key, prefix) => return None,
         None => None,
     };
     Some((meta, placeholder))
+}
+
+/// A part of the key that the prefix does not begin already begins with a dot.
+fn is_hidden(key: &str, prefix: &str) -> bool {
+    let begun = prefix.rfind('/').map_or(0, |slash| slash + 1);
+    let mut parts = key.get(begun..).unwrap_or_default().split('/');
+    let first_is_hidden = parts.next().is_some_and(|first| first.starts_with('.') && begun == prefix.len());
+    first_is_hidden || parts.any(|part| part.starts_with('.'))
 }
 
 /// For the same reason an empty object may be the marker of a folder; the store knows which.
@@ -222,6 +231,16 @@ fn object(bucket: &Arc<Bucket>, meta: ObjectMeta, placeholder: Option<String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_is_what_the_prefix_does_not_name() {
+        for (key, prefix) in [("out/.a", "out/"), (".a", ""), ("out/.b/a", "out"), ("out/a/.b/c", "out/")] {
+            assert!(is_hidden(key, prefix), "{key} {prefix}");
+        }
+        for (key, prefix) in [("out/a.b", "out/"), ("out/.a", "out/."), (".b/a", ".b/"), (".bc", ".b")] {
+            assert!(!is_hidden(key, prefix), "{key} {prefix}");
+        }
+    }
 
     /// A gateway before a file system lists files it did not write itself with an empty tag, and answers
     /// requests for them without any.
