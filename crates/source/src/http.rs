@@ -58,15 +58,20 @@ impl HttpFile {
     }
 
     /// One GET of one range; one copy.
-    pub(crate) async fn read_at(&self, location: &str, offset: u64, out: &mut [u8]) -> Result<usize> {
+    pub(crate) async fn read_on(
+        &self,
+        location: &str,
+        offset: u64,
+        out: &mut [u8],
+        filled: &mut usize,
+    ) -> Result<()> {
         let out = remote::clamp(offset, out, self.bytes.unwrap_or(u64::MAX));
-        if out.is_empty() {
-            return Ok(0);
+        if *filled >= out.len() {
+            return Ok(());
         }
-        let last = offset + out.len() as u64 - 1;
-        let mut body = self.body(location, offset, Some(format!("bytes={offset}-{last}")), last + 1).await?;
-        body.fill(out).await?;
-        Ok(out.len())
+        let (first, end) = (offset + *filled as u64, offset + out.len() as u64);
+        let range = format!("bytes={first}-{}", end - 1);
+        self.body(location, first, Some(range), end).await?.fill(out, filled).await
     }
 
     /// One GET from `offset` on, or of everything where the server knows no ranges.

@@ -125,10 +125,24 @@ impl Object {
     /// # Errors
     /// `SourceChanged` where the object is not the one listed; `SourceTransient` where trying again may help.
     pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        self.read_on(offset, out, &mut filled).await?;
+        Ok(filled)
+    }
+
+    /// The same for a buffer of which the first `filled` bytes have come already. What comes is counted there, also before an
+    /// error: asked again, only the rest is read.
+    ///
+    /// # Errors
+    /// As [`Object::read_at`].
+    pub async fn read_on(&self, offset: u64, out: &mut [u8], filled: &mut usize) -> Result<()> {
         match &self.kind {
-            Kind::File(file) => file.read_at(offset, out),
-            Kind::Store(object) => object.read_at(&self.location, offset, out).await,
-            Kind::Http(file) if file.ranged() => file.read_at(&self.location, offset, out).await,
+            Kind::File(file) => {
+                *filled += file.read_at(offset + *filled as u64, &mut out[*filled..])?;
+                Ok(())
+            }
+            Kind::Store(object) => object.read_on(&self.location, offset, out, filled).await,
+            Kind::Http(file) if file.ranged() => file.read_on(&self.location, offset, out, filled).await,
             Kind::Http(_) | Kind::Pipe(_) => {
                 let message = "a range was asked of a source that is only read in order";
                 Err(Error::new(ErrorKind::Internal, message).in_file(&*self.location))

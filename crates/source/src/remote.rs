@@ -56,19 +56,18 @@ impl RemoteStream {
         }
     }
 
-    /// Copies exactly `out.len()` bytes.
-    pub(crate) async fn fill(&mut self, out: &mut [u8]) -> Result<()> {
-        let mut filled = 0;
-        while filled < out.len() {
+    /// Copies until `out` is full; `filled` counts what is there, also where an error ends it.
+    pub(crate) async fn fill(&mut self, out: &mut [u8], filled: &mut usize) -> Result<()> {
+        while *filled < out.len() {
             let Some(block) = self.next().await? else {
                 return Err(failure::short(
                     &self.location,
                     self.reached,
-                    self.reached + (out.len() - filled) as u64,
+                    self.reached + (out.len() - *filled) as u64,
                 ));
             };
-            let end = filled + block.len();
-            let Some(place) = out.get_mut(filled..end) else {
+            let end = *filled + block.len();
+            let Some(place) = out.get_mut(*filled..end) else {
                 return Err(Error::new(
                     ErrorKind::SourceIo,
                     "the server sent more than the range it was asked for",
@@ -76,7 +75,7 @@ impl RemoteStream {
                 .in_file(&self.location));
             };
             place.copy_from_slice(&block);
-            filled = end;
+            *filled = end;
         }
         Ok(())
     }

@@ -38,15 +38,19 @@ impl StoredObject {
     }
 
     /// One GET of one range; one copy.
-    pub(crate) async fn read_at(&self, location: &str, offset: u64, out: &mut [u8]) -> Result<usize> {
+    pub(crate) async fn read_on(
+        &self,
+        location: &str,
+        offset: u64,
+        out: &mut [u8],
+        filled: &mut usize,
+    ) -> Result<()> {
         let out = remote::clamp(offset, out, self.bytes);
-        if out.is_empty() {
-            return Ok(0);
+        if *filled >= out.len() {
+            return Ok(());
         }
-        let range = offset..offset + out.len() as u64;
-        let mut body = self.body(location, range).await?;
-        body.fill(out).await?;
-        Ok(out.len())
+        let range = offset + *filled as u64..offset + out.len() as u64;
+        self.body(location, range).await?.fill(out, filled).await
     }
 
     /// One GET from `offset` to the end.

@@ -160,13 +160,21 @@ pub(super) async fn unless<T>(
 pub(super) async fn read_at(run: &Run, object: &Object, offset: u64, out: &mut [u8]) -> Result<usize> {
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
     let start = Instant::now();
+    let mut filled = 0;
     loop {
-        match run.context.stop.guard(object.read_at(offset, out)).await {
-            Ok(count) => {
+        let before = filled;
+        match run.context.stop.guard(object.read_on(offset, out, &mut filled)).await {
+            Ok(()) => {
                 run.tally.spend(Stage::Read, start.elapsed());
-                return Ok(count);
+                return Ok(filled);
             }
-            Err(error) => wait_to_retry(run, &mut patience, error).await?,
+            Err(error) => {
+                // A link that lets a few megabytes through at a time gets there.
+                if filled > before {
+                    patience.reset();
+                }
+                wait_to_retry(run, &mut patience, error).await?;
+            }
         }
     }
 }

@@ -45,6 +45,27 @@ async fn a_body_that_breaks_off_is_transient_and_goes_on_where_it_broke() {
 }
 
 #[tokio::test]
+async fn a_range_that_breaks_off_goes_on_behind_what_has_come() {
+    let content = noise(200_000);
+    let server = Server::start(Behaviour { cut_at: Some(70_000), ..Behaviour::of(content.clone()) }).await;
+    let object = open(&server).await.unwrap();
+    server.take_requests();
+    let (mut out, mut filled) = (vec![0; 190_000], 0);
+    while let Err(error) = object.read_on(10_000, &mut out, &mut filled).await {
+        assert_eq!(error.kind(), ErrorKind::SourceTransient, "{error}");
+    }
+    assert!(filled == out.len() && out == content[10_000..]);
+    let requests = server.take_requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|request| request.contains("if-match: \"v1\"\r\n")), "{requests:?}");
+    assert!(requests[2].contains("bytes=150000-"), "{requests:?}");
+    let (mut out, mut filled) = (vec![0; 190_000], 0);
+    assert_eq!(kind(object.read_on(0, &mut out, &mut filled).await), ErrorKind::SourceTransient);
+    server.change(|behaviour| behaviour.etag = Some("\"v2\""));
+    assert_eq!(kind(object.read_on(0, &mut out, &mut filled).await), ErrorKind::SourceChanged);
+}
+
+#[tokio::test]
 async fn another_version_is_refused_though_the_store_does_not_know_if_match() {
     let server = Server::start(Behaviour { honours_if_match: false, ..Behaviour::of(noise(100)) }).await;
     let object = open(&server).await.unwrap();
