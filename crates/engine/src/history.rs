@@ -1,6 +1,7 @@
 //! What the ledger remembers: the jobs of a database, for `status` and `resume`.
 
 use crate::Connection;
+use crate::plan::already_done;
 use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Plan, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
@@ -92,11 +93,17 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
 /// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
 ///
 /// # Errors
-/// `Usage` when one of its sources cannot be read a second time, and for a check.
+/// `Usage` when one of its sources cannot be read a second time, and for a check; `JobDone` where nothing is left to do and nothing
+/// tells whether its sources are still the same.
 pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     if row.plan.files.iter().any(|file| !file.rereadable) {
         return Err(Error::new(ErrorKind::Usage, format!("job {} reads from a pipe", row.job_id))
             .with_hint("send the same bytes through the same `howdah load` command again"));
+    }
+    // The command that began it would begin anew, as nothing tells whether the source is another one by now.
+    let may_be_new = row.plan.files.iter().any(|file| file.version.is_none());
+    if let Some(at) = row.finished_at.as_ref().filter(|_| may_be_new && row.status == JobStatus::Done) {
+        return Err(already_done(&row.job_id, at));
     }
     if row.plan.job.arrival.check {
         return Err(Error::new(

@@ -56,6 +56,8 @@ pub(super) struct Identity {
     /// were followed.
     as_written: Option<String>,
     named: Option<String>,
+    /// Nothing tells whether a source is still the one that a finished job has loaded, and no name says so.
+    may_be_new: bool,
 }
 
 /// What must be the same of a file in all runs of the job.
@@ -149,7 +151,9 @@ impl Identity {
         }
         let identity = identity_of(&work_key(&real), versions, |version| &version.real_location, once);
         let as_written = (as_written != identity).then_some(as_written);
-        Identity { work_key: written, identity, as_written, named: job.id.clone() }
+        let is_nameless = |version: &Version| version.rereadable && version.version.is_none();
+        let may_be_new = job.id.is_none() && versions.iter().any(is_nameless);
+        Identity { work_key: written, identity, as_written, named: job.id.clone(), may_be_new }
     }
 
     /// What the ledger says about the job.
@@ -208,7 +212,8 @@ impl Identity {
         // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
-        let again = job.force && is_over(session, &ledger, &last).await?;
+        let done = last.status == JobStatus::Done;
+        let again = done && self.may_be_new || job.force && is_over(session, &ledger, &last).await?;
         let earlier =
             if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
         match earlier {
