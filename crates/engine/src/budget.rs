@@ -76,6 +76,8 @@ pub struct Extent {
     pub has_ranges: bool,
     /// There may be files to decode ahead.
     pub has_parts: bool,
+    /// Pipes that are read side by side, each of which holds a chunk.
+    pub pipes: u32,
 }
 
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
@@ -134,7 +136,9 @@ impl Layout {
         let tapers = extent.near_cpus.is_some() && extent.has_ranges;
         let largest_bytes = extent.near_cpus.map_or(CHUNK_BYTES_DEFAULT, |_| CHUNK_BYTES_NEAR);
         let fitting = |chunk_buffers: u64, shared_bytes| {
-            chunk_bytes_for(largest_bytes, pool_bytes / chunk_buffers, sessions_wanted, shared_bytes)
+            // Two files are read side by side anyway.
+            let busy = sessions_wanted + u64::from(extent.pipes.saturating_sub(2));
+            chunk_bytes_for(largest_bytes, pool_bytes / chunk_buffers, busy, shared_bytes)
         };
         let cut = |chunk_buffers: u64| {
             let chunk_bytes =
@@ -202,7 +206,7 @@ impl Layout {
     }
 }
 
-/// The largest power of two up to the default that gives every session a buffer to send and one to wait, and
+/// The largest power of two up to the default that gives every session and every pipe a buffer and some to wait, and
 /// shares the work out.
 fn chunk_bytes_for(largest_bytes: u64, pool_bytes: u64, sessions: u64, shared_bytes: Option<u64>) -> u64 {
     let mut chunk_bytes = largest_bytes;
@@ -385,7 +389,8 @@ impl Drop for Buffer {
 mod tests {
     use super::*;
 
-    const FAR: Extent = Extent { near_cpus: None, plain_bytes: None, has_ranges: false, has_parts: false };
+    const FAR: Extent =
+        Extent { near_cpus: None, plain_bytes: None, has_ranges: false, has_parts: false, pipes: 0 };
     const NEEDED: Scratch = Scratch { needed: 1, useful: 1 };
     const USEFUL: Scratch = Scratch { needed: 0, useful: 1 };
 

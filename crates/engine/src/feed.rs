@@ -29,7 +29,7 @@ pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_s
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
 use howdah_model::plan::Care;
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
+use howdah_model::{CopyChunk, Error, ErrorKind, Event, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::{BTreeMap, VecDeque};
@@ -113,6 +113,7 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
         feeders = feeders.min(run.layout.sessions_max.max(1) as usize);
         by_turns = feeders;
     }
+    tell_if_too_few(run, feeders);
     let pieces = Arc::new(Pieces { supplies: Mutex::new(supplies), by_turns });
     let (unpackers, ahead_bytes) = unpackers(run, feeders)?;
     (0..feeders)
@@ -148,11 +149,34 @@ fn by_table(plan: &Plan, opened: Vec<Opened>) -> Vec<(usize, Opened)> {
     files
 }
 
+/// Pipes read side by side at most: each takes a thread and a chunk.
+pub(crate) const PIPES_AT_ONCE_MAX: usize = 64;
+
+/// How many of the files are pipes that want to be read side by side.
+pub(crate) fn pipes_at_once(files: &[FilePlan]) -> u32 {
+    let pipes = files.iter().filter(|file| !file.rereadable).count();
+    u32::try_from(pipes.min(PIPES_AT_ONCE_MAX)).unwrap_or(u32::MAX)
+}
+
 /// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its
-/// source; and no more than half the chunks that fit the pool, so that sessions never starve for them.
+/// source; and no more than half the chunks that fit the pool, so that sessions never starve for them. Of pipes each has one: who
+/// writes to several in turn waits for the one that nobody reads. One chunk is left for what is sent meanwhile.
 fn feeders(run: &Run) -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    cores.clamp(2, (run.layout.chunks() as usize / 2).max(2))
+    let chunks = run.layout.chunks() as usize;
+    let pipes = pipes_at_once(&run.plan.files) as usize;
+    cores.clamp(2, (chunks / 2).max(2)).max(pipes.min(chunks.saturating_sub(1)))
+}
+
+fn tell_if_too_few(run: &Run, feeders: usize) {
+    let pipes = run.plan.files.iter().filter(|file| !file.rereadable).count();
+    if pipes > feeders {
+        let message = format!(
+            "of {pipes} pipes {feeders} are read at a time, the others when these have ended: a writer that fills them in turn \
+             would wait for ever"
+        );
+        run.context.listener.on_event(&Event::Notice { message });
+    }
 }
 
 /// Threads that decode ahead of the feeders, one for each core but that of a feeder, and what each compressed file may

@@ -40,7 +40,7 @@ pub(crate) use triggers::way as way_of_triggers;
 
 use crate::Context;
 use crate::budget::{Extent, Layout};
-use crate::feed::Opened;
+use crate::feed::{self, Opened};
 use crate::rejected;
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
@@ -207,6 +207,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         plain_bytes: plain_bytes(&plan.files),
         has_ranges: plan.files.iter().any(|file| file.ranged),
         has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
+        pipes: feed::pipes_at_once(&plan.files),
     };
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);

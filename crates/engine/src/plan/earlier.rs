@@ -12,7 +12,7 @@ use super::tune::unlogged_table;
 use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
 use crate::emptied;
-use crate::feed::{Opened, mending_shape, rewriting_shape};
+use crate::feed::{self, Opened, mending_shape, rewriting_shape};
 use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
@@ -231,6 +231,7 @@ pub(super) async fn planned(
     let extent = Extent {
         near_cpus: heads.context.connection.server_cpus(),
         has_parts: plan.files.iter().any(|file| may_have_parts(file.codec)),
+        pipes: feed::pipes_at_once(&plan.files),
         ..Extent::default()
     };
     let layout = lay_out(&mut plan, &settled, extent)?;
