@@ -58,6 +58,7 @@ def load(
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
+    known: Literal["refuse", "skip", "load"] | None = None,
     retry_for: int | str | None = None,
     tune: Literal["none", "session", "table", "server"] | None = None,
     max_replica_lag: str | None = None,
@@ -143,6 +144,8 @@ def load(
         ledger: The schema that keeps the ledger; None for no ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.
+        known: Files that a finished job has loaded into the same table: the load is refused (the default), goes on without
+            them, or loads them once more; for mode="append".
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
         tune: How far a load may go with settings, all of which are put back; None for `"table"` with loads of 4 GB and
             more.

@@ -55,6 +55,7 @@ def plan(
     ledger: str | None = "howdah",
     job_id: str | None = None,
     force: bool = False,
+    known: Literal["refuse", "skip", "load"] | None = None,
     retry_for: int | str | None = None,
     tune: Literal["none", "session", "table", "server"] | None = None,
     max_replica_lag: str | None = None,
@@ -122,6 +123,7 @@ def plan(
         ledger: The schema that keeps the ledger, or None.
         job_id: A name for the job.
         force: Load once more what has been loaded.
+        known: What becomes of files that a finished job has loaded into the same table.
         retry_for: How long failures that may pass are tried again.
         tune: How far a load may go with settings.
         max_replica_lag: Pause while a replica is further behind.

@@ -101,6 +101,19 @@ class _MayTaper(TypedDict, total=False):
     """Where chunk borders come closer; absent where they do not."""
 
 
+class KnownFile(TypedDict):
+    """A file that a finished job has loaded into the table that it would go to."""
+
+    location: str
+    """As that job wrote it."""
+    table: str
+    """`schema.name`."""
+    job_id: str
+    """The latest job that has."""
+    at: str
+    """When that job finished: RFC 3339, UTC, whole seconds."""
+
+
 class Plan(_MayTaper):
     """Everything decided before a byte moves. It holds no secret and no row values."""
 
@@ -128,7 +141,9 @@ class Plan(_MayTaper):
     tuning: dict[str, Any]
     """What is tuned and put back: the `level`, the `settings`, `notes`, and what is `unsafe_as_it_is`."""
     warnings: list[str]
-    """What others may meet though the load goes on: publications of tables that it makes."""
+    """What others may meet though the load goes on: publications of tables that it makes; files that came since the job began."""
+    known: list[KnownFile]
+    """Files that are in their tables already: left out, or loaded once more."""
 
 
 class JobRecord(TypedDict):

@@ -10,8 +10,8 @@ use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
 use howdah_cli::commands::check::expect_none_for_rows;
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
-    LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName, RunOptions,
-    ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
+    KnownName, LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName,
+    RunOptions, ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use howdah_cli::rerun::RerunOptions;
 use howdah_cli::settings::Settings;
@@ -187,6 +187,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         after: after(keywords)?,
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
+        known: keywords.take::<Word<KnownName>>("known")?.map(|word| word.0),
         retry_for,
         tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
         max_replica_lag: keywords.take("max_replica_lag")?,

@@ -76,6 +76,7 @@ struct JobFile {
     freeze: Option<bool>,
     lock_timeout: Option<Number>,
     job_id: Option<String>,
+    known: Option<String>,
     retry_for: Option<Number>,
     tune: Option<String>,
     max_replica_lag: Option<String>,
@@ -285,6 +286,9 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     let words = file.after.take().map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id.take());
+    // What is typed wins: --force says it of all files.
+    let known = file.known.take().filter(|_| !run.force);
+    fill(&mut run.known, known.map(|name| word("known", &name)).transpose()?);
     fill(&mut run.retry_for, file.retry_for.take().map(Number::into_text));
     fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
     fill(&mut run.max_replica_lag, file.max_replica_lag.take());

@@ -302,6 +302,17 @@ pub enum TuneName {
     Server,
 }
 
+/// What becomes of files that are in the table already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KnownName {
+    /// A load with any of them is refused
+    Refuse,
+    /// They are left out
+    Skip,
+    /// They are loaded once more
+    Load,
+}
+
 /// How what is stored is compared with the sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum VerifyName {
@@ -430,6 +441,10 @@ pub struct RunOptions {
     /// Load once more what has been loaded, or what has changed since an unfinished run
     #[arg(long)]
     pub force: bool,
+    /// Files that a finished job has loaded into the same table: the load is refused, goes on without them, or loads them once
+    /// more; for --mode append [default: refuse]
+    #[arg(long, value_enum)]
+    pub known: Option<KnownName>,
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
-    AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IndexesName, LoadOptions,
+    AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IndexesName, KnownName, LoadOptions,
     PartitionUnitName, PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName,
     VerifyName,
 };
@@ -11,8 +11,8 @@ use crate::{arrival, bad_records, job_file, shaping, units};
 use howdah_engine::again::LEDGER_DEFAULT;
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
-    Jobs, LedgerChoice, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result, SourceSpec,
-    ToastCompression, TriggersChoice, Tune, Verify,
+    Jobs, KnownFiles, LedgerChoice, Mode, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result,
+    SourceSpec, ToastCompression, TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Absent, Connection, copy_options};
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ impl Settings {
         }
         check_ledger(&options.target)?;
         let arrival = arrival::resolve(&options)?;
+        let mode = arrival.mode;
         let shaping = shaping::resolve(&options.format, &options.shaping, options.bad_records.nul())?;
         let notice = shaping::notice(&options.format);
         let format = if shaping.told.is_some() { Format::csv() } else { format(&options.format)? };
@@ -102,6 +103,7 @@ impl Settings {
             verify: verify(&options.run, &options.target)?,
             rejects_of: None,
             resumes: None,
+            known: known(&options.run, &options.target, mode)?,
         };
         if job.chunk_bytes == Some(0) {
             return Err(Error::new(ErrorKind::Usage, "--chunk-size: expected at least one byte, got 0"));
@@ -236,6 +238,29 @@ impl From<TuneName> for Tune {
             TuneName::Table => Tune::Table,
             TuneName::Server => Tune::Server,
         }
+    }
+}
+
+/// `Usage` without a ledger, which knows the files, and where their rows do not come on top of others.
+fn known(run: &RunOptions, target: &TargetOptions, mode: Mode) -> Result<KnownFiles> {
+    let Some(known) = run.known else { return Ok(KnownFiles::default()) };
+    let usage = |message: &str, hint: &str| Err(Error::new(ErrorKind::Usage, message).with_hint(hint));
+    if mode != Mode::Append {
+        let message = "--known is for --mode append: the other modes store no row twice";
+        return usage(message, "leave it out");
+    }
+    match (known, ledger(target)) {
+        (KnownName::Refuse | KnownName::Skip, LedgerChoice::None) => usage(
+            "--known refuse and skip need a ledger, in which is kept which files are loaded",
+            "leave out --ledger none",
+        ),
+        (KnownName::Refuse | KnownName::Skip, _) if run.force => usage(
+            "--force loads all files once more: --known cannot keep it from that",
+            "leave out one of them",
+        ),
+        (KnownName::Refuse, _) => Ok(KnownFiles::Refuse),
+        (KnownName::Skip, _) => Ok(KnownFiles::Skip),
+        (KnownName::Load, _) => Ok(KnownFiles::Load),
     }
 }
 

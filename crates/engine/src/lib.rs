@@ -18,6 +18,7 @@ pub mod budget;
 pub mod check;
 pub mod connection;
 mod disk;
+mod done;
 mod emptied;
 pub mod feed;
 pub mod finish;
@@ -64,7 +65,7 @@ pub use howdah_target::embedded;
 pub use howdah_transcode::copy_options;
 pub use howdah_transcode::infer::spelling;
 pub use load::load;
-pub use plan::{Planned, plan, plan_to_load};
+pub use plan::{Planned, in_tables, plan, plan_to_load};
 pub use stop::Stop;
 
 use howdah_model::Listener;

@@ -10,8 +10,8 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Connection, Context, after, again, arrival, emptied, finish, frozen, guards, in_part, indexes, predecessor,
-    rejected, rejects, retry, sequences, triggers, tune, verify,
+    Connection, Context, after, again, arrival, done, emptied, finish, frozen, guards, in_part, indexes,
+    predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -20,7 +20,7 @@ use howdah_model::{
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ending, JobStatus, Ledger, LoadedBefore, StoredInPart};
+use howdah_target::ledger::{Ending, JobStatus, Ledger, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -62,15 +62,23 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 }
 
 async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
-    let Planned { plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
+    let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
     let reject_file = reject_file.as_deref();
-    if let History::Done { at } = &history {
-        settle_done(context, &plan).await;
-        return Err(already_done(&plan.job_id, at));
+    match &history {
+        History::Done { at } => {
+            settle_done(context, &plan).await;
+            return Err(already_done(&plan.job_id, at));
+        }
+        History::NothingNew => {
+            settle_done(context, &plan).await;
+            return Ok(done::nothing_new(context, &plan));
+        }
+        History::Fresh | History::Begun(_) => {}
     }
     if plan.job.arrival.check {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
     }
+    let before = done::tell_known(context, &mut plan);
     let ledger = ledger_of(&plan.job).map(|ledger| emptied::watching(ledger, &plan));
     if let Some(ledger) = &ledger {
         context.connection.mark_for(ledger, &plan.job_id);
@@ -93,12 +101,12 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         }
     };
     let Begun { mut session, noted } = begun;
-    let Noted { receipts, before, in_part, dropped, tuned, forgotten, crashed, emptied } = noted;
+    let Noted { receipts, in_part, dropped, tuned, forgotten, crashed, emptied } = noted;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
     let run =
         Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
-    before.iter().for_each(|before| run.warn(loaded_before(before)));
+    before.into_iter().for_each(|warning| run.warn(warning));
     in_part.iter().for_each(|stored| run.warn(in_part::warning(stored)));
     // They are told already.
     run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
@@ -143,8 +151,6 @@ struct Begun {
 #[derive(Default)]
 struct Noted {
     receipts: Vec<Receipt>,
-    /// Files that another job has loaded.
-    before: Option<LoadedBefore>,
     /// Rows of these files that a job which did not end has stored.
     in_part: Option<StoredInPart>,
     /// An earlier run of the job has dropped something and not put it back.
@@ -190,7 +196,7 @@ async fn begin(
 fn rows_before(history: &History) -> u64 {
     match history {
         History::Begun(receipts) => receipts.iter().map(|receipt| receipt.rows).sum(),
-        History::Fresh | History::Done { .. } => 0,
+        History::Fresh | History::Done { .. } | History::NothingNew => 0,
     }
 }
 
@@ -234,15 +240,12 @@ async fn open_ledger(
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
-    // Only rows that come on top are there twice then.
-    let doubles = plan.job.arrival.mode == Mode::Append;
-    let before = async { if !doubles { Ok(None) } else { ledger.loaded_before(session, plan).await } };
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
     // Sent together: one round trip.
-    let ((), receipts, before, dropped, tuned) = tokio::try_join!(durable, receipts, before, dropped, tuned)?;
+    let ((), receipts, dropped, tuned) = tokio::try_join!(durable, receipts, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, before, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied })
+    Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied })
 }
 
 /// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
@@ -304,17 +307,6 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
     let message = format!("what job {job_id} has dropped is being put back by another process");
     Error::new(ErrorKind::Ledger, message)
         .with_hint("wait until that is done, then run the same command again")
-}
-
-/// The same file under another name or with other options is another job, and doubles its rows.
-fn loaded_before(before: &LoadedBefore) -> String {
-    let LoadedBefore { files, location, table, job_id, at } = before;
-    let others = match files {
-        0 | 1 => String::new(),
-        2 => " (and 1 other file of this load)".to_owned(),
-        _ => format!(" (and {} other files of this load)", files - 1),
-    };
-    format!("the ledger says that {location}{others} was loaded into {table} before, by job {job_id} at {at}")
 }
 
 /// What follows the first table of a file is not loaded unless it was asked for.

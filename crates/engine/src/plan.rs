@@ -18,6 +18,7 @@ mod identity;
 mod index_cost;
 mod indexes;
 mod known;
+mod loaded;
 mod new_table;
 mod numbering;
 mod part;
@@ -38,13 +39,13 @@ pub(crate) use faster::chunk_format;
 pub(crate) use indexes::decide as decide_indexes;
 pub(crate) use triggers::way as way_of_triggers;
 
-use crate::Context;
 use crate::budget::{Extent, Layout};
 use crate::feed::{self, Opened};
 use crate::rejected;
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
 use crate::widen::Open;
+use crate::{Connection, Context};
 use finding::Found;
 use futures_util::future::maybe_done;
 use head::{Head, Heads};
@@ -53,6 +54,8 @@ use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Rece
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding, room};
 use identity::{Identity, Settled, Version};
+use loaded::Choice;
+pub use loaded::in_tables;
 use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;
@@ -97,6 +100,8 @@ pub enum History {
         /// When, as the server writes it.
         at: String,
     },
+    /// All of its files are in their tables, and it leaves them out.
+    NothingNew,
 }
 
 impl History {
@@ -155,7 +160,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
     let patience = patience_of(&job);
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
-    let Connected { session, recode, identity, mut settled } =
+    let Connected { session, recode, identity, mut settled, choice } =
         connect_and_look(context, &job, &mut sources, again).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
@@ -170,11 +175,19 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
     };
-    let came = settled.keep_own(&mut sources);
-    let came = (came > 0).then(|| identity::came_since(&job, &settled.name, came));
+    if to_load {
+        choice.expect_new(&job, &settled)?;
+    }
+    choice.keep(&mut sources);
+    let came = (choice.came > 0).then(|| identity::came_since(&job, &settled.name, choice.came));
     let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
+    plan.known = choice.known(&job);
+    if settled.history == History::NothingNew {
+        connection.keep(session);
+        return nothing_new(plan, settled);
+    }
     if let Some(earlier) = settled.earlier.take() {
         let mut planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
         planned.plan.warnings.extend(came);
@@ -223,12 +236,28 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
     })
 }
 
+/// The plan of a run that leaves out all files.
+fn nothing_new(mut plan: Plan, settled: Settled) -> Result<Planned> {
+    let layout = lay_out(&mut plan, &settled, Extent::default())?;
+    Ok(Planned {
+        plan,
+        layout,
+        history: settled.history,
+        open: Vec::new(),
+        dated: Vec::new(),
+        previews: Vec::new(),
+        opened: Vec::new(),
+        reject_file: None,
+    })
+}
+
 /// What is known before the files are.
 struct Connected {
     session: Session,
     recode: Option<String>,
     identity: Identity,
     settled: Settled,
+    choice: Choice,
 }
 
 /// Opens the session and looks at the files meanwhile: both take their time, and neither needs the other.
@@ -262,16 +291,32 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], again: &Atomi
     let connection = &context.connection;
     let session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
-    let mut identity = Identity::new(job, &versions);
-    let settling = identity.settle((connection, &session), job, &versions);
+    let settling = who_it_is((connection, &session), job, sources);
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
-    let (recode, settled, ()) = connection.attend(&session, asking).await?;
-    if settled.earlier.is_none() {
+    let (recode, (identity, settled, choice), ()) = connection.attend(&session, asking).await?;
+    if settled.earlier.is_none() && !choice.is_nothing() {
         connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
     }
-    Ok(Connected { session, recode, identity, settled })
+    Ok(Connected { session, recode, identity, settled, choice })
+}
+
+/// The job by the files that are its own, of those that were found.
+async fn who_it_is(
+    (connection, session): (&Connection, &Session),
+    job: &Job,
+    sources: &[Source],
+) -> Result<(Identity, Settled, Choice)> {
+    let mut choice = Choice::new(job, loaded::look(session, job, sources).await?);
+    let mut versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
+    choice.keep(&mut versions);
+    let mut identity = Identity::new(job, &versions);
+    if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
+        return Ok((identity, Settled::nothing_new(latest, job), choice));
+    }
+    let mut settled = identity.settle((connection, session), job, &versions).await?;
+    choice.keep_own(settled.own.take());
+    Ok((identity, settled, choice))
 }
 
 /// No load gets on with fewer sessions: one stores chunks, while another looks after it and holds the job.
@@ -316,6 +361,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         triggers: Vec::new(),
         tuning: TuningPlan::default(),
         warnings: Vec::new(),
+        known: Vec::new(),
         job: job.clone(),
     }
 }

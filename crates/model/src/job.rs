@@ -202,6 +202,19 @@ pub struct BadRecords {
     pub max: Option<MaxErrors>,
 }
 
+/// What becomes of files that a finished job has loaded into the same table, where rows are appended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KnownFiles {
+    /// A load with any of them is refused.
+    #[default]
+    Refuse,
+    /// They are left out.
+    Skip,
+    /// They are loaded once more.
+    Load,
+}
+
 /// What becomes of NUL bytes, which no text of PostgreSQL can hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -302,6 +315,9 @@ pub struct Job {
     pub ledger: LedgerChoice,
     /// Load even if an equal job has finished before.
     pub force: bool,
+    /// What becomes of files that are in their tables already. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub known: KnownFiles,
     /// How long transient failures are retried before the load gives up, counted from the last progress.
     pub retry_for_ms: u64,
     /// What may be tuned; `None`: tables where that is worth it. Jobs in older ledgers lack it.

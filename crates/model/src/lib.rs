@@ -32,13 +32,13 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
-    After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, LedgerChoice, MaxErrors, Names, Nul,
-    OnError, PartitionUnit, PartitionsChoice, RejectsOf, Shaping, SourceSpec, ToastCompression, Told,
-    TriggersChoice,
+    After, BadRecords, EncodeChoice, Evolve, IndexesChoice, Job, Jobs, KnownFiles, LedgerChoice, MaxErrors,
+    Names, Nul, OnError, PartitionUnit, PartitionsChoice, RejectsOf, Shaping, SourceSpec, ToastCompression,
+    Told, TriggersChoice,
 };
 pub use plan::{
-    BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownTypes, NumberPlan, Plan,
-    TablePlan, TriggersPlan, TriggersWay,
+    BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownFile, KnownTypes, NumberPlan,
+    Plan, TablePlan, TriggersPlan, TriggersWay,
 };
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;

@@ -327,6 +327,19 @@ pub struct FilePlan {
     pub input_no: u32,
 }
 
+/// A file that a finished job has loaded into the table that it would go to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownFile {
+    /// As that job wrote it.
+    pub location: String,
+    /// The table, `schema.name`.
+    pub table: String,
+    /// The latest job that has.
+    pub job_id: String,
+    /// When that job finished: RFC 3339, UTC, whole seconds.
+    pub at: String,
+}
+
 /// A job made concrete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -363,6 +376,9 @@ pub struct Plan {
     /// What others may meet though the load goes on: said before anything is made. Plans in older ledgers lack it.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Files that are in their tables already: left out, or loaded once more. Not kept in the ledger.
+    #[serde(default)]
+    pub known: Vec<KnownFile>,
 }
 
 impl Plan {

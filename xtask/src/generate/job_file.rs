@@ -83,6 +83,7 @@ const NAMES: &[(&str, &str)] = &[
     ("freeze", "true"),
     ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
+    ("known", "\"skip\""),
     ("retry-for", "\"10min\""),
     ("tune", "\"server\""),
     ("max-replica-lag", "\"1GB\""),

@@ -70,6 +70,7 @@ pub fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
         ("--verify", run.verify.is_some()),
         ("--after", run.after.is_some()),
         ("--job-id", run.job_id.is_some()),
+        ("--known", run.known.is_some()),
         ("--tune", run.tune.is_some()),
         ("--freeze", options.arrival.freeze == Some(true)),
         ("--force", run.force),

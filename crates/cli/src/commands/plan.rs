@@ -9,7 +9,8 @@ use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
-    Eol, Event, FilePlan, IndexesPlan, Jobs, LedgerChoice, Listener, NewTable, Plan, Result, TablePlan,
+    Eol, Event, FilePlan, IndexesPlan, Jobs, KnownFiles, LedgerChoice, Listener, NewTable, Plan, Result,
+    TablePlan,
 };
 use howdah_engine::plan::History;
 use howdah_engine::{Context, Planned, Sources, Stop, spelling};
@@ -62,6 +63,7 @@ fn text(planned: &Planned, server: &str) -> String {
     let _ =
         writeln!(text, "job {} on {server} (PostgreSQL {})", plan.job_id, show_version(plan.server_version));
     let _ = writeln!(text, "  {}", history(&planned.history));
+    show_known(&mut text, planned);
     let _ = writeln!(text, "  {}", ledger(plan));
     let _ = writeln!(text, "  {}", memory(planned));
     for warning in &plan.warnings {
@@ -72,6 +74,30 @@ fn text(planned: &Planned, server: &str) -> String {
     }
     super::tuning::show(&mut text, &plan.tuning);
     text.trim_end().to_owned()
+}
+
+/// Files that are in their tables already, and what becomes of them.
+fn show_known(text: &mut String, planned: &Planned) {
+    let plan = &planned.plan;
+    let is_done = matches!(planned.history, History::Done { .. });
+    let Some(known) = howdah_engine::in_tables(plan).filter(|_| !is_done) else { return };
+    let fate = match plan.job.known {
+        _ if plan.job.force => "loaded once more, by --force",
+        KnownFiles::Refuse if planned.history != History::Fresh => {
+            "loaded once more, as this job has begun to"
+        }
+        KnownFiles::Refuse => "load would refuse them without --known skip or --known load",
+        KnownFiles::Skip => "left out, by --known skip",
+        KnownFiles::Load => "loaded once more, by --known load",
+    };
+    let _ = writeln!(text, "  {known}: {fate}");
+    for file in plan.known.iter().take(FILES_LISTED) {
+        let _ = writeln!(
+            text,
+            "    {} is in {}, by job {} of {}",
+            file.location, file.table, file.job_id, file.at
+        );
+    }
 }
 
 fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan) {
@@ -227,6 +253,7 @@ fn history(history: &History) -> String {
                 show_count(receipts.len() as u64)
             )
         }
+        History::NothingNew => "nothing new: load would end at once".to_owned(),
         History::Done { at } => format!("this job finished at {at}: load would refuse it without --force"),
     }
 }

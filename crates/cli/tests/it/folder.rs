@@ -79,3 +79,118 @@ fn a_job_does_not_go_on_when_one_of_its_own_files_changed_or_is_gone() {
         assert!(doubles || is_gone, "{forced}");
     }
 }
+
+/// Files `a` and `b` are in the table; the third one has come since.
+fn next_day(major: u32) -> (Scene, Files, [Vec<u8>; 3]) {
+    let plain = [csv(84, 1, 300), csv(85, 2001, 300), csv(86, 4001, 300)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    files.put("b.csv", &plain[1]);
+    let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+    load(&scene, &files).run(PATIENCE).expect_code(0);
+    files.put("c.csv", &plain[2]);
+    (scene, files, plain)
+}
+
+#[test]
+fn a_folder_that_grows_is_not_loaded_twice() {
+    for major in MAJORS {
+        let (scene, files, plain) = next_day(major);
+        let what = format!("PostgreSQL {major}");
+        let job = scene.database.value(JOB);
+        let told = format!("2 of 3 files are in public.t already, by job {job} of 20");
+        let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&format!("error: {told}")), "{refused}");
+        let hint = "hint: `--known skip` loads only the others, `--known load` loads all of them";
+        assert!(refused.contains(hint), "{refused}");
+        scene.assert_exact(&what);
+        assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job"), "1", "nothing is noted");
+
+        let plan = scene.verb("plan").args(["--format", "csv", "--header", "--table", "t"]);
+        let planned = plan.arg(files.path().join("*.csv")).run(PATIENCE).expect_code(0).stdout;
+        assert!(planned.contains(&told) && planned.contains("load would refuse them"), "{planned}");
+        assert!(planned.contains(&format!("b.csv is in public.t, by job {job}")), "{planned}");
+
+        scene.want(&plain[2]);
+        let skip = load(&scene, &files).args(["--known", "skip"]);
+        let skipped = skip.run(PATIENCE).expect_code(0).stderr;
+        assert!(skipped.contains(&format!("left out: {told}")), "{skipped}");
+        scene.assert_exact(&what);
+        let nothing = skip.clone().arg("--json").run(PATIENCE).expect_code(0);
+        assert!(
+            nothing.stderr.contains("nothing new: all 3 files are in public.t already, the latest by job")
+        );
+        let summary: serde_json::Value = serde_json::from_str(&nothing.stdout).unwrap();
+        assert_eq!((&summary["status"], &summary["rows_read"]), (&"done".into(), &0.into()), "{summary}");
+        scene.assert_exact(&what);
+
+        let twice = load(&scene, &files).args(["--known", "load"]).run(PATIENCE).expect_code(0).stderr;
+        assert!(
+            twice.contains("warning: rows come once more: all 3 files are in public.t already"),
+            "{twice}"
+        );
+        assert_eq!(scene.database.value(STORED), "1800");
+        assert_eq!(scene.database.value("SELECT count(DISTINCT id) FROM t"), "900");
+    }
+}
+
+#[test]
+fn a_load_of_what_is_new_goes_on_with_that_when_it_was_killed() {
+    let (scene, files, _) = next_day(18);
+    let (c, d) = (csv(87, 4001, 9000), csv(88, 20_001, 300));
+    files.put("c.csv", &c);
+    scene.want(&c);
+    scene.slow_down("AFTER", std::time::Duration::from_millis(30));
+    let skip = load(&scene, &files).args(["--known", "skip"]);
+    let mut running = skip.spawn();
+    assert!(scene.wait_for_chunks(5, || running.is_running()));
+    running.kill();
+    files.put("d.csv", &d);
+    // What is known came before, not since.
+    let told = load(&scene, &files).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("1 file came since job"), "{told}");
+    assert!(told.contains("the same command with --known skip loads what came"), "{told}");
+    scene.assert_exact("c");
+    scene.want(&d);
+    skip.run(PATIENCE).expect_code(0);
+    scene.assert_exact("d");
+    assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job WHERE status = 'done'"), "3");
+}
+
+/// Rows that went with the table, or were taken out of it, are not there twice.
+#[test]
+fn files_of_a_table_that_was_emptied_since_are_loaded() {
+    for major in MAJORS {
+        let (scene, files, plain) = next_day(major);
+        scene.want(&plain[2]);
+        scene.database.sql("TRUNCATE t");
+        load(&scene, &files).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}: by somebody"));
+    }
+    let (scene, files, plain) = next_day(15);
+    let truncate = scene.load().args(["--mode", "truncate"]).arg(files.path().join("c.csv"));
+    truncate.run(PATIENCE).expect_code(0);
+    std::fs::remove_file(files.path().join("c.csv")).unwrap();
+    files.put("d.csv", &plain[2]);
+    scene.want(&plain[2]);
+    scene.want(&plain[2]);
+    load(&scene, &files).run(PATIENCE).expect_code(0);
+    scene.assert_exact("by another job");
+}
+
+#[test]
+fn what_nobody_knows_and_what_is_not_doubled_is_not_asked_for() {
+    let (scene, files, _) = next_day(18);
+    let merge = ["--mode", "merge", "--key", "id"];
+    for (options, wanted) in [
+        (&["--known", "skip", "--ledger", "none"][..], "--known refuse and skip need a ledger"),
+        (&["--known", "skip", "--force"], "--force loads all files once more"),
+        (&[&["--known", "skip"], &merge[..]].concat(), "--known is for --mode append"),
+    ] {
+        let refused = load(&scene, &files).args(options).run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains(wanted), "{refused}");
+    }
+    scene.database.sql("CREATE UNIQUE INDEX ON t (id)");
+    load(&scene, &files).args(merge).run(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value(STORED), "900");
+}

@@ -192,26 +192,31 @@ fn a_file_that_another_job_has_loaded_into_the_table_is_noticed() {
         let scene = Scene::new(Server::shared(major), &[&plain]);
         scene.database.sql("CREATE TABLE other (LIKE t)");
         let said = |load: HowdahCommand| load.run(PATIENCE).expect_code(0).stderr;
+        let refused = |load: HowdahCommand| load.run(PATIENCE).expect_code(1).stderr;
         let load = |name: &str| scene.load().args(["--job-id", name]);
-        let notice = "the ledger says that";
+        let notice = "already, by job";
+        let [a, _, c] = sources.each_ref().map(|source| source.display());
         assert!(!said(load("one").arg(&sources[0])).contains(notice));
-        let two = said(load("two").arg(&sources[0]).arg(&sources[1]));
-        let told =
-            format!("{notice} {} was loaded into public.t before, by job one at 20", sources[0].display());
-        assert!(two.contains(&told), "{two}");
-        let three = said(load("three").arg(&sources[0]).arg(&sources[1]).arg(&sources[2]));
-        let told = " (and 1 other file of this load) was loaded into public.t before, by job two at 20";
-        assert!(three.contains(told), "{three}");
+        let one = refused(load("two").arg(&sources[0]));
+        assert!(one.contains("error: the file is in public.t already, by job one of 20"), "{one}");
+        assert!(one.contains(&format!("Z: {a}\n")) && one.contains("hint: `--known load`"), "{one}");
+        let two = load("two").arg(&sources[0]).arg(&sources[1]);
+        let told = "1 of 2 files is in public.t already, by job one of 20";
+        assert!(refused(two.clone()).contains(told));
+        let two = said(two.args(["--known", "load"]));
+        assert!(two.contains(&format!("warning: rows come once more: {told}")), "{two}");
+        let three = said(load("three").args(["--known", "skip"]).args(&sources));
+        let told = "left out: 2 of 3 files are in public.t already, by job two of 20";
+        assert!(three.contains(told) && three.contains(&format!("Z: {a} and 1 more")), "{three}");
         let link = files.path().join(format!("link{major}.csv"));
         std::os::unix::fs::symlink(&sources[2], &link).unwrap();
-        let linked = said(load("four").arg(&link));
-        let told =
-            format!("{notice} {} was loaded into public.t before, by job three at", sources[2].display());
-        assert!(linked.contains(&told), "{linked}");
-        // Neither another table, nor another version of the file, nor who wants it twice, is told.
+        let linked = refused(load("four").arg(&link));
+        assert!(linked.contains("by job three of 20") && linked.contains(&format!("Z: {c}\n")), "{linked}");
+        // Neither another table, nor another version of the file is told.
         let elsewhere = scene.verb("load").args(["--header", "--table", "other"]).arg(&sources[0]);
         assert!(!said(elsewhere).contains(notice));
-        assert!(!said(load("three").arg("--force").args(&sources)).contains(notice));
+        let forced = said(load("three").arg("--force").args(&sources));
+        assert!(forced.contains("warning: rows come once more: all 3 files"), "{forced}");
         files.put("c.csv", &csv(57, 1, 101));
         assert!(!said(load("five").arg(&sources[2])).contains(notice));
         files.put("c.csv", &plain);
@@ -392,7 +397,7 @@ fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
         let loaded = run("load", "postgres", make).expect_code(0).stderr;
         assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
         // Now all is there.
-        let more = run("load", "postgres", &["--table", "t", "--job-id", "more"]).expect_code(0).stderr;
+        let more = run("load", "postgres", &["--table", "t", "--known", "load"]).expect_code(0).stderr;
         assert!(!more.contains("publication"), "{more}");
         database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
     }

@@ -12,7 +12,7 @@ use howdah_model::{
     Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
 };
 use howdah_source::Object;
-use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::ledger::{FileToLoad, JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -35,17 +35,6 @@ pub(super) struct Settled {
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
-}
-
-impl Settled {
-    /// Leaves out what came since the job began; how many files.
-    pub(super) fn keep_own<T>(&mut self, sources: &mut Vec<T>) -> usize {
-        let Some(own) = self.own.take() else { return 0 };
-        let found = sources.len();
-        let mut own = own.into_iter();
-        sources.retain(|_| own.next().unwrap_or(true));
-        found - sources.len()
-    }
 }
 
 /// The digests of a job.
@@ -79,6 +68,20 @@ impl Version {
             stored_bytes: object.stored_bytes(),
             rereadable: object.rereadable(),
         }
+    }
+
+    /// The file of this number by its names; by none, where nothing tells it from another one.
+    pub(super) fn names(&self, no: usize) -> impl Iterator<Item = FileToLoad<'_>> {
+        let real = (self.real_location != self.location).then_some(&self.real_location);
+        let names = std::iter::once(&self.location).chain(real);
+        names.filter_map(move |location| Some(FileToLoad { no, location, version: self.version.as_deref()? }))
+    }
+}
+
+impl Settled {
+    /// A run for which nothing is left to do.
+    pub(super) fn nothing_new(name: String, job: &Job) -> Settled {
+        Settled { history: History::NothingNew, ..fresh(name, job) }
     }
 }
 
@@ -319,9 +322,13 @@ pub(super) fn came_since(job: &Job, job_id: &str, files: usize) -> String {
         _ => (format!("{files} files"), "are"),
     };
     let command = if job.resumes.is_some() { "the job's `howdah load` command" } else { "the same command" };
-    let name = if job.id.is_some() { " with another --job-id" } else { "" };
+    // A name stays with its files.
+    let name = if job.id.is_some() { Some("another --job-id") } else { None };
+    let skip = (job.arrival.mode == Mode::Append).then_some("--known skip");
+    let options: Vec<&str> = skip.into_iter().chain(name).collect();
+    let with = if options.is_empty() { String::new() } else { format!(" with {}", options.join(" and ")) };
     format!(
-        "{files} came since job {job_id} began, and {are} no part of it: when it is done, {command}{name} loads what came"
+        "{files} came since job {job_id} began, and {are} no part of it: when it is done, {command}{with} loads what came"
     )
 }
 
@@ -382,6 +389,7 @@ mod tests {
             verify: howdah_model::Verify::None,
             rejects_of: None,
             resumes: None,
+            known: howdah_model::KnownFiles::default(),
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

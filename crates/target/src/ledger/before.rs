@@ -1,26 +1,32 @@
-//! Files of which another job has stored rows in the same table. A [`Plan`] enters, what is known leaves: the same file under
-//! other options is another job to the ledger, and its rows come on top of those that are there.
+//! Files of which another job has stored rows in the same table. Files or a [`Plan`] enter, what is known leaves: the same file under
+//! other options, or among others, is another job to the ledger, and its rows come on top of those that are there.
 
 use super::Ledger;
 use super::job::target_name;
 use crate::session::Session;
-use howdah_model::{FilePlan, Plan, Result};
+use howdah_model::{FilePlan, KnownFile, Plan, Result};
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Files of a plan that finished jobs have loaded before, told by the latest of them.
+/// A file that was found, by one of its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileToLoad<'a> {
+    /// Which of those that were found.
+    pub no: usize,
+    /// Its name.
+    pub location: &'a str,
+    /// What must be the same.
+    pub version: &'a str,
+}
+
+/// A file that was found and that a finished job has loaded into a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadedBefore {
-    /// How many files of the plan.
-    pub files: u64,
-    /// One of them, as that job wrote it.
-    pub location: String,
-    /// The table it was loaded into, `schema.name`.
-    pub table: String,
-    /// The job that did.
-    pub job_id: String,
-    /// When that job finished: RFC 3339, UTC, whole seconds.
-    pub at: String,
+pub struct LoadedFile {
+    /// Which of those that were found.
+    pub no: usize,
+    /// The latest job that has.
+    pub file: KnownFile,
 }
 
 /// Rows that a job which did not end has stored of files of a plan.
@@ -38,19 +44,21 @@ pub struct StoredInPart {
     pub rows: u64,
 }
 
-/// A file without a version (a pipe) equals nothing, and one that a link leads to may have been named by its own path. One row
-/// for each file of the plan, then the latest of all.
-const BEFORE_SQL: &str = "\
-    SELECT pg_catalog.count(*) OVER (), location, target, job_id, \
-           pg_catalog.to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
-    FROM (SELECT DISTINCT ON (planned.no) f.location, f.target, j.job_id, j.finished_at AS at \
-          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) \
-               AS planned (location, version, target, no) \
-          JOIN @schema@.file f USING (location, version, target) \
-          JOIN @schema@.job j USING (job_id) \
-          WHERE j.status = 'done' AND j.job_id <> $1 \
-          ORDER BY planned.no, j.finished_at DESC) known \
-    ORDER BY at DESC, location LIMIT 1";
+/// By file and table. A file that a link leads to may have been named by its own path. `@standing@` is [`STANDING_SQL`].
+const LOADED_SQL: &str = "\
+    SELECT DISTINCT ON (found.no, f.target) found.no, f.location, f.target, j.job_id, \
+           pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
+    FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS found (no, location, version) \
+    JOIN @schema@.file f USING (location, version) \
+    JOIN @schema@.job j USING (job_id) \
+    WHERE j.status = 'done'@standing@ \
+    ORDER BY found.no, f.target, j.finished_at DESC";
+
+/// No other job has emptied or replaced the table since.
+const STANDING_SQL: &str = " \
+    AND NOT EXISTS (SELECT FROM @schema@.step s \
+                    WHERE s.target = f.target AND s.job_id <> j.job_id AND s.name IN ('truncate', 'replace') \
+                      AND s.done_at > j.finished_at)";
 
 /// By job and table, the latest job first; of any version of the files, if `$6`.
 const IN_PART_SQL: &str = "\
@@ -67,7 +75,6 @@ const IN_PART_SQL: &str = "\
 
 /// Each file of a plan by all its names.
 struct Spelled<'a> {
-    numbers: Vec<i32>,
     table_numbers: Vec<i32>,
     locations: Vec<&'a str>,
     versions: Vec<Option<&'a str>>,
@@ -76,20 +83,19 @@ struct Spelled<'a> {
 
 impl Spelled<'_> {
     fn of(plan: &Plan) -> Spelled<'_> {
-        let spelled = (0_i32..).zip(&plan.files).flat_map(|(no, file)| {
+        let spelled = plan.files.iter().flat_map(|file| {
             let locations = std::iter::once(&file.location).chain(&file.real_location);
-            locations.map(move |location| (no, location.as_str(), file))
+            locations.map(move |location| (location.as_str(), file))
         });
-        let spelled: Vec<(i32, &str, &FilePlan)> = spelled.collect();
+        let spelled: Vec<(&str, &FilePlan)> = spelled.collect();
         Spelled {
-            numbers: spelled.iter().map(|(no, ..)| *no).collect(),
             table_numbers: spelled
                 .iter()
-                .map(|(.., file)| i32::try_from(file.table_no).unwrap_or_default())
+                .map(|(_, file)| i32::try_from(file.table_no).unwrap_or_default())
                 .collect(),
-            locations: spelled.iter().map(|(_, location, _)| *location).collect(),
-            versions: spelled.iter().map(|(.., file)| version(plan, file)).collect(),
-            targets: spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect(),
+            locations: spelled.iter().map(|(location, _)| *location).collect(),
+            versions: spelled.iter().map(|(_, file)| version(plan, file)).collect(),
+            targets: spelled.iter().map(|(_, file)| target_name(plan, file.table_no)).collect(),
         }
     }
 }
@@ -107,9 +113,17 @@ impl Ledger {
         any_version: bool,
     ) -> Result<Vec<StoredInPart>> {
         let spelled = Spelled::of(plan);
-        let any = [(&any_version as &(dyn ToSql + Sync), Type::BOOL)];
-        let rows =
-            self.ask_of_files(session, IN_PART_SQL, plan, (&spelled, &spelled.table_numbers), &any).await?;
+        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+            (&plan.job_id, Type::TEXT),
+            (&spelled.locations, Type::TEXT_ARRAY),
+            (&spelled.versions, Type::TEXT_ARRAY),
+            (&spelled.targets, Type::TEXT_ARRAY),
+            (&spelled.table_numbers, Type::INT4_ARRAY),
+            (&any_version, Type::BOOL),
+        ];
+        let sql = IN_PART_SQL.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
         let stored = rows.iter().map(|row| StoredInPart {
             job_id: row.get(0),
             location: row.get(1),
@@ -120,44 +134,34 @@ impl Ledger {
         Ok(stored.collect())
     }
 
-    /// What other jobs that are done have loaded of this plan, the same versions of the files into the same
-    /// tables. One round trip.
+    /// What jobs that are done have loaded of these files, the same versions, and nobody has emptied the table since, as the ledger
+    /// says. Nothing, where there is no ledger. One round trip.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn loaded_before(&self, session: &Session, plan: &Plan) -> Result<Option<LoadedBefore>> {
-        let spelled = Spelled::of(plan);
-        let rows = self.ask_of_files(session, BEFORE_SQL, plan, (&spelled, &spelled.numbers), &[]).await?;
-        Ok(rows.first().map(|row| LoadedBefore {
-            files: u64::try_from(row.get::<_, i64>(0)).unwrap_or(0),
-            location: row.get(1),
-            table: row.get(2),
-            job_id: row.get(3),
-            at: row.get(4),
-        }))
+    pub async fn loaded(&self, session: &Session, files: &[FileToLoad<'_>]) -> Result<Vec<LoadedFile>> {
+        let numbers: Vec<i64> = files.iter().map(|file| file.no as i64).collect();
+        let locations: Vec<&str> = files.iter().map(|file| file.location).collect();
+        let versions: Vec<&str> = files.iter().map(|file| file.version).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&numbers, Type::INT8_ARRAY), (&locations, Type::TEXT_ARRAY), (&versions, Type::TEXT_ARRAY)];
+        // An older ledger has no steps, or rights of before there were any; and there may be no ledger.
+        for standing in [STANDING_SQL, ""] {
+            let sql = LOADED_SQL.replace("@standing@", standing).replace("@schema@", &self.quoted);
+            match session.client().query_typed(&sql, &parameters).await {
+                Ok(rows) => return Ok(rows.iter().map(loaded_file).collect()),
+                Err(error)
+                    if matches!(error.code().map(SqlState::code), Some("42P01" | "42501" | "3F000")) => {}
+                Err(error) => return Err(self.error(&error, "reading the ledger's files")),
+            }
+        }
+        Ok(Vec::new())
     }
+}
 
-    /// A question about the files of a plan, which these numbers go with.
-    async fn ask_of_files(
-        &self,
-        session: &Session,
-        sql: &str,
-        plan: &Plan,
-        (spelled, numbers): (&Spelled<'_>, &[i32]),
-        more: &[(&(dyn ToSql + Sync), Type)],
-    ) -> Result<Vec<Row>> {
-        let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
-            (&plan.job_id, Type::TEXT),
-            (&spelled.locations, Type::TEXT_ARRAY),
-            (&spelled.versions, Type::TEXT_ARRAY),
-            (&spelled.targets, Type::TEXT_ARRAY),
-            (&numbers, Type::INT4_ARRAY),
-        ];
-        let sql = sql.replace("@schema@", &self.quoted);
-        let parameters = [&parameters, more].concat();
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        rows.map_err(|error| self.error(&error, "reading the ledger's files"))
-    }
+fn loaded_file(row: &Row) -> LoadedFile {
+    let file = KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) };
+    LoadedFile { no: usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX), file }
 }
 
 /// A table that this plan makes is empty, whatever was loaded into another one of its name.

@@ -62,6 +62,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         verify: howdah_model::Verify::None,
         rejects_of: None,
         resumes: None,
+        known: howdah_model::KnownFiles::default(),
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,
@@ -111,6 +112,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         triggers: Vec::new(),
         tuning: howdah_model::TuningPlan::default(),
         warnings: Vec::new(),
+        known: Vec::new(),
     }
 }
 
