@@ -12,6 +12,7 @@ def check(
     table: str | None = None,
     *,
     to: str | None = None,
+    password_command: str | None = None,
     format: Literal["csv", "text"] | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
@@ -67,6 +68,7 @@ def check(
         sources: As for `howdah.load`, like all the others.
         table: The table as in SQL.
         to: The database.
+        password_command: A command that prints the password.
         format: Read as COPY would; without it, what is not given is found from the data.
         delimiter: What stands between fields.
         quote: One byte around fields.

@@ -12,6 +12,7 @@ def load(
     table: str | None = None,
     *,
     to: str | None = None,
+    password_command: str | None = None,
     format: Literal["csv", "text"] | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
@@ -86,6 +87,8 @@ def load(
         table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.
         to: The database, as a URL or conninfo string. libpq's environment, `.pgpass` and service files complete
             it; when nothing names a server, the embedded one is started and used.
+        password_command: A command, run by `sh -c`, whose first line of output is the password: for tokens that run
+            out, as new sessions ask for another. HOWDAH_PASSWORD_COMMAND does the same.
         format: Read as COPY would, with COPY's defaults for what is not given. Without it, what is not given is found
             from the data.
         delimiter: Between fields. With a format: one byte; comma for csv, tab for text.

@@ -9,6 +9,7 @@ def restore(
     job: str | None = None,
     *,
     to: str | None = None,
+    password_command: str | None = None,
     ledger: str = "howdah",
     on_event: Callable[[Event], Any] | None = None,
 ) -> int:
@@ -19,6 +20,7 @@ def restore(
     Args:
         job: The job's name, or the beginning of it; all jobs by default.
         to: As for `howdah.load`.
+        password_command: A command that prints the password.
         ledger: The schema that keeps the ledger.
         on_event: Called with a notice for each thing that is back.
 

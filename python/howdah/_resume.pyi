@@ -10,6 +10,7 @@ def resume(
     job: str,
     *,
     to: str | None = None,
+    password_command: str | None = None,
     ledger: str = "howdah",
     jobs: int | Literal["auto"] | None = None,
     memory: int | str | None = None,
@@ -30,6 +31,7 @@ def resume(
     Args:
         job: The job's name, or the beginning of it: `Summary.job`, or `job_id` of `howdah.status`.
         to: As for `howdah.load`.
+        password_command: A command that prints the password.
         ledger: The schema that keeps the ledger.
         jobs: As for `howdah.load`, like all that follow; None: as the job was begun.
         memory: What the process may hold in memory.

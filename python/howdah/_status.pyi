@@ -8,6 +8,7 @@ def status(
     job: str | None = None,
     *,
     to: str | None = None,
+    password_command: str | None = None,
     ledger: str = "howdah",
     reject_file: str | PathLike[str] | None = None,
 ) -> list[JobRecord]:
@@ -16,6 +17,7 @@ def status(
     Args:
         job: A job's name, or the beginning of it: only this one is returned.
         to: As for `howdah.load`.
+        password_command: A command that prints the password.
         ledger: The schema that keeps the ledger.
         reject_file: Write the records that the job has rejected, and nobody has loaded since, to this file.
 

@@ -16,17 +16,17 @@ pub(crate) fn of(
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Connection> {
     settings.notice.iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
-    resolve(py, settings.access.to.clone(), absent, on_event)
+    resolve(py, settings.access.reach(), absent, on_event)
 }
 
-/// The server that `to` and the environment name. May start the embedded one, which the user is told if nothing names it. What the
+/// The server that `to` and the environment name, and the command that prints its password. May start the embedded one, which the user is told if nothing names it. What the
 /// user should know about the files of the connection becomes a warning of Python.
 ///
 /// # Errors
 /// Those of the connection; what `on_event` raises, or a filter makes of a warning.
 pub(crate) fn resolve(
     py: Python<'_>,
-    to: Option<String>,
+    (to, password_command): (Option<String>, Option<String>),
     absent: Absent,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Connection> {
@@ -36,5 +36,8 @@ pub(crate) fn resolve(
     })?;
     connection.notice().iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
     connection.warnings().iter().try_for_each(|warning| events::warn_of(py, warning))?;
-    Ok(connection)
+    Ok(match password_command {
+        Some(command) => connection.with_password_command(&command),
+        None => connection,
+    })
 }

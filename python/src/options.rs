@@ -109,7 +109,8 @@ fn target(keywords: &mut Keywords<'_>) -> PyResult<TargetOptions> {
         Some(schema) => schema,
         None => None,
     };
-    Ok(TargetOptions { to, ledger, password: false, no_password: true })
+    let password_command = keywords.take("password_command")?;
+    Ok(TargetOptions { to, ledger, password: false, no_password: true, password_command })
 }
 
 fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 #[pyfunction]
 #[pyo3(
     signature = (sources, table=None, **options),
-    text_signature = "(sources, table=None, *, to=None, format=None, delimiter=None, quote=None, escape=None, \
+    text_signature = "(sources, table=None, *, to=None, password_command=None, format=None, delimiter=None, quote=None, escape=None, \
         null=None, header=None, encoding=None, force_null=None, force_not_null=None, default=None, \
         copy_options=None, columns=None, map=None, ignore_extra=False, create=None, types=None, \
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \

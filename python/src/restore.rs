@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Put back what loads have dropped and, being killed, could not put back themselves.
 #[pyfunction]
-#[pyo3(signature = (job=None, *, to=None, ledger="howdah".to_owned(), on_event=None),
-       text_signature = "(job=None, *, to=None, ledger='howdah', on_event=None)")]
+#[pyo3(signature = (job=None, *, to=None, password_command=None, ledger="howdah".to_owned(), on_event=None),
+       text_signature = "(job=None, *, to=None, password_command=None, ledger='howdah', on_event=None)")]
 pub(crate) fn restore(
     py: Python<'_>,
     job: Option<String>,
     to: Option<String>,
+    password_command: Option<String>,
     ledger: String,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
-    let connection = connection::resolve(py, to, Absent::Refused, on_event)?;
+    let connection = connection::resolve(py, (to, password_command), Absent::Refused, on_event)?;
     let warned = Arc::<Warned>::default();
     let told = Arc::clone(&warned);
     let restored = run::run(py, on_event, move |listener, stop| async move {

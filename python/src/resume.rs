@@ -12,19 +12,20 @@ use pyo3::types::PyDict;
 
 /// Go on with a job where it stopped.
 #[pyfunction]
-#[pyo3(signature = (job, *, to=None, ledger="howdah".to_owned(), on_event=None, **options),
-       text_signature = "(job, *, to=None, ledger='howdah', jobs=None, memory=None, indexes=None, triggers=None, tune=None, \
+#[pyo3(signature = (job, *, to=None, password_command=None, ledger="howdah".to_owned(), on_event=None, **options),
+       text_signature = "(job, *, to=None, password_command=None, ledger='howdah', jobs=None, memory=None, indexes=None, triggers=None, tune=None, \
            max_errors=None, retry_for=None, pause_for=None, max_decompressed=None, force=False, on_event=None)")]
 pub(crate) fn resume<'py>(
     py: Python<'py>,
     job: String,
     to: Option<String>,
+    password_command: Option<String>,
     ledger: String,
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rerun = rerun(py, options)?;
-    let connection = connection::resolve(py, to, Absent::Refused, on_event)?;
+    let connection = connection::resolve(py, (to, password_command), Absent::Refused, on_event)?;
     let summary = run::run_told(
         py,
         on_event,

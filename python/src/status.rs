@@ -9,12 +9,13 @@ use std::path::PathBuf;
 
 /// The jobs that the ledger of a database remembers, the oldest first, or the one of this name.
 #[pyfunction]
-#[pyo3(signature = (job=None, *, to=None, ledger="howdah".to_owned(), reject_file=None),
-       text_signature = "(job=None, *, to=None, ledger='howdah', reject_file=None)")]
+#[pyo3(signature = (job=None, *, to=None, password_command=None, ledger="howdah".to_owned(), reject_file=None),
+       text_signature = "(job=None, *, to=None, password_command=None, ledger='howdah', reject_file=None)")]
 pub(crate) fn status(
     py: Python<'_>,
     job: Option<String>,
     to: Option<String>,
+    password_command: Option<String>,
     ledger: String,
     reject_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyAny>> {
@@ -23,7 +24,7 @@ pub(crate) fn status(
             Error::new(ErrorKind::Usage, "--reject-file is for the rejected records of one job: name it");
         return Err(Failure::from(error).into_exception(py));
     }
-    let connection = connection::resolve(py, to, Absent::Refused, None)?;
+    let connection = connection::resolve(py, (to, password_command), Absent::Refused, None)?;
     let Some(job) = job else {
         let rows = run::run(py, None, move |_, stop| async move {
             Ok(stop.guard(history::jobs(&connection, &ledger, true)).await?)

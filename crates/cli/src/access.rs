@@ -12,6 +12,8 @@ pub struct Access {
     pub asks: bool,
     /// Ask for a password when the server wants one and none is known.
     pub may_ask: bool,
+    /// Prints the password.
+    pub password_command: Option<String>,
     /// A password stands on the command line.
     shows_password: bool,
 }
@@ -23,7 +25,22 @@ impl Access {
             to: target.to.clone(),
             asks: target.password,
             may_ask: !target.no_password,
+            password_command: target.password_command.clone(),
             shows_password: target.to.as_deref().is_some_and(Connection::holds_password),
+        }
+    }
+
+    /// The server and the command that prints its password.
+    pub fn reach(&self) -> (Option<String>, Option<String>) {
+        (self.to.clone(), self.password_command.clone())
+    }
+
+    /// The server as this says how to reach it.
+    #[must_use]
+    pub fn complete(&self, connection: Connection) -> Connection {
+        match &self.password_command {
+            Some(command) => connection.with_password_command(command),
+            None => connection,
         }
     }
 
@@ -31,7 +48,7 @@ impl Access {
     pub fn warning(&self) -> Option<&'static str> {
         self.shows_password.then_some(
             "the password in --to is visible to everybody on this machine, who can list its processes; PGPASSWORD, \
-             ~/.pgpass or PGPASSFILE keep it out of sight, and -W asks for it",
+             ~/.pgpass, PGPASSFILE or --password-command keep it out of sight, and -W asks for it",
         )
     }
 }

@@ -44,7 +44,7 @@ async fn connect_for(
     absent: Absent,
 ) -> Result<Connection> {
     access.warning().iter().for_each(|warning| printer.warn(warning));
-    let connection = settings::connection(access.to.clone(), site_packages, absent).await?;
+    let connection = access.complete(settings::connection(access.to.clone(), site_packages, absent).await?);
     connection.notice().iter().for_each(|notice| printer.say(&format!("notice: {notice}")));
     connection.warnings().iter().for_each(|warning| printer.warn(warning));
     let asks = access.asks || (access.may_ask && prompt::is_possible() && connection.wants_password().await);

@@ -117,6 +117,10 @@ pub struct TargetOptions {
     /// Never ask for a password
     #[arg(short = 'w', long, conflicts_with = "password")]
     pub no_password: bool,
+    /// A command, run by `sh -c`, whose first line of output is the password: for tokens that run out, as new sessions ask for
+    /// another (HOWDAH_PASSWORD_COMMAND does the same)
+    #[arg(long, value_name = "COMMAND", conflicts_with = "password")]
+    pub password_command: Option<String>,
 }
 
 /// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is named.

@@ -98,7 +98,13 @@ impl Connection {
             None => {
                 let embedded = Embedded::locate_with(site_packages)?;
                 let conninfo = Conninfo::resolve(Some(&embedded.ensure_started()?.conninfo))?;
+                let without_command = |mut conninfo: Conninfo| {
+                    // It is for the server that somebody means.
+                    conninfo.set_password_command(None);
+                    conninfo
+                };
                 conninfo
+                    .map(without_command)
                     .map(|conninfo| Connection::new(conninfo, Some(embedded.data_dir().to_owned())))
                     .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
@@ -335,6 +341,15 @@ impl Connection {
     #[must_use]
     pub fn with_password(mut self, password: &str) -> Connection {
         self.conninfo.set_password(password);
+        self
+    }
+
+    /// The same with the password that this command prints whenever a session is opened. Without effect on the embedded server.
+    #[must_use]
+    pub fn with_password_command(mut self, command: &str) -> Connection {
+        if self.unnamed.is_none() {
+            self.conninfo.set_password_command(Some(command));
+        }
         self
     }
 

@@ -3,6 +3,8 @@
 //! A chunk stays in memory until its receipt. If its transaction fails for a reason that may pass, it is
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
+mod handed;
+
 use crate::attend::Asking;
 use crate::feed::wait_to_retry;
 use crate::frozen::{self, Taken};
@@ -14,6 +16,7 @@ use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::triggers;
 use crate::watch::Slot;
+use handed::Handed;
 use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage, Tune};
 use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
@@ -36,6 +39,7 @@ struct Shared {
     wanted: AtomicU32,
     /// Sessions that the server had no room for since the last tick.
     refused: AtomicU32,
+    handed: Handed,
 }
 
 impl Shared {
@@ -45,7 +49,8 @@ impl Shared {
     }
 
     fn room(&self) -> u32 {
-        self.run.gate.sessions_max().min(self.run.frozen.sessions_max(&self.run.plan))
+        let most = self.run.gate.sessions_max().min(self.run.frozen.sessions_max(&self.run.plan));
+        most.min(self.handed.sessions_max())
     }
 
     /// Thinks over how many sessions there should be.
@@ -79,6 +84,7 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
         chunks: Mutex::new(chunks),
         wanted: AtomicU32::new(climber.wanted()),
         refused: AtomicU32::new(0),
+        handed: Handed::default(),
     });
     let mut workers = JoinSet::new();
     let mut tick = tokio::time::interval(TICK);
@@ -110,6 +116,9 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
             }
         }
     }
+    if let Some(session) = shared.handed.last() {
+        run.context.connection.keep(session);
+    }
     commit_frozen(run).await;
     frozen::roll_back(run).await;
 }
@@ -132,7 +141,7 @@ enum Ended {
 
 async fn work(shared: Arc<Shared>, index: u32) -> Ended {
     let run = &shared.run;
-    let mut worker = Worker::new(run);
+    let mut worker = Worker::new(run, &shared.handed);
     run.tally.session_opened();
     let ended = loop {
         if index >= shared.wanted() {
@@ -140,30 +149,55 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
         }
         // The first always copies.
         if index > 0 && early::build_next(run, &mut worker.session).await {
+            worker.count_session();
             continue;
         }
         let next = async {
             run.gate.pass().await;
-            Ok(shared.chunks.lock().await.recv().await)
+            tokio::select! {
+                biased;
+                () = shared.handed.until_wanted(), if worker.session.is_some() => Ok(Next::Give),
+                chunk = async { shared.chunks.lock().await.recv().await } => Ok(chunk.map_or(Next::End, Next::Chunk)),
+            }
         };
-        let Ok(Some(chunk)) = run.context.stop.guard(next).await else {
-            run.early.end();
-            break Ended::NoMoreChunks;
+        let chunk = match run.context.stop.guard(next).await {
+            Ok(Next::Chunk(chunk)) => chunk,
+            Ok(Next::Give) => {
+                worker.give_session();
+                continue;
+            }
+            Ok(Next::End) | Err(_) => {
+                run.early.end();
+                break Ended::NoMoreChunks;
+            }
         };
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
         }
         let origin = chunk.origin;
-        if let Err(error) = worker.store(chunk, &shared.refused).await {
+        if let Err(error) = worker.store(chunk, &shared).await {
             run.halt.fail_chunk(origin.file_no, origin.chunk_no, error);
         }
     };
-    if let Some(session) = worker.session.take() {
+    // What nobody may come to need is not kept open.
+    if matches!(ended, Ended::NotWanted)
+        && !shared.handed.is_refused()
+        && let Some(session) = worker.session.take()
+    {
         run.context.connection.keep(session);
     }
+    worker.give_session();
     run.tally.session_closed();
     run.slots.remove(&worker.slot);
     ended
+}
+
+/// What a worker does next.
+enum Next {
+    Chunk(CopyChunk),
+    /// Another one has a chunk and no session.
+    Give,
+    End,
 }
 
 /// The server does not take the chunk, however often it is sent.
@@ -194,6 +228,9 @@ fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
 struct Worker<'a> {
     run: &'a Run,
     session: Option<Session>,
+    handed: &'a Handed,
+    /// It is known to have a session.
+    counts: bool,
     slot: Arc<Slot>,
     patience: Patience,
     /// The server has refused a record of the chunk, and its records are looked at one by one.
@@ -201,13 +238,29 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run) -> Worker<'a> {
+    fn new(run: &'a Run, handed: &'a Handed) -> Worker<'a> {
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-        Worker { run, session: None, slot: run.slots.add(), patience, sifted: false }
+        Worker { run, session: None, handed, counts: false, slot: run.slots.add(), patience, sifted: false }
+    }
+
+    /// Leaves the session to who has none, at present or later.
+    fn give_session(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.handed.give(session);
+        }
+        self.count_session();
+    }
+
+    /// The session has come or gone.
+    fn count_session(&mut self) {
+        if self.counts != self.session.is_some() {
+            self.counts = self.session.is_some();
+            self.handed.count(self.counts);
+        }
     }
 
     /// Stores one chunk, exactly once, however often it has to be tried.
-    async fn store(&mut self, mut chunk: CopyChunk, refused: &AtomicU32) -> Result<()> {
+    async fn store(&mut self, mut chunk: CopyChunk, shared: &Shared) -> Result<()> {
         if self.store_frozen(&chunk).await? {
             return Ok(());
         }
@@ -245,7 +298,7 @@ impl<'a> Worker<'a> {
                 triggers::silence_again(self.run, chunk.origin.file_no).await?;
             }
             if directive(&error) == Directive::AgainWithFewer {
-                refused.fetch_add(1, Relaxed);
+                shared.refused.fetch_add(1, Relaxed);
             }
             wait_to_retry(self.run, &mut self.patience, error).await?;
         }
@@ -270,11 +323,17 @@ impl<'a> Worker<'a> {
         run.context.stop.guard(frozen::commit_if_complete(run, file_no)).await.map(|()| true)
     }
 
+    /// Given up at an await, as when the load is stopped, it leaves no session.
     async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
         let run = self.run;
         let mut session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
-            _ => run.context.connection.open().await?,
+            _ => {
+                self.count_session();
+                let opened = self.handed.session(run).await?;
+                self.counts = true;
+                opened
+            }
         };
         let target = target(run, chunk);
         let backend = session.backend();
@@ -308,6 +367,7 @@ impl<'a> Worker<'a> {
         } else {
             self.session = Some(session);
         }
+        self.count_session();
         match stored {
             Ok(stored) => Ok(stored),
             Err(failed) if rejects::skips(run) && is_about_a_row(&failed.error) && !self.sifted => {

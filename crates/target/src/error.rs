@@ -67,7 +67,9 @@ fn server_hint(db: &DbError) -> Option<String> {
              --jobs 1 does with 2"
         }
         SqlState::TOO_MANY_CONNECTIONS => "use fewer --jobs, or raise max_connections",
-        SqlState::INVALID_PASSWORD => "check PGPASSWORD, the .pgpass entry or the URL's password",
+        SqlState::INVALID_PASSWORD => {
+            "check PGPASSWORD, the .pgpass entry, the URL's password or what --password-command prints"
+        }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => "check pg_hba.conf on the server and sslmode",
         SqlState::INVALID_CATALOG_NAME => "name an existing database in --to or PGDATABASE",
         SqlState::DISK_FULL => "free or add disk space on the server; then run the same command again",

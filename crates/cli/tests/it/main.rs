@@ -57,6 +57,7 @@ mod sessions;
 mod shadows;
 mod strike;
 mod toast;
+mod tokens;
 mod torture;
 mod triggers;
 mod tune;

@@ -41,8 +41,26 @@ struct Failure {
     try_next: bool,
 }
 
-/// Opens a session with the first host that will do.
+/// Opens a session with the first host that will do. A password that a command has printed a while ago, and that the server does not
+/// take any more, is asked for anew.
 pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
+    let Some(command) = &info.password_command else { return connect_first(info).await };
+    let with = |password: &str| {
+        let mut info = info.clone();
+        info.set_password(password);
+        info
+    };
+    let (password, is_new) = command.password(None).await?;
+    match Box::pin(connect_first(&with(&password))).await {
+        Err(error) if !is_new && error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("28")) => {
+            let (password, _) = command.password(Some(&password)).await?;
+            Box::pin(connect_first(&with(&password))).await
+        }
+        done => done,
+    }
+}
+
+async fn connect_first(info: &Conninfo) -> Result<Session> {
     // Sockets and sslmode=disable must not fail for want of certificate files that they do not use.
     let may_use_tls = info.tls.mode != Wanted::Disable && info.hosts.iter().any(|host| !host.is_unix());
     let connector = may_use_tls.then(|| tls::connector(&info.tls)).transpose()?;

@@ -5,6 +5,7 @@
 
 use super::hosts::{self, Host};
 use super::keyword::{self, Treatment};
+use super::password_command::PasswordCommand;
 use super::pgpass::{self, Login};
 use super::service;
 use super::surroundings::Surroundings;
@@ -15,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// Prints the password; a password in the connection string or service is stronger.
+pub(super) const PASSWORD_COMMAND: &str = "HOWDAH_PASSWORD_COMMAND";
 
 /// How much TLS is wanted; names and meaning are libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +103,8 @@ pub struct Conninfo {
     shown_to_others: String,
     /// Where passwords are looked up whenever a session is opened, unless one was given.
     password_file: Option<PathBuf>,
+    /// Prints the password, whatever else says one.
+    pub(super) password_command: Option<Arc<PasswordCommand>>,
 }
 
 impl Conninfo {
@@ -117,6 +123,7 @@ impl Conninfo {
         }
         let mut words = words::parse(to.unwrap_or_default())?;
         service::apply(&mut words, around)?;
+        let holds_password = value(&words, "password").is_some();
         add_environment(&mut words, around);
         refuse_unsupported(&words)?;
         let mut info = build(&words, around)?;
@@ -124,6 +131,9 @@ impl Conninfo {
         words.remove("user");
         words.entry("dbname").or_insert_with(|| info.database.clone());
         info.shown_to_others = words::show(&words);
+        let command =
+            around.variable(PASSWORD_COMMAND).filter(|command| !holds_password && !command.is_empty());
+        info.password_command = command.map(|command| Arc::new(PasswordCommand::new(command)));
         Ok(Some(info))
     }
 
@@ -134,13 +144,19 @@ impl Conninfo {
 
     /// No host's password is known, by whatever way.
     pub fn lacks_password(&self) -> bool {
-        self.hosts.iter().all(|host| host.password.is_none())
+        self.password_command.is_none() && self.hosts.iter().all(|host| host.password.is_none())
     }
 
     /// Uses this password for every host.
     pub fn set_password(&mut self, password: &str) {
         self.hosts.iter_mut().for_each(|host| host.password = Some(password.to_owned()));
         self.password_file = None;
+        self.password_command = None;
+    }
+
+    /// Runs this command for the password of new sessions; `None`: no command, whatever the environment says.
+    pub fn set_password_command(&mut self, command: Option<&str>) {
+        self.password_command = command.map(|command| Arc::new(PasswordCommand::new(command)));
     }
 
     /// What the password file says now, as tokens in it are renewed; what it said at first where it says nothing any more.
@@ -311,6 +327,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         shown: String::new(),
         shown_to_others: String::new(),
         password_file: None,
+        password_command: None,
         user,
         database,
         tls,

@@ -16,6 +16,7 @@ mod keyword;
 pub mod outside;
 pub mod partitions;
 mod peer;
+mod password_command;
 mod pgpass;
 mod pooler;
 pub mod rights;

@@ -1,13 +1,14 @@
 //! What a connection takes from the process around it: environment variables, home directory, user
 //! name. Gathered once, so that everything after it is a function of its arguments and can be tested.
 
+use super::conninfo::PASSWORD_COMMAND;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A snapshot of the process's surroundings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
-    /// Environment variables whose names begin with `PG`.
+    /// Environment variables whose names begin with `PG`, and the one that names a command for the password.
     pub(super) variables: HashMap<String, String>,
     /// `$HOME`, or the home directory of the user database.
     pub(super) home: Option<PathBuf>,
@@ -24,7 +25,7 @@ impl Surroundings {
         Surroundings {
             variables: std::env::vars_os()
                 .filter_map(text)
-                .filter(|(name, _)| name.starts_with("PG"))
+                .filter(|(name, _)| name.starts_with("PG") || name == PASSWORD_COMMAND)
                 .collect(),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             user: whoami::username().ok(),

@@ -1,0 +1,122 @@
+//! Passwords and tokens that run out while a load is at work.
+
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
+use howdah_testkit::{HowdahCommand, Server, ServerOptions};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const ROWS: u64 = 150_000;
+
+struct Stage {
+    scene: Scene,
+    files: Files,
+    source: PathBuf,
+    _server: Server,
+}
+
+impl Stage {
+    /// A table that more sessions fill faster, and a role whose password the server asks for.
+    fn new(major: u32) -> Stage {
+        let hba = vec!["host all keeper 127.0.0.1/32 scram-sha-256".to_owned()];
+        let options = ServerOptions { hba, ..ServerOptions::default() };
+        let server = Server::private(major, &options.set("password_encryption", "scram-sha-256"));
+        let plain = csv(171, 1, ROWS);
+        let files = Files::new();
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(&server, &[&plain]);
+        scene.slow_rows_down("BEFORE", Duration::from_millis(120));
+        let name = scene.database.name();
+        scene.database.sql(&format!(
+            "CREATE ROLE keeper LOGIN PASSWORD 'first'; ALTER TABLE t OWNER TO keeper; \
+             GRANT CREATE ON SCHEMA public TO keeper; GRANT CREATE ON DATABASE {name} TO keeper"
+        ));
+        Stage { scene, files, source, _server: server }
+    }
+
+    fn conninfo(&self) -> String {
+        self.scene.database.conninfo().replace("user=postgres", "user=keeper")
+    }
+
+    fn load(&self) -> HowdahCommand {
+        self.scene.load_to(&self.conninfo()).args(["--json", "--chunk-size", "256kB"]).arg(&self.source)
+    }
+
+    /// A command that prints the password in this file.
+    fn command(&self, file: &Path) -> String {
+        format!("cat '{}'", file.display())
+    }
+}
+
+fn summary(stdout: &str) -> Value {
+    serde_json::from_str(stdout).unwrap()
+}
+
+#[test]
+fn a_token_that_has_run_out_ends_no_load_whose_sessions_copy() {
+    let stage = Stage::new(15);
+    let running = stage.load().envs([("PGPASSWORD", "first")]).spawn();
+    assert!(stage.scene.wait_for_chunks(1, || true));
+    stage.scene.database.sql("ALTER ROLE keeper PASSWORD 'second'");
+    let finished = running.wait(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a token that ran out");
+    let told = finished.stderr.lines().filter(|line| line.contains("opens no further session")).count();
+    assert_eq!(told, 1, "{}", finished.stderr);
+    let summary = summary(&finished.stdout);
+    let warnings = summary["warnings"].as_array().unwrap();
+    assert!(
+        warnings.iter().any(|warning| warning.as_str().unwrap().contains("--password-command")),
+        "{summary:#}"
+    );
+    assert!(!finished.stderr.contains("first"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_command_that_prints_the_password_opens_sessions_after_it_has_changed() {
+    let stage = Stage::new(18);
+    stage.scene.database.sql("CREATE INDEX t_note ON t (note); CREATE INDEX t_part ON t (part)");
+    let file = stage.files.put("token", b"first\nsomething else\n");
+    let load = stage.load().args(["--indexes", "rebuild", "--password-command", &stage.command(&file)]);
+    let running = load.spawn();
+    assert!(stage.scene.wait_for_chunks(1, || true));
+    stage.scene.database.sql("ALTER ROLE keeper PASSWORD 'second'");
+    stage.files.put("token", b"second\r\n");
+    let finished = running.wait(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a password that changed");
+    assert_eq!(
+        stage.scene.database.value("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"),
+        "2"
+    );
+    let summary = summary(&finished.stdout);
+    let steps = summary["sessions_trace"].as_array().unwrap();
+    let sessions = |key: &str| steps.iter().map(|step| step[key].as_u64().unwrap()).max().unwrap();
+    assert!(sessions("after") > steps[0]["before"].as_u64().unwrap(), "{summary:#}");
+    assert!(!finished.stderr.contains("opens no further session"), "{}", finished.stderr);
+
+    let named = [("HOWDAH_PASSWORD_COMMAND", stage.command(&file))];
+    let status = howdah("status").args(["--to", &stage.conninfo()]).envs(named);
+    status.run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_command_that_prints_no_password_says_why_and_tells_no_password() {
+    let stage = Stage::new(15);
+    for (command, wanted) in [
+        (
+            "echo s3cret; echo no token for you >&2; echo s3cret >&2; exit 7",
+            "exit status: 7, and says: no token for you",
+        ),
+        ("true", "it prints nothing"),
+        ("printf '\\377\\n'", "is no UTF-8"),
+        ("kill -9 $$", "signal: 9"),
+    ] {
+        let finished = stage.load().args(["--password-command", command]).run(PATIENCE).expect_code(1);
+        assert!(finished.stderr.contains("the password command"), "{command}: {}", finished.stderr);
+        assert!(finished.stderr.contains(wanted), "{command}: {}", finished.stderr);
+        assert!(!finished.stderr.contains("s3cret"), "{command}: {}", finished.stderr);
+    }
+    let wrong = stage.load().args(["--password-command", "echo s3cret"]).run(PATIENCE).expect_code(1);
+    assert!(wrong.stderr.contains("password authentication failed"), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains("s3cret"), "{}", wrong.stderr);
+    assert_eq!(stage.scene.database.value("SELECT count(*) FROM t"), "0");
+}

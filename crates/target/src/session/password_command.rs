@@ -1,0 +1,156 @@
+//! A command that prints the password, such as one that asks a cloud for a token: run by `sh -c` for new sessions, its answer kept for
+//! some minutes. The command is the user's own and goes to the shell as it is; neither it nor what it prints is told to anybody.
+
+use howdah_model::{Error, ErrorKind, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+/// A token of 15 minutes, which is the shortest that a cloud gives, is still good then, and a load that opens many sessions at once
+/// does not ask once for each.
+const KEPT_FOR: Duration = Duration::from_secs(300);
+/// A command that asks somebody over the network is done by then, or will never be.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// Longer than any token.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
+/// Of what the command says on standard error, so much is read, and of its first line so much is told.
+const COMPLAINT_BYTES_MAX: u64 = 8 << 10;
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// A command and what it has printed last.
+pub(super) struct PasswordCommand {
+    command: String,
+    printed: Mutex<Option<(String, Instant)>>,
+}
+
+impl PasswordCommand {
+    pub(super) fn new(command: &str) -> PasswordCommand {
+        PasswordCommand { command: command.to_owned(), printed: Mutex::default() }
+    }
+
+    /// The password, and whether it is of this moment. One that was `refused` is asked for anew.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` when the command fails, is too slow or prints no password.
+    pub(super) async fn password(&self, refused: Option<&str>) -> Result<(String, bool)> {
+        let mut printed = self.printed.lock().await;
+        if let Some((password, at)) = &*printed
+            && at.elapsed() < KEPT_FOR
+            && refused != Some(password)
+        {
+            return Ok((password.clone(), false));
+        }
+        let password = run(&self.command).await?;
+        *printed = Some((password.clone(), Instant::now()));
+        Ok((password, true))
+    }
+}
+
+async fn run(command: &str) -> Result<String> {
+    let mut shell = Command::new("sh");
+    // A group of its own, so that what the shell has started ends with it.
+    shell
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let child = shell.spawn().map_err(|error| refused(&format!("cannot be run: {error}")))?;
+    let group = Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
+    let answer = tokio::time::timeout(ENDS_WITHIN, spawn_blocking(move || read(child))).await;
+    drop(group);
+    let Ok(answer) = answer else {
+        return Err(refused(&format!("has not ended within {} s", ENDS_WITHIN.as_secs())));
+    };
+    match answer {
+        Ok(Ok((status, printed, complaint))) => password(status, printed, &complaint),
+        Ok(Err(error)) => Err(refused(&format!("cannot be read: {error}"))),
+        Err(error) => {
+            Err(Error::new(ErrorKind::Internal, format!("running the password command failed: {error}")))
+        }
+    }
+}
+
+/// Its end, and what it has written.
+fn read(mut child: Child) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+    let complaint =
+        child.stderr.take().map(|pipe| std::thread::spawn(move || take(pipe, COMPLAINT_BYTES_MAX)));
+    let printed = child.stdout.take().map(|pipe| take(pipe, PASSWORD_BYTES_MAX)).transpose()?;
+    let status = child.wait()?;
+    let complaint = complaint.and_then(|thread| thread.join().ok()?.ok());
+    Ok((status, printed.unwrap_or_default(), complaint.unwrap_or_default()))
+}
+
+fn take(pipe: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    pipe.take(most).read_to_end(&mut bytes).map(|_| bytes)
+}
+
+/// The first line of what was printed.
+fn password(status: ExitStatus, printed: Vec<u8>, complaint: &[u8]) -> Result<String> {
+    if !status.success() {
+        let complaint = String::from_utf8_lossy(complaint);
+        let first: String =
+            complaint.lines().next().unwrap_or_default().chars().take(COMPLAINT_CHARS_MAX).collect();
+        let says = if first.is_empty() { String::new() } else { format!(", and says: {first}") };
+        return Err(refused(&format!("has ended with {status}{says}")));
+    }
+    let Ok(printed) = String::from_utf8(printed) else {
+        return Err(refused("fails: what it prints is no UTF-8"));
+    };
+    match printed.lines().next().unwrap_or_default() {
+        "" => Err(refused("fails: it prints nothing in its first line")),
+        password => Ok(password.to_owned()),
+    }
+}
+
+fn refused(what: &str) -> Error {
+    Error::new(ErrorKind::ConnectionRefused, format!("the password command {what}")).with_hint(
+        "--password-command or HOWDAH_PASSWORD_COMMAND is run by sh -c, and the first line that it prints is the password",
+    )
+}
+
+/// The processes of a command. Dropped: those that are left are ended.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            // There may be none any more.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_printed_is_kept_until_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("count");
+        let command = PasswordCommand::new(&format!("echo x >> {0}; wc -l < {0}", count.display()));
+        assert_eq!(command.password(None).await.unwrap(), ("1".to_owned(), true));
+        assert_eq!(command.password(None).await.unwrap(), ("1".to_owned(), false));
+        assert_eq!(command.password(Some("1")).await.unwrap(), ("2".to_owned(), true));
+        assert_eq!(
+            command.password(Some("1")).await.unwrap(),
+            ("2".to_owned(), false),
+            "somebody has asked anew"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_command_that_prints_without_end_ends() {
+        let began = Instant::now();
+        let error = run("yes 2>&1 >/dev/null & yes | tr -d '\\n'").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        assert!(began.elapsed() < ENDS_WITHIN);
+    }
+}
