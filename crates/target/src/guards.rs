@@ -4,6 +4,7 @@
 use crate::error::session_error;
 use crate::session::{Backend, Session};
 use crate::sql::quote_relation;
+use crate::tree::tree_of;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row};
@@ -67,13 +68,9 @@ pub async fn room(session: &Session, ours: &[Backend]) -> Result<i64> {
 }
 
 /// The database's own tablespace is 0 to those that are in it.
-const TABLESPACES_SQL: &str = "\
-    WITH RECURSIVE tree (oid) AS ( \
-        SELECT pg_catalog.to_regclass(asked.name)::pg_catalog.oid FROM pg_catalog.unnest($1) AS asked (name) \
-        UNION SELECT h.inhrelid FROM tree \
-        JOIN pg_catalog.pg_class p ON p.oid = tree.oid AND p.relkind = 'p' \
-        JOIN pg_catalog.pg_inherits h ON h.inhparent = p.oid), \
-    used (oid) AS ( \
+const TABLESPACES_SQL: &str = concat!(
+    tree_of!("pg_catalog.to_regclass(asked.name)::pg_catalog.oid FROM pg_catalog.unnest($1) AS asked (name)"),
+    ", used (oid) AS ( \
         SELECT c.reltablespace FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
         UNION SELECT x.reltablespace FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
         JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid) \
@@ -83,7 +80,8 @@ const TABLESPACES_SQL: &str = "\
     WHERE s.oid IN (SELECT coalesce(nullif(used.oid, 0::pg_catalog.oid), d.dattablespace) FROM used) \
        OR $2 AND s.spcname = pg_catalog.current_setting('default_tablespace') \
        OR $2 AND s.oid = d.dattablespace AND pg_catalog.current_setting('default_tablespace') = '' \
-    ORDER BY s.spcname";
+    ORDER BY s.spcname"
+);
 
 /// The tablespaces, and where they are, of these tables, their partitions and their indexes, as far as they are there; with
 /// `makes_tables` that of new tables too. Those that the server came with are nowhere else than its data: `''`.

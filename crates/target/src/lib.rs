@@ -75,3 +75,4 @@ mod error;
 mod locks;
 mod named;
 pub mod sql;
+mod tree;

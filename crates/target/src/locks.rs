@@ -5,13 +5,16 @@ use crate::sql::quote_relation;
 use howdah_model::{Error, Relation, Result};
 use tokio_postgres::types::Type;
 
-/// Holders of locks on the table or one of its partitions, those first that have held theirs longest. Of a prepared
-/// transaction nobody is the process.
-const HOLDERS_SQL: &str = "\
+/// The table, and all that inherit from it: a statement that names it locks children that are no partitions ([`crate::tree`]), too.
+const INHERITORS_SQL: &str = "\
     WITH RECURSIVE tree (oid) AS ( \
         SELECT pg_catalog.to_regclass($1)::pg_catalog.oid \
-        UNION SELECT h.inhrelid FROM tree JOIN pg_catalog.pg_inherits h ON h.inhparent = tree.oid), \
-    holders AS ( \
+        UNION SELECT h.inhrelid FROM tree JOIN pg_catalog.pg_inherits h ON h.inhparent = tree.oid)";
+
+/// Holders of locks on the table or one of its inheritors, those first that have held theirs longest. Of a prepared
+/// transaction nobody is the process.
+const HOLDERS_SQL: &str = "\
+    , holders AS ( \
         SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l JOIN tree ON tree.oid = l.relation \
         WHERE l.locktype = 'relation' AND l.granted AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid() \
           AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())) \
@@ -51,7 +54,11 @@ fn with_holders(error: &Error, relation: &Relation, holders: &str) -> Error {
 /// `None`: nobody, or nobody knows. Best effort, since there is an error to tell already.
 async fn holders(session: &Session, relation: &Relation) -> Option<String> {
     let name = quote_relation(relation);
-    let rows = session.client().query_typed(HOLDERS_SQL, &[(&name, Type::TEXT)]).await.ok()?;
+    let rows = session
+        .client()
+        .query_typed(&format!("{INHERITORS_SQL}{HOLDERS_SQL}"), &[(&name, Type::TEXT)])
+        .await
+        .ok()?;
     let named: Vec<String> = rows.iter().take(NAMED).map(holder).collect();
     let more = match rows.len().saturating_sub(NAMED) {
         0 => String::new(),

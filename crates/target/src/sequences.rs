@@ -10,6 +10,7 @@ use crate::error::session_error;
 use crate::numbers::lock_sql;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
+use crate::tree::{bytes_of, tree_of};
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::Type;
 
@@ -21,18 +22,20 @@ pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 
 /// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), and those
 /// that a default expression calls (the expression depends on them). Identity columns of partitions (since PostgreSQL 17) draw from
-/// the sequence of their topmost table. A table that is not partitioned has no partition tree.
-const OWNED_SQL: &str = "\
-    SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
+/// the sequence of their topmost table.
+const OWNED_SQL: &str = concat!(
+    "SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
            s.seqmin, s.seqmax, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
            EXISTS (SELECT FROM pg_catalog.pg_index i \
                    JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
                    JOIN pg_catalog.pg_am am ON am.oid = ic.relam AND am.amname = 'btree' \
                    WHERE i.indrelid = fills.relation AND i.indkey[0] = fills.attnum AND i.indpred IS NULL \
                      AND i.indisvalid) \
-           OR (SELECT pg_catalog.sum(pg_catalog.pg_relation_size(p.relid)) \
-               FROM (SELECT fills.relation::pg_catalog.regclass AS relid \
-                     UNION SELECT relid FROM pg_catalog.pg_partition_tree(fills.relation)) AS p) <= $3::pg_catalog.numeric AS quick, \
+           OR (",
+    tree_of!("fills.relation"),
+    "SELECT pg_catalog.sum(CASE WHEN r.relkind = 'p' THEN 0 ELSE ",
+    bytes_of!("r"),
+    " END) FROM tree JOIN pg_catalog.pg_class r ON r.oid = tree.oid) <= $3::pg_catalog.numeric AS quick, \
            s.seqstart, pg_catalog.row_security_active(fills.relation) \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
@@ -58,7 +61,8 @@ const OWNED_SQL: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = fills.relation AND a.attnum = fills.attnum \
     WHERE fills.relation = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) \
-    ORDER BY a.attnum, c.oid";
+    ORDER BY a.attnum, c.oid"
+);
 
 /// A sequence that fills a column.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
-use crate::undo::TREE_SQL;
+use crate::tree::BY_NAME_SQL;
 use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
@@ -39,7 +39,7 @@ const FOLLOWS_SQL: &str = "\
 pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Option<String>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{TREE_SQL} {FOLLOWS_SQL}"), &names).await;
+    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {FOLLOWS_SQL}"), &names).await;
     let rows = rows.map_err(|error| session_error(&error, "reading the foreign keys"))?;
     let follow = |row: &Row| {
         let (action, tables): (&str, &str) = (row.get(0), row.get(1));
@@ -60,7 +60,7 @@ pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Op
 pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{TREE_SQL} {FORBIDS_SQL}"), &names).await;
+    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {FORBIDS_SQL}"), &names).await;
     let rows = rows.map_err(|error| session_error(&error, "looking whether the table can be emptied"))?;
     let Some(row) = rows.first() else { return Ok(()) };
     if let Some(referring) = row.get::<_, Option<String>>(0) {

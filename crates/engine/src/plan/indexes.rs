@@ -105,6 +105,10 @@ pub(super) async fn choose(
                 None => String::new(),
             };
             plan.notes = notes(&open, (job_id, is_due_when_empty(job, begun)), (relation, oids), restore);
+            let not_free = captured.as_ref().filter(|captured| captured.oids.is_empty());
+            if let Some(reason) = not_free.and_then(|captured| captured.keep.as_deref()) {
+                plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
+            }
             if let Some(captured) = captured.filter(|_| looks) {
                 let decided =
                     decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());

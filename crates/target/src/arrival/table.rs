@@ -4,6 +4,7 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::staging::is_new_table;
+use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -38,8 +39,8 @@ const KEY_SQL: &str = "\
 /// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
 /// they say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
 /// a trigger or a policy may keep rows from being changed, and from being deleted.
-const COLUMNS_SQL: &str = "\
-    SELECT a.attname::pg_catalog.text, \
+const COLUMNS_SQL: &str = concat!(
+    "SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
                 WHEN t.oid IN (16, 17, 18, 19, 20, 21, 23, 26, 829, 869, 1082, 1083, 1114, 1184, 2950) THEN '' END, \
            a.attidentity <> '', a.attidentity = 'a', \
@@ -56,14 +57,17 @@ const COLUMNS_SQL: &str = "\
            ARRAY(SELECT EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
                  OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & fires.before = fires.before AND g.tgenabled <> 'D' \
                      AND (g.tgrelid = a.attrelid \
-                          OR g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(a.attrelid::pg_catalog.regclass) AS p))) \
+                          OR g.tgrelid IN (",
+    tree_of!("a.attrelid"),
+    "SELECT oid FROM tree))) \
                  FROM (VALUES (1, 19::pg_catalog.int2), (2, 11::pg_catalog.int2)) AS fires (no, before) ORDER BY fires.no) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
-    ORDER BY wanted.no";
+    ORDER BY wanted.no"
+);
 
 /// The first of the columns `$2` of table `$1` that has another type or collation than in the staging table `$3`: its name, and both
 /// types. A longer varchar, and numeric with more digits before the point, take every value as it is.
@@ -234,10 +238,11 @@ impl Into {
     /// # Errors
     /// Those of the session.
     pub async fn table_pages(&self, session: &Session) -> Result<u64> {
-        let sql = "SELECT (pg_catalog.sum(pg_catalog.pg_relation_size(relid)) \
-                          / pg_catalog.current_setting('block_size')::pg_catalog.int8)::pg_catalog.int8 \
-                   FROM (SELECT pg_catalog.to_regclass($1) AS relid \
-                         UNION SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1))) AS tables";
+        let sql = concat!(
+            tree_of!("pg_catalog.to_regclass($1)::pg_catalog.oid"),
+            "SELECT (pg_catalog.sum(pg_catalog.pg_relation_size(oid)) \
+                     / pg_catalog.current_setting('block_size')::pg_catalog.int8)::pg_catalog.int8 FROM tree"
+        );
         self.pages(session, sql, &self.relation).await
     }
 

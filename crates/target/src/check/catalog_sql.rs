@@ -1,6 +1,8 @@
 //! The questions to the catalog. `$1` is the table's OID. They are asked under an empty `search_path`, so that expressions
 //! come back with all names in full.
 
+use crate::tree::tree_of;
+
 /// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is made from, whether it is
 /// computed only when it is read.
 pub(super) const COLUMNS_SQL: &str = "\
@@ -131,39 +133,48 @@ pub(super) const FOREIGN_SQL: &str = "\
     ORDER BY c.conname";
 
 /// Partitions that rows may go to: what each takes.
-pub(super) const LEAVES_SQL: &str = "\
-    SELECT pg_catalog.pg_get_partition_constraintdef(p.relid) FROM pg_catalog.pg_partition_tree($1) p \
-    WHERE p.isleaf AND p.relid::pg_catalog.oid <> $1 ORDER BY p.relid";
+pub(super) const LEAVES_SQL: &str = concat!(
+    tree_of!("$1::pg_catalog.oid"),
+    "SELECT pg_catalog.pg_get_partition_constraintdef(c.oid) FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+     WHERE c.relkind <> 'p' AND c.oid <> $1 AND NOT tree.is_detached ORDER BY c.oid"
+);
 
 /// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this role, whether
 /// a trigger may change rows before they are stored, and whether one may change those that are there or a rule any.
-pub(super) const TABLE_SQL: &str = "\
-    SELECT c.relkind = 'p', pg_catalog.pg_get_partition_constraintdef(c.oid), pg_catalog.row_security_active(c.oid), \
+pub(super) const TABLE_SQL: &str = concat!(
+    "SELECT c.relkind = 'p', pg_catalog.pg_get_partition_constraintdef(c.oid), pg_catalog.row_security_active(c.oid), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7::pg_catalog.int2 = 7 AND g.tgenabled IN ('O', 'A') \
-                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
+                   AND g.tgrelid IN (",
+    tree_of!("c.oid"),
+    "SELECT oid FROM tree)), \
            c.relhasrules OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 19::pg_catalog.int2 = 19 AND g.tgenabled IN ('O', 'A') \
-                   AND g.tgrelid IN (SELECT c.oid UNION SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)), \
+                   AND g.tgrelid IN (",
+    tree_of!("c.oid"),
+    "SELECT oid FROM tree)), \
            (SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_partitioned_table t \
             JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0] \
             WHERE t.partrelid = c.oid AND t.partstrat = 'r' AND t.partnatts = 1 AND a.attnum > 0) \
-    FROM pg_catalog.pg_class c WHERE c.oid = $1";
+    FROM pg_catalog.pg_class c WHERE c.oid = $1"
+);
 
 /// What no query tells: what it is, and its name.
-pub(super) const OTHERS_SQL: &str = "\
-    SELECT 'constraint', c.conname::pg_catalog.text, false, c.conrelid::pg_catalog.regclass::pg_catalog.text \
+pub(super) const OTHERS_SQL: &str = concat!(
+    tree_of!("$1::pg_catalog.oid"),
+    "SELECT 'constraint', c.conname::pg_catalog.text, false, c.conrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_constraint c \
-    WHERE c.conrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid::pg_catalog.oid <> $1) \
+    WHERE c.conrelid IN (SELECT oid FROM tree WHERE level > 0) \
       AND c.contype IN ('c', 'f', 'p', 'u', 'x') AND c.coninhcount = 0 AND c.conparentid = 0::pg_catalog.oid \
     UNION ALL \
     SELECT 'unique index', x.relname::pg_catalog.text, false, i.indrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
-    WHERE i.indrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p WHERE p.relid::pg_catalog.oid <> $1) AND i.indisunique \
+    WHERE i.indrelid IN (SELECT oid FROM tree WHERE level > 0) AND i.indisunique \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid) \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c WHERE c.conindid = i.indexrelid AND c.contype IN ('p', 'u')) \
     UNION ALL \
     SELECT 'trigger', g.tgname::pg_catalog.text, g.tgrelid = $1, g.tgrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_trigger g \
     WHERE NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') AND g.tgtype & 4::pg_catalog.int2 = 4 \
-      AND (g.tgrelid = $1 OR (g.tgrelid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1) p) \
+      AND (g.tgrelid = $1 OR (g.tgrelid IN (SELECT oid FROM tree) \
                               AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger u WHERE u.tgrelid = $1 AND u.tgname = g.tgname))) \
-    ORDER BY 1, 2, 4";
+    ORDER BY 1, 2, 4"
+);

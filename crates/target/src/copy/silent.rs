@@ -8,7 +8,7 @@
 //! a killed one has left, by hand. Whether they are is asked before the rows, so that none fires, and behind them, when
 //! nobody can enable one until the transaction ends.
 
-use crate::undo::TREE_SQL;
+use crate::tree::BY_NAME_SQL;
 use howdah_model::{Error as ModelError, ErrorKind, Relation, TriggersWay};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error};
@@ -62,7 +62,7 @@ pub(crate) fn refusal(way: TriggersWay, relation: &Relation) -> ModelError {
 }
 
 async fn has_none(client: &Client, of_tree_sql: &str, relation: &Relation) -> Result<bool, Error> {
-    let sql = format!("{TREE_SQL} {of_tree_sql}");
+    let sql = format!("{BY_NAME_SQL} {of_tree_sql}");
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     let rows = client.query_typed(&sql, &names).await?;

@@ -6,7 +6,7 @@ use super::at_work::MARK_SEED;
 use super::step::target;
 use super::undo::KEY_SEED;
 use crate::session::Session;
-use crate::undo::TREE_SQL;
+use crate::tree::BY_NAME_SQL;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -113,7 +113,7 @@ impl Ledger {
         let names: [(&(dyn ToSql + Sync), Type); 2] =
             [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
         let rows =
-            session.client().query_typed(&format!("{TREE_SQL}{KIN_SQL}"), &names).await.map_err(fail)?;
+            session.client().query_typed(&format!("{BY_NAME_SQL}{KIN_SQL}"), &names).await.map_err(fail)?;
         let kin: Vec<Relation> =
             rows.iter().map(|row| Relation { schema: row.get(0), name: row.get(1) }).collect();
         let of_file: Vec<String> = kin.iter().map(Relation::to_string).collect();

@@ -18,6 +18,7 @@ use crate::copy::placed::Placed;
 use crate::copy::server_error::told_error;
 use crate::ledger::Ledger;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
+use crate::tree::tree_of;
 use howdah_model::{Relation, RelationKind, TablePlan};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -44,15 +45,17 @@ pub(super) const ONE_OF: usize = 300;
 
 /// The columns `$2` of table `$1` and their types; none, if it has rules, triggers to which a statement's rows are one whole, or foreign
 /// partitions, which may be sent several rows at a time, so that one fails when the next ones were looked at.
-const FACTS_SQL: &str = "\
-    SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
+const FACTS_SQL: &str = concat!(
+    "SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
     FROM pg_catalog.pg_attribute a \
     WHERE a.attrelid = $1 AND a.attname = ANY ($2) AND NOT a.attisdropped \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = $1 AND c.relhasrules) \
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = $1 AND g.tgtype & 4::pg_catalog.int2 = 4 \
                       AND NOT g.tgisinternal AND (g.tgtype & 1::pg_catalog.int2 = 0 OR g.tgnewtable IS NOT NULL)) \
-      AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree($1) p JOIN pg_catalog.pg_class c ON c.oid = p.relid::pg_catalog.oid \
-                      WHERE c.relkind = 'f')";
+      AND NOT EXISTS (",
+    tree_of!("$1::pg_catalog.oid"),
+    "SELECT FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid WHERE c.relkind = 'f')"
+);
 
 /// Where temporary objects are.
 const SCHEMA: &str = "pg_temp";

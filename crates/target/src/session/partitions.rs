@@ -8,7 +8,7 @@ use super::Session;
 use super::bounds::{self, BoundOf};
 use super::column_types::ColumnTypes;
 use crate::error::session_error;
-use crate::undo;
+use crate::tree;
 use howdah_model::route::{
     Destination, KeyKind, LEAF_ROWS_MIN, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
 };
@@ -18,24 +18,19 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// The table and all below it, parents before their partitions. Columns that some versions lack are looked up in a row
-/// made to JSON. `tgtype & 5 = 4` is a trigger FOR EACH STATEMENT (1 is not set) ON INSERT (4).
-const TREE_SQL: &str = "\
-    WITH RECURSIVE tree AS ( \
-        SELECT $1::pg_catalog.oid AS oid, 0::pg_catalog.oid AS parent, 0 AS level \
-        UNION ALL \
-        SELECT i.inhrelid, i.inhparent, tree.level + 1 \
-        FROM tree JOIN pg_catalog.pg_inherits i ON i.inhparent = tree.oid \
-        WHERE NOT coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::pg_catalog.text)::pg_catalog.bool, false)) \
+/// made to JSON. An expression that names no column is spelled without its table, whose lock some versions would wait for. `tgtype & 5 = 4` is a trigger FOR EACH STATEMENT (1 is not set) ON INSERT (4).
+const NODES_SQL: &str = "\
     SELECT c.oid, tree.parent, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, c.relkind::pg_catalog.text, \
            c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'INSERT'), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger t \
                    WHERE t.tgrelid = c.oid AND t.tgtype & 5::pg_catalog.int2 = 4 AND t.tgenabled <> 'D'), \
            (SELECT pg_catalog.string_agg(pg_catalog.format('%I %s %s %s', a.attname, a.attidentity, a.attgenerated, \
-                                             pg_catalog.pg_get_expr(d.adbin, d.adrelid)), ',' ORDER BY a.attname) \
+                                             pg_catalog.pg_get_expr(d.adbin, CASE WHEN a.attgenerated = '' THEN 0::pg_catalog.oid ELSE d.adrelid END)), \
+               ',' ORDER BY a.attname) \
             FROM pg_catalog.pg_attribute a \
             LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> ALL ($2)), \
-           pg_catalog.pg_get_expr(c.relpartbound, c.oid), p.partstrat::pg_catalog.text, \
+           pg_catalog.pg_get_expr(c.relpartbound, 0::pg_catalog.oid), p.partstrat::pg_catalog.text, \
            ARRAY(SELECT coalesce(a.attname::pg_catalog.text, '') \
                  FROM pg_catalog.unnest(p.partattrs::pg_catalog.int2[]) WITH ORDINALITY k(attnum, no) \
                  LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0 \
@@ -60,7 +55,7 @@ const TREE_SQL: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid \
     JOIN pg_catalog.pg_database db ON db.datname = pg_catalog.current_database() \
-    ORDER BY tree.level, c.oid";
+    WHERE NOT tree.is_detached ORDER BY tree.level, c.oid";
 
 /// More leaves than a plan should hold are left to the server.
 const LEAVES_MAX: usize = 4096;
@@ -70,9 +65,11 @@ const LEAVES_MAX: usize = 4096;
 /// # Errors
 /// Those of the session.
 pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
-    let sql = "SELECT FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass) t \
-               JOIN pg_catalog.pg_index i ON i.indrelid = t.relid::pg_catalog.oid LIMIT 1";
-    let rows = session.client().query_typed(sql, &[(&table.oid, Type::OID)]).await;
+    let sql = format!(
+        "{}SELECT FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid LIMIT 1",
+        tree::BY_OID_SQL
+    );
+    let rows = session.client().query_typed(&sql, &[(&table.oid, Type::OID)]).await;
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
@@ -82,11 +79,10 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
 /// Those of the session.
 pub async fn has_foreign(session: &Session, table: &Table) -> Result<bool> {
     let sql = format!(
-        "{} SELECT FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid AND c.relkind = 'f' LIMIT 1",
-        undo::TREE_SQL
+        "{}SELECT FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid AND c.relkind = 'f' LIMIT 1",
+        tree::BY_OID_SQL
     );
-    let Relation { schema, name } = &table.relation;
-    let rows = session.client().query_typed(&sql, &[(schema, Type::TEXT), (name, Type::TEXT)]).await;
+    let rows = session.client().query_typed(&sql, &[(&table.oid, Type::OID)]).await;
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
@@ -95,9 +91,8 @@ pub async fn has_foreign(session: &Session, table: &Table) -> Result<bool> {
 /// # Errors
 /// Those of the session.
 pub async fn with_partitions(session: &Session, table_oid: u32) -> Result<Vec<u32>> {
-    let sql = "SELECT $1::pg_catalog.oid UNION \
-               SELECT relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass)";
-    let rows = session.client().query_typed(sql, &[(&table_oid, Type::OID)]).await;
+    let sql = format!("{}SELECT oid FROM tree", tree::BY_OID_SQL);
+    let rows = session.client().query_typed(&sql, &[(&table_oid, Type::OID)]).await;
     let rows = rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
@@ -117,7 +112,7 @@ pub async fn read(
     client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
     let parameters =
         [(&table.oid as &(dyn tokio_postgres::types::ToSql + Sync), Type::OID), (&columns, Type::TEXT_ARRAY)];
-    let read = client.query_typed(TREE_SQL, &parameters).await;
+    let read = client.query_typed(&format!("{}{NODES_SQL}", tree::BY_OID_SQL), &parameters).await;
     client.batch_execute("COMMIT").await.map_err(|error| fail(&error))?;
     Ok(plan(&read.map_err(|error| fail(&error))?, columns, types))
 }

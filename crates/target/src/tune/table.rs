@@ -10,7 +10,7 @@ use crate::ledger::{Before, Held, Ledger, Origin, Thing};
 use crate::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
-use crate::undo::TREE_SQL;
+use crate::tree::BY_NAME_SQL;
 use howdah_model::{Relation, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -70,7 +70,7 @@ const STORAGE_SQL: &str = "\
 pub async fn look(session: &Session, relation: &Relation) -> Result<Vec<Storage>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{TREE_SQL} {STORAGE_SQL}"), &names).await;
+    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {STORAGE_SQL}"), &names).await;
     let rows = rows.map_err(|error| session_error(&error, "reading the table's storage parameters"))?;
     Ok(rows.iter().map(storage).collect())
 }

@@ -2,13 +2,14 @@
 //! takes to put each back, and with the reason where it must not be dropped. Of a partitioned table, those of all its
 //! partitions too. Changes nothing.
 
-use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL, TREE_SQL};
+use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
 use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
+use crate::tree::BY_NAME_SQL;
 use futures_util::future;
 use howdah_model::{Relation, Result};
 use std::fmt;
@@ -111,20 +112,43 @@ pub struct ForeignKey {
     pub(super) entries: Vec<NewUndo>,
 }
 
+/// Definitions of indexes are told only under a lock of their table. Whoever only looks waits for that no longer, and lets them be.
+const LOOK_WITHIN: &str = "2s";
+
 /// Reads what the table has, in a transaction of its own that only reads; `None` if there is no such table.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
     let fail = |error| session_error(&error, "reading the table's indexes");
-    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
+    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}; SET LOCAL lock_timeout = '{LOOK_WITHIN}'");
     let client = session.client();
     // Sent together.
     let (begun, captured) = future::join(client.batch_execute(&begin), capture(session, relation)).await;
     begun.map_err(fail)?;
-    let captured = captured?;
+    let captured = match captured {
+        Err(error) if error.sqlstate() == Some("55P03") => Ok(Some(Captured::not_free(relation))),
+        captured => captured,
+    }?;
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
     Ok(captured)
+}
+
+impl Captured {
+    /// Of a table of which nobody knows more.
+    fn not_free(relation: &Relation) -> Captured {
+        Captured {
+            relation: relation.clone(),
+            oids: Vec::new(),
+            partitioned: false,
+            keep: Some("somebody has the table, or a partition, to himself".to_owned()),
+            empty: false,
+            rows: 0.0,
+            workers_set: false,
+            indexes: Vec::new(),
+            foreign_keys: Vec::new(),
+        }
+    }
 }
 
 /// The same in an open transaction, whose `search_path` is empty afterwards.
@@ -134,7 +158,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     // Sent together, in this order.
-    let of_tree = |sql: &str| format!("{TREE_SQL} {sql}");
+    let of_tree = |sql: &str| format!("{BY_NAME_SQL} {sql}");
     let tables = of_tree(TABLES_SQL);
     let asked = future::try_join3(
         client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]),

@@ -1,6 +1,6 @@
 //! What is asked of the catalog, under an empty `search_path`, so that definitions name everything in full.
 //!
-//! Each statement begins with [`TREE_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
+//! Each statement begins with [`crate::tree::BY_NAME_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
 //! can be sent together. Columns that later versions have come out of `to_jsonb`, which knows those that are there.
 
 use crate::build::compared_by_libc;
@@ -16,16 +16,6 @@ pub(super) const TRIGGERS_SQL: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_constraint con ON con.oid = t.tgconstraint AND con.contype <> 't' \
     ORDER BY tree.level, n.nspname, c.relname, t.tgname";
-
-/// The table, and all its partitions on every level. Catalogs alone are read: `pg_partition_tree` would wait for locks.
-pub(crate) const TREE_SQL: &str = "\
-    WITH RECURSIVE tree (oid, level) AS ( \
-        SELECT t.oid, 0 FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
-        WHERE tn.nspname = $1 AND t.relname = $2 \
-        UNION ALL \
-        SELECT h.inhrelid, tree.level + 1 FROM tree \
-        JOIN pg_catalog.pg_class p ON p.oid = tree.oid AND p.relkind = 'p' \
-        JOIN pg_catalog.pg_inherits h ON h.inhparent = p.oid)";
 
 /// The table and its partitions, and what forbids touching their indexes at all.
 pub(super) const TABLES_SQL: &str = "\

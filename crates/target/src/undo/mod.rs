@@ -14,8 +14,6 @@ mod partitions;
 pub mod put_back;
 pub mod triggers;
 
-pub(crate) use catalog_sql::TREE_SQL;
-
 /// What a hint begins with where another role has to put back.
 pub const RUN_BY_ANOTHER: &str = "howdah restore has to run as";
 

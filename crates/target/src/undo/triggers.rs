@@ -2,7 +2,7 @@
 //! disabling them, which is written into the journal in the same transaction.
 
 use super::SPELLING_SQL;
-use super::catalog_sql::{TREE_SQL, TRIGGERS_SQL};
+use super::catalog_sql::TRIGGERS_SQL;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -10,6 +10,7 @@ use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
+use crate::tree::BY_NAME_SQL;
 use futures_util::future;
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,7 +129,7 @@ pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> 
 async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{TREE_SQL} {TRIGGERS_SQL}"), &names).await;
+    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {TRIGGERS_SQL}"), &names).await;
     rows.map_err(|error| session_error(&error, "reading the table's triggers"))
 }
 

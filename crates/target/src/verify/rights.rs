@@ -5,13 +5,14 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::session::rights::{Who, who};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
+use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table, Verify};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Columns that the role may not read, `xmin` among them; whether it may make temporary tables; whether policies may hide
 /// rows from it; what keeps rows in another way than tables of PostgreSQL do.
-const ASK_SQL: &str = "\
-    SELECT ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a \
+const ASK_SQL: &str = concat!(
+    "SELECT ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = c.oid AND (a.attname = ANY ($2) OR a.attname = 'xmin') AND NOT a.attisdropped \
                    AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') ORDER BY a.attnum), \
            pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY'), \
@@ -19,9 +20,12 @@ const ASK_SQL: &str = "\
            ARRAY(SELECT pg_catalog.format('%I.%I', n.nspname, r.relname) FROM pg_catalog.pg_class r \
                  JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
                  LEFT JOIN pg_catalog.pg_am m ON m.oid = r.relam \
-                 WHERE (r.oid = c.oid OR r.oid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(c.oid) p)) \
+                 WHERE r.oid IN (",
+    tree_of!("c.oid"),
+    "SELECT oid FROM tree) \
                    AND (r.relkind IN ('v', 'f') OR (r.relkind = 'r' AND m.amname <> 'heap')) ORDER BY 1) \
-    FROM pg_catalog.pg_class c WHERE c.oid = $1";
+    FROM pg_catalog.pg_class c WHERE c.oid = $1"
+);
 
 /// Refuses when the rows of the table could not be compared with what is read into these columns.
 ///
