@@ -9,6 +9,7 @@ use crate::{Context, Stop};
 use howdah_model::{Error, ErrorKind, Relation, Result, TuneScope};
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
+use howdah_target::sql::quote_relation;
 use howdah_target::tune::server::{self, Change};
 use howdah_target::tune::{GivenUp, table};
 use howdah_target::upkeep;
@@ -258,10 +259,15 @@ async fn give_up_of_tables(
 fn another_table(held: &Held) -> Error {
     let thing = &held.thing;
     let message = format!("{thing} is not put back: the table has another OID than the one that was changed");
-    Error::new(ErrorKind::Table, message).with_hint(
-        "if it is that table, restored from a dump, set table_oid to its OID in the open rows of the ledger's table tuned, then howdah \
-         restore; if it is a new one, set undone_at there",
-    )
+    let what = match thing.table.as_ref() {
+        Some((_, relation)) => format!("ALTER TABLE {} RESET ({})", quote_relation(relation), thing.name),
+        None => "set it".to_owned(),
+    };
+    Error::new(ErrorKind::Table, message).with_hint(format!(
+        "if it is a new table that has got this from the old one, {what}, and howdah restore forgets it; if it is that table, restored \
+         from a dump, set table_oid to its OID in the open rows of the ledger's table tuned, then howdah restore; if it is meant to have \
+         it, set undone_at there"
+    ))
 }
 
 /// Tells what came of them. Returns how many are not as they were, and not told by an error.

@@ -1,6 +1,7 @@
 //! How rows come into their tables where that is not chunk by chunk: which staging table they wait in, whether the key
 //! will do, and what the plan says about it.
 
+use super::ledger_of;
 use super::tables::Shape;
 use crate::Context;
 use crate::arrival::leave_out;
@@ -102,7 +103,12 @@ pub(super) async fn choose(
         }
         let Some(staging) = table.staging.clone() else { continue };
         if job.arrival.mode == Mode::Replace {
-            context.connection.attend(session, replace::check(session, &table.table.relation)).await?;
+            let relation = &table.table.relation;
+            context.connection.attend(session, replace::check(session, relation)).await?;
+            if let Some(ledger) = ledger_of(job) {
+                let expecting = replace::expect_unchanged(session, &ledger, relation);
+                context.connection.attend(session, expecting).await?;
+            }
         }
         if matches!(job.arrival.mode, Mode::Merge | Mode::Replace) {
             expect_own_rows(context, session, &table.table.relation).await?;

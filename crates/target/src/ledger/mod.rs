@@ -11,6 +11,7 @@ mod emptied;
 mod gone;
 mod job;
 mod origin;
+mod others;
 mod proof;
 mod reject;
 mod schema;

@@ -273,6 +273,7 @@ pub async fn swap(
             if ledger.holds_changes(session, replacement.old).await? {
                 return Err(held(replacement.old));
             }
+            expect_unchanged(session, ledger, replacement.old).await?;
             if let Some(other) = ledger.loading(session, job_id, replacement.old).await? {
                 return Err(busy(replacement.old, "replaced", &other));
             }
@@ -322,6 +323,22 @@ async fn rows(session: &Session, replacement: Replacement<'_>, sql: &str) -> Res
     let names: [(&(dyn ToSql + Sync), Type); 3] =
         [(&old.schema, Type::TEXT), (&old.name, Type::TEXT), (&new.name, Type::TEXT)];
     session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)
+}
+
+/// A new table gets what loads of other ledgers have set for the old one, and nobody would find there what they have to put back.
+///
+/// # Errors
+/// Table, when there is such a load; those of the session.
+pub async fn expect_unchanged(session: &Session, ledger: &Ledger, old: &Relation) -> Result<()> {
+    let Some(other) = ledger.changed_by_another(session, old).await? else { return Ok(()) };
+    let schema = other.schema();
+    let message = format!(
+        "{old} cannot be replaced: a load of the ledger {schema} has changed settings of it, or dropped something, which is not put back yet"
+    );
+    Err(Error::new(ErrorKind::Table, message).with_hint(format!(
+        "wait for the end of that load, or, where it was killed, run howdah restore with {schema} as --ledger; then run the same \
+         command again"
+    )))
 }
 
 /// What it was before comes back when that load ends, or by howdah restore; a new table would keep what it is meanwhile.

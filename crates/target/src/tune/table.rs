@@ -6,7 +6,7 @@
 use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, Ledger, Origin, Thing};
+use crate::ledger::{Before, Held, Ledger, Thing};
 use crate::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
@@ -242,10 +242,10 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     Ok(given)
 }
 
-/// Some table of this name has what was set, and nobody knows whether the ledger was made here: it may be the same one,
-/// restored from a dump.
+/// Some table of this name has what was set: it may be the same one, restored from a dump with the ledger, or a new one that has
+/// got the options of the old one, as `--mode replace` and `CREATE TABLE ... (LIKE ...)` by hand give them.
 async fn is_perhaps_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
-    let named = if held.origin == Origin::Unknown { look(session, relation).await? } else { Vec::new() };
+    let named = look(session, relation).await?;
     let has = |storage: &Storage| storage.value(&held.thing.name) == Some(held.during.as_str());
     Ok(named.iter().any(|storage| storage.relation == *relation && has(storage)))
 }
@@ -313,6 +313,7 @@ async fn run(session: &Session, sql: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Origin;
 
     fn storage(options: &[&str]) -> Storage {
         let options = options.iter().map(|option| (*option).to_owned()).collect();

@@ -254,6 +254,38 @@ fn no_kill_leaves_a_table_without_autovacuum() {
     }
 }
 
+/// Each ledger knows its own loads alone, and a new table takes the options of the old one.
+#[test]
+fn a_table_that_another_ledger_has_changed_is_not_replaced_and_its_options_are_not_forgotten() {
+    for major in MAJORS {
+        let (database, files, source) = prepared(major, PLAIN);
+        database.sql(GATE);
+        let mut running = load(&database, &source, "table").args(["--ledger", "first"]).spawn();
+        let held = "SELECT count(*) FROM first.tuned WHERE undone_at IS NULL";
+        assert!(wait_for(&database, &mut running, held, 1), "{}", running.stderr_so_far());
+        running.kill();
+        database.sql("DELETE FROM gate");
+        let other = files.put("b.csv", &csv(46, 1, 300));
+        let replace = crate::indexes::load(&database, &other);
+        let replace = replace.args(["--mode", "replace", "--ledger", "second"]);
+        let refused = replace.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("run howdah restore with first as --ledger"), "{refused}");
+
+        // As an earlier version, or somebody by hand, has done it.
+        database.sql("CREATE TABLE n (LIKE t) WITH (autovacuum_enabled = false); DROP TABLE t; ALTER TABLE n RENAME TO t");
+        let restore = howdah("restore").args(["--to", &database.conninfo(), "--ledger", "first"]);
+        let left = restore.run(PATIENCE).expect_code(1).stderr;
+        assert!(left.contains("autovacuum_enabled of public.t is not put back"), "{left}");
+        assert!(left.contains("RESET (autovacuum_enabled)"), "{left}");
+        assert_eq!(database.value(held), "1", "PostgreSQL {major}");
+        database.sql("ALTER TABLE t RESET (autovacuum_enabled)");
+        restore.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(held), "0", "PostgreSQL {major}");
+        replace.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT reloptions IS NULL FROM pg_class WHERE relname = 't'"), "t");
+    }
+}
+
 #[test]
 fn of_two_loads_the_last_puts_back() {
     for major in MAJORS {
