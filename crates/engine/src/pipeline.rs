@@ -27,6 +27,7 @@ use howdah_model::{
     TriggersChoice, TriggersWay,
 };
 use howdah_target::ledger::Ledger;
+use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -63,6 +64,8 @@ pub struct Run {
     pub dropped: AtomicBool,
     /// This run, or an earlier one of the job, has tuned something that is to be put back.
     pub tuned: AtomicBool,
+    /// What keeps loads of other ledgers from tuning the server, which this one has tuned.
+    pub tuner: Mutex<Option<Session>>,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: Mutex<BTreeSet<Relation>>,
     /// Tables whose statistics were renewed because of indexes that are back.
@@ -122,6 +125,7 @@ impl Run {
             numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),
             tuned: AtomicBool::new(false),
+            tuner: Mutex::default(),
             silent: Mutex::default(),
             analyzed: Mutex::default(),
             probes: Probes::default(),

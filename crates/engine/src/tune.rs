@@ -6,14 +6,15 @@ use crate::indexes::{restore_command, tell, warn, with_hint, with_its_hint};
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive, patiently};
 use crate::{Context, Stop};
-use howdah_model::{Error, ErrorKind, Relation, Result, TuneScope};
+use howdah_model::{Error, ErrorKind, Relation, Result, Tune, TuneScope};
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
 use howdah_target::sql::quote_relation;
 use howdah_target::tune::server::{self, Change};
-use howdah_target::tune::{GivenUp, table};
+use howdah_target::tune::{GivenUp, table, tuners};
 use howdah_target::upkeep;
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -78,16 +79,33 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let changes: Vec<Change> = of_server
         .map(|setting| Change { name: setting.name.clone(), during: setting.during.clone() })
         .collect();
-    if changes.is_empty() {
+    if run.plan.tuning.level < Tune::Server {
         return Ok(());
     }
     let work = || async {
-        let session = run.context.connection.open().await?;
-        let holding = server::hold(&session, ledger, &run.plan.job_id, &changes);
-        run.context.connection.attend(&session, holding).await
+        let session = run.context.connection.open_new().await?;
+        let holding = async {
+            tuners::mark(&session, ledger).await?;
+            let other = tuners::other(&session, ledger).await?;
+            if other.is_none() && !changes.is_empty() {
+                run.tuned.store(true, Relaxed);
+                server::hold(&session, ledger, &run.plan.job_id, &changes).await?;
+            }
+            Ok(other)
+        };
+        let other = run.context.connection.attend(&session, holding).await?;
+        Ok((session, other))
     };
-    run.tuned.store(true, Relaxed);
-    once_or_again(run, work).await?;
+    let (session, other) = once_or_again(run, work).await?;
+    if let Some(database) = other {
+        run.warn(format!("the server's settings stay as they are: {}", tuners::says(&database)));
+        return Ok(());
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    // It keeps loads of other ledgers away until all is put back.
+    *run.tuner.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     let set: Vec<String> =
         changes.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
     for setting in &set {
@@ -122,6 +140,7 @@ pub async fn put_back(run: &Run, session: &Session, failed: bool) {
         let restore = restore_command(&context, ledger, job_id);
         run.warn(format!("{error}; {restore}, or the next load, puts back what was tuned"));
     }
+    run.tuner.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then

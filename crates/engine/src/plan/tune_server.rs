@@ -9,6 +9,7 @@ use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
 use howdah_target::ledger::Held;
 use howdah_target::session::Session;
 use howdah_target::tune::server::{self, Rights, Setting};
+use howdah_target::tune::tuners;
 
 const GIB: u64 = 1 << 30;
 /// WAL between two checkpoints, where the disk has room for four times as much.
@@ -105,6 +106,14 @@ pub(super) async fn choose(
     held: &[Held],
 ) -> Result<(Vec<Tuned>, Vec<String>)> {
     let rights = server::rights(session).await?;
+    if let Some(ledger) = ledger_of(&plan.job)
+        && let Some(database) = tuners::other(session, &ledger).await?
+    {
+        return Ok((
+            Vec::new(),
+            vec![format!("the server's settings stay as they are: {}", tuners::says(&database))],
+        ));
+    }
     let places = server_places(context, session, (&[], false)).await?;
     let free_bytes = places.known.iter().filter_map(|place| Some(place.room().ok()?.free_bytes)).min();
     let wanted = wanted(wal_gib(free_bytes));

@@ -6,6 +6,7 @@
 
 pub mod server;
 pub mod table;
+pub mod tuners;
 
 /// What came of giving up a change.
 #[derive(Debug, Clone, PartialEq, Eq)]

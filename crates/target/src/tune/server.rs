@@ -3,7 +3,7 @@
 //! ALTER SYSTEM cannot be part of a transaction: what it was is noted and committed first. Where nothing was
 //! changed after all, because somebody pulled the plug in between, there is nothing to put back, and that is seen.
 
-use super::{GivenUp, verdict};
+use super::{GivenUp, tuners, verdict};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Before, Held, Ledger, Thing};
@@ -192,6 +192,11 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     let names: Vec<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
     let now = in_file(session, &names).await?;
     let open = ledger.open_holds(session, held).await?;
+    if !open.is_empty()
+        && let Some(database) = tuners::other(session, ledger).await?
+    {
+        return Err(held_by_other(&database, held));
+    }
     let mut given = Vec::new();
     let mut closed = format!("BEGIN; {DURABLE_SQL}");
     for held in held {
@@ -222,11 +227,21 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     Ok(given)
 }
 
+fn names(held: &[Held]) -> String {
+    let names: BTreeSet<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// That load has found what is to be put back now, and will put it back as what was there before.
+fn held_by_other(database: &str, held: &[Held]) -> Error {
+    let message =
+        format!("not put back for the whole server are {} yet: {}", names(held), tuners::says(database));
+    Error::new(ErrorKind::Ledger, message).with_hint("wait for its end, then run howdah restore")
+}
+
 /// What the server does not let this role put back.
 fn left(error: &Error, held: &[Held]) -> Error {
-    let names: BTreeSet<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
-    let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    let message = format!("not put back for the whole server are {names}: {}", error.message());
+    let message = format!("not put back for the whole server are {}: {}", names(held), error.message());
     let left = Error::new(ErrorKind::Table, message)
         .with_hint(format!("{RUN_BY_ANOTHER} the role of the load that changed them, or as a superuser"));
     match error.sqlstate() {

@@ -138,6 +138,46 @@ fn of_two_loads_that_tune_the_server_the_last_puts_back() {
     assert_eq!(auto_conf(&server), before);
 }
 
+/// ALTER SYSTEM is the cluster's, and each ledger knows its own loads alone.
+#[test]
+fn of_two_ledgers_one_tunes_the_server_and_the_other_leaves_it_as_it_is() {
+    let (server, database, files, source) = prepared(15);
+    database.sql(GATE);
+    let before = auto_conf(&server);
+    let mut long = load(&database, &source, "server").spawn();
+    assert!(wait_for(&database, &mut long, HELD, 9));
+    wait_until(&database, "checkpoint_timeout", "30min");
+    let during = auto_conf(&server);
+    let (other, elsewhere) = (files.put("b.csv", &csv(46, ROWS + 1, 300)), server.database());
+    elsewhere.sql(PLAIN);
+    let planned = plan(&elsewhere, &other, "server").run(PATIENCE).expect_code(0).stdout;
+    assert!(planned.contains("a load of another ledger tunes the server"), "{planned}");
+    for (database, ledger) in [(&elsewhere, "howdah"), (&database, "second")] {
+        let told =
+            load(database, &other, "server").args(["--ledger", ledger]).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("a load of another ledger tunes the server"), "{ledger}: {told}");
+        assert_eq!(database.value(&format!("SELECT count(*) FROM {ledger}.tuned WHERE table_oid = 0")), "0");
+        assert_eq!(auto_conf(&server), during, "{ledger}: {told}");
+    }
+    // Killed, it leaves what it has changed, which no other may take for what was there before.
+    long.kill();
+    database.sql("DELETE FROM gate");
+    elsewhere.sql(GATE);
+    elsewhere.sql("ALTER SYSTEM RESET checkpoint_timeout");
+    elsewhere.sql("SELECT pg_reload_conf()");
+    wait_until(&elsewhere, "checkpoint_timeout", "5min");
+    let mut second = load(&elsewhere, &source, "server").spawn();
+    let of_server = format!("{HELD} AND table_oid = 0");
+    assert!(wait_for(&elsewhere, &mut second, &of_server, 1), "{}", second.stderr_so_far());
+    let left = restore(&database).arg("--all").run(PATIENCE).expect_code(1).stderr;
+    assert!(left.contains("a load of another ledger tunes the server"), "{left}");
+    assert!(held(&database) > 0);
+    elsewhere.sql("DELETE FROM gate");
+    second.wait(PATIENCE).expect_code(0);
+    restore(&database).arg("--all").run(PATIENCE).expect_code(0);
+    assert_eq!(auto_conf(&server), before);
+}
+
 #[test]
 fn each_missing_right_is_named_and_with_them_the_server_is_tuned() {
     let (server, database, _files, source) = prepared(15);

@@ -1,0 +1,50 @@
+//! Whose loads tune the server at present. ALTER SYSTEM is for all databases, and a ledger knows the loads of its own alone: two that
+//! did not know of each other would each take for "before" what the other has set, and the last would leave that for good.
+//!
+//! The mark is an advisory lock, which goes with the session; every database sees those of the others.
+
+use crate::error::session_error;
+use crate::ledger::Ledger;
+use crate::session::Session;
+use howdah_model::Result;
+use tokio_postgres::types::{ToSql, Type};
+
+/// "tune" in ASCII: the first of the two numbers of the lock. The second tells the ledger.
+const CLASS: i32 = 0x7475_6e65;
+
+const OTHER_SQL: &str = "\
+    SELECT coalesce(d.datname::pg_catalog.text, '') FROM pg_catalog.pg_locks l \
+    LEFT JOIN pg_catalog.pg_database d ON d.oid = l.database \
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.classid::pg_catalog.int8 = $2::pg_catalog.int8 \
+      AND NOT (d.datname IS NOT DISTINCT FROM pg_catalog.current_database() \
+               AND l.objid::pg_catalog.int8 = pg_catalog.hashtext($1)::pg_catalog.int8 & 4294967295) \
+    ORDER BY 1 LIMIT 1";
+
+/// Marks the session as that of a load that tunes the server, until it ends.
+///
+/// # Errors
+/// Those of the session.
+pub async fn mark(session: &Session, ledger: &Ledger) -> Result<()> {
+    let sql = "SELECT pg_catalog.pg_advisory_lock_shared($2, pg_catalog.hashtext($1))";
+    let marked = session.client().query_typed(sql, &of(&ledger.schema())).await;
+    marked.map(|_| ()).map_err(|error| session_error(&error, "marking the session"))
+}
+
+/// The database of another ledger of whose loads one tunes the server now.
+///
+/// # Errors
+/// Those of the session.
+pub async fn other(session: &Session, ledger: &Ledger) -> Result<Option<String>> {
+    let rows = session.client().query_typed(OTHER_SQL, &of(&ledger.schema())).await;
+    let rows = rows.map_err(|error| session_error(&error, "looking who tunes the server"))?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// For people: who it is.
+pub fn says(database: &str) -> String {
+    format!("a load of another ledger tunes the server, in database {database}")
+}
+
+fn of<'a>(schema: &'a &str) -> [(&'a (dyn ToSql + Sync), Type); 2] {
+    [(schema, Type::TEXT), (&CLASS, Type::INT4)]
+}
