@@ -2,22 +2,16 @@
 //! job. After a kill -9 the server may go on with what it was sent, and nothing else tells whose that is.
 
 use super::Ledger;
-use super::undo::KEY_SEED;
+use super::job_lock::{MARK_SEED, holders_sql};
 use crate::error::session_error;
 use crate::session::{Backend, Session};
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Keeps marks apart from the locks of jobs.
-pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
-
 /// Who holds a mark.
 const MARKED_SQL: &str = "\
     SELECT a.pid, (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 \
-    FROM (SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l \
-          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
-            AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
-            AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 = pg_catalog.hashtextextended($1, $2)) l, \
+    FROM (SELECT DISTINCT l.pid FROM @holders@) l, \
          LATERAL pg_catalog.pg_stat_get_activity(l.pid) AS a ORDER BY a.pid";
 
 impl Ledger {
@@ -37,7 +31,8 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn at_work(&self, session: &Session, job_id: &str) -> Result<Vec<Backend>> {
-        let rows = session.client().query_typed(MARKED_SQL, &self.mark(job_id).typed()).await;
+        let sql = MARKED_SQL.replace("@holders@", &holders_sql("pg_catalog.hashtextextended($1, $2)"));
+        let rows = session.client().query_typed(&sql, &self.mark(job_id).typed()).await;
         let rows = rows.map_err(|error| session_error(&error, "looking who is at work for the job"))?;
         let backend = |row: &tokio_postgres::Row| {
             Some(Backend { pid: row.get(0), start_us: row.get::<_, Option<i64>>(1)? })

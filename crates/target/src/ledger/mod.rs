@@ -10,6 +10,7 @@ mod claim;
 mod emptied;
 mod gone;
 mod job;
+mod job_lock;
 mod origin;
 mod others;
 mod proof;

@@ -2,9 +2,8 @@
 //! and that nobody empties or replaces a table while another job loads into it.
 
 use super::Ledger;
-use super::at_work::MARK_SEED;
+use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
 use super::step::target;
-use super::undo::KEY_SEED;
 use crate::session::Session;
 use crate::tree::BY_NAME_SQL;
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -39,11 +38,7 @@ const LOADING_SQL: &str = "\
               WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s \
                   WHERE s.job_id = j.job_id AND s.target = ANY ($3) AND s.name = 'truncate') \
               ELSE true END \
-      AND EXISTS (SELECT FROM pg_catalog.pg_locks l \
-          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
-            AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
-            AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 \
-                IN (pg_catalog.hashtextextended($4 || '/' || j.job_id, $5), pg_catalog.hashtextextended($4 || '/' || j.job_id, $6))) \
+      AND EXISTS (SELECT FROM @holders@) \
     ORDER BY j.job_id LIMIT 1";
 
 /// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of the others.
@@ -118,14 +113,14 @@ impl Ledger {
             rows.iter().map(|row| Relation { schema: row.get(0), name: row.get(1) }).collect();
         let of_file: Vec<String> = kin.iter().map(Relation::to_string).collect();
         let of_step: Vec<String> = kin.iter().map(target).collect();
-        let sql = LOADING_SQL.replace("@schema@", &self.quoted);
-        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+        let key = |seed: i64| format!("pg_catalog.hashtextextended($4 || '/' || j.job_id, {seed})");
+        let holders = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
+        let sql = LOADING_SQL.replace("@schema@", &self.quoted).replace("@holders@", &holders);
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
             (&job_id, Type::TEXT),
             (&of_file, Type::TEXT_ARRAY),
             (&of_step, Type::TEXT_ARRAY),
             (&self.schema, Type::TEXT),
-            (&KEY_SEED, Type::INT8),
-            (&MARK_SEED, Type::INT8),
         ];
         let rows = session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
         Ok(rows.first().map(|row| row.get(0)))

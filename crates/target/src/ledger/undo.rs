@@ -6,7 +6,6 @@
 
 use super::Ledger;
 use super::origin::{Origin, here_sql, table_oid_sql};
-use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -141,9 +140,6 @@ impl fmt::Display for NewUndo {
         write!(f, "{what} {} of {}", self.name, self.relation)
     }
 }
-
-/// Keeps the keys of our locks apart from those of other programs: "howdah" in ASCII.
-pub(super) const KEY_SEED: i64 = 0x686f_7764_6168;
 
 impl Ledger {
     /// Changes that are not undone, of one job or of all, in the order in which they were made. None in a ledger of a
@@ -314,74 +310,5 @@ impl Ledger {
             "UPDATE {}.undo SET undone_at = pg_catalog.clock_timestamp() WHERE number = {number}",
             self.quoted
         )
-    }
-
-    /// Holds the job for as long as the session lives, beside other loads of it; false if somebody has it for himself,
-    /// putting back what an earlier run has changed.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn hold_job(&self, session: &Session, job_id: &str) -> Result<bool> {
-        self.lock_job(session, job_id, "pg_try_advisory_lock_shared").await
-    }
-
-    /// Takes the job for oneself for as long as the session lives; false while a load or somebody else is at work.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn take_job(&self, session: &Session, job_id: &str) -> Result<bool> {
-        self.lock_job(session, job_id, "pg_try_advisory_lock").await
-    }
-
-    /// Ceases to hold the job, and takes it for oneself unless another run of it is still at work.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn hold_job_alone(&self, session: &Session, job_id: &str) -> Result<bool> {
-        self.lock_job(session, job_id, "pg_advisory_unlock_shared").await?;
-        self.take_job(session, job_id).await
-    }
-
-    /// Gives up what [`Ledger::take_job`] took.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn leave_job(&self, session: &Session, job_id: &str) -> Result<()> {
-        self.lock_job(session, job_id, "pg_advisory_unlock").await.map(|_| ())
-    }
-
-    /// Somebody holds the job or has it for himself, as the server knows without being asked for the lock.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn is_job_held(&self, session: &Session, job_id: &str) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l \
-             WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted \
-               AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
-               AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 = pg_catalog.hashtextextended($1, $2))";
-        let name = format!("{}/{job_id}", self.schema);
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&KEY_SEED, Type::INT8)];
-        let rows = session.client().query_typed(sql, &parameters).await;
-        let rows = rows.map_err(|error| session_error(&error, "looking who holds the job"))?;
-        Ok(rows.first().is_some_and(|row| row.get(0)))
-    }
-
-    /// The condition that other sessions hold the job.
-    pub(super) fn held_by_others_sql(&self, job_id: &str) -> String {
-        format!(
-            "EXISTS (SELECT FROM pg_catalog.pg_locks l \
-             WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() \
-               AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
-               AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 = pg_catalog.hashtextextended({}, {KEY_SEED}))",
-            quote_literal(&format!("{}/{job_id}", self.schema))
-        )
-    }
-
-    async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
-        let sql = format!("SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {KEY_SEED}))");
-        let name = format!("{}/{job_id}", self.schema);
-        let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "locking the job"))?;
-        Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 }
