@@ -1,4 +1,4 @@
-//! The life of a record: read as raw bytes, cut into a [`Chunk`], made ready as a [`CopyChunk`],
+//! The life of a record: read as raw bytes, cut into chunks of known [`Origin`], made ready as a [`CopyChunk`],
 //! stored as a [`Receipt`]. Each carries the same [`Origin`], so any error can name file, record and byte.
 
 use crate::error::Error;
@@ -45,15 +45,6 @@ pub struct Origin {
     pub omitted: Omitted,
     /// XXH3 of the records' plain bytes, where the file has no version that would tell other bytes apart.
     pub digest: Option<u64>,
-}
-
-/// Whole records as they stand in the file.
-#[derive(Debug, Clone)]
-pub struct Chunk {
-    /// Where they came from.
-    pub origin: Origin,
-    /// `origin.end_byte - origin.start_byte` bytes.
-    pub bytes: Bytes,
 }
 
 /// How rows are written.

@@ -1,7 +1,7 @@
 //! The words of howdah: every type that crosses a crate border, and nothing else.
 //!
 //! In the order the data flows: a [`Job`] says what is wanted, a [`Plan`] what will be done to which
-//! [`Table`], a [`Chunk`] carries records and where they came from, an [`Event`] tells listeners what
+//! [`Table`], a [`CopyChunk`] carries records and where they came from, an [`Event`] tells listeners what
 //! happened, a [`Summary`] what came of it, and an [`Error`] what went wrong and where.
 
 pub mod arrival;
@@ -26,7 +26,7 @@ pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
 pub use borders::{Borders, Taper};
 pub use check::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
-pub use chunk::{Aside, Chunk, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
+pub use chunk::{Aside, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use event::{Event, Listener, Stage};

@@ -60,20 +60,6 @@ impl Table {
         }
     }
 
-    /// The table of the published experiment that takes the file (its `title` takes `title.akas`).
-    #[must_use]
-    pub fn staging_table(self) -> &'static str {
-        match self {
-            Table::Akas => "title",
-            Table::Basics => "title_basics",
-            Table::Crew => "title_crew",
-            Table::Episode => "title_episode",
-            Table::Principals => "title_principals",
-            Table::Ratings => "title_ratings",
-            Table::Names => "name_basics",
-        }
-    }
-
     /// Rows at scale 1, about the year 2020: six principals a title, and guesses for the rest.
     #[must_use]
     pub fn rows_at_scale_one(self) -> u64 {

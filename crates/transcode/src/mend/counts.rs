@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// So many places of records left out are kept; further ones are only counted.
-pub const LEFT_OUT_SHOWN: usize = 100;
+const LEFT_OUT_SHOWN: usize = 100;
 
 /// A record that is not in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Counts {
         self.values_read.get(field_no).map_or(0, |count| count.load(Relaxed))
     }
 
-    /// The first [`LEFT_OUT_SHOWN`] records that were left out, in the order of the file.
+    /// The first records that were left out, in the order of the file.
     pub fn left_out(&self) -> Vec<LeftOut> {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -14,7 +14,7 @@ use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Eol, Escape, Mend, Nul, Result};
 
 /// Bytes behind a record that mending looks at, at most.
-pub const LOOK_AHEAD_BYTES: usize = 64 << 10;
+const LOOK_AHEAD_BYTES: usize = 64 << 10;
 
 /// Records behind a reading that are looked at. A reading that swallows or breaks records shows in the first
 /// one or two; a few more tell chance from sense.

@@ -18,7 +18,7 @@
 //! 4. `line` writes the fields that the table has, through their readings; a value that its reading does not
 //!    understand is an error, or, with [`Shape::lenient`], its record is left out.
 //!
-//! What a record becomes depends on its bytes and a bounded number behind them ([`LOOK_AHEAD_BYTES`]), never on
+//! What a record becomes depends on its bytes and a bounded number behind them (`LOOK_AHEAD_BYTES`), never on
 //! records before it, so that a mended file is loaded in the same way from wherever it is read. A record without
 //! a fault is never looked at twice: on a clean file `lenient` costs nothing and changes nothing.
 //!
@@ -43,9 +43,8 @@ mod width;
 mod window;
 
 pub use chunk::{Mended, Span, chunk, locate_in_chunk};
-pub use counts::{Counts, LEFT_OUT_SHOWN, LeftOut};
+pub use counts::{Counts, LeftOut};
 pub use kept::Kept;
-pub use lenient::LOOK_AHEAD_BYTES;
 
 use crate::dialect::TableEnd;
 use howdah_model::{Dialect, Nul, Reading, Result};
