@@ -39,7 +39,7 @@ pub(super) struct Emitter {
     /// Gives rows their numbers.
     pub(super) numbered: Option<Numbered>,
     /// Lays rows out by leaf partition.
-    lanes: Option<Lanes>,
+    pub(super) lanes: Option<Lanes>,
     /// Looks at records that were not read yet.
     look: Option<Look>,
     /// Reads the fields of records that go untouched.
@@ -174,13 +174,27 @@ impl Emitter {
             }
             None => faster,
         };
-        let faster = self.numbered(feeder, &origin, &bytes, faster, for_numbers);
         let chunk = CopyChunk { origin, bytes, faster, refused, aside: Vec::new() };
-        feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
+        self.queue(feeder, chunk, for_numbers)
+    }
+
+    /// Gives the rows their numbers and queues them. Of a chunk with doubtful records each that is sent gets its number then.
+    pub(super) fn queue(
+        &self,
+        feeder: &Feeder,
+        mut chunk: CopyChunk,
+        for_numbers: Vec<Buffer>,
+    ) -> Result<(), Failure> {
+        let origin = chunk.origin;
+        if chunk.aside.is_empty() {
+            chunk.faster = self.numbered(feeder, &origin, &chunk.bytes, chunk.faster, for_numbers);
+        }
+        let unsent = |_| Failure { chunk_no: origin.chunk_no, error: unwanted() };
+        feeder.queue.blocking_send(chunk).map_err(unsent)
     }
 
     /// The rows with their numbers, where these come from the client.
-    pub(super) fn numbered(
+    fn numbered(
         &self,
         feeder: &Feeder,
         origin: &Origin,
