@@ -164,6 +164,11 @@ impl Heads<'_> {
                 wanted *= 4;
                 continue;
             }
+            if first.is_none() && !plain_all && self.format.header != Header::None {
+                let message = format!("the header is longer than {HEAD_BYTES_MAX} bytes");
+                return Err(Error::new(ErrorKind::RecordTooLong, message)
+                    .with_hint("an unclosed quote is the usual cause"));
+            }
             let end = first.as_ref().map_or(0, |first| first.end);
             let (names, data_start_byte) = match self.format.header {
                 Header::None => (None, 0),
