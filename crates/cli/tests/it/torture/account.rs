@@ -2,6 +2,9 @@
 
 use super::mode::OnError;
 use super::stage::Stage;
+use super::written::Charset;
+use howdah_testkit::Finished;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What is wrong with it.
@@ -11,21 +14,26 @@ pub(super) fn check(stage: &Stage) -> Vec<String> {
 
 /// The job that is done, whatever others have been given up, or had their UNLOGGED table emptied by a crash behind their end.
 fn of_job(stage: &Stage) -> String {
-    let jobs = format!("{}.job WHERE status = 'done'", stage.ledger);
+    let jobs = format!("{}.job WHERE status = 'done' AND {}", stage.ledger, stage.is_of_files());
     format!("job_id = (SELECT job_id FROM {jobs} ORDER BY started_at DESC LIMIT 1)")
 }
 
-fn sums(stage: &Stage) -> Option<String> {
+/// File by file.
+fn sums(stage: &Stage) -> Vec<String> {
     let sql = format!(
-        "SELECT format('%s read = %s stored + %s rejected', sum(rows_read), sum(rows_stored), sum(rows_rejected)) \
-         FROM {}.file WHERE {}",
+        "SELECT format('%s: %s read = %s stored + %s rejected', regexp_replace(location, '.*/', ''), \
+             rows_read, rows_stored, rows_rejected) FROM {}.file WHERE {} ORDER BY 1",
         stage.ledger,
         of_job(stage)
     );
-    let (told, refused) = (stage.database.value(&sql), &stage.refused);
-    let stored = refused.records - refused.count;
-    let wanted = format!("{} read = {stored} stored + {} rejected", refused.records, refused.count);
-    (told != wanted).then(|| format!("the account says {told}, and not {wanted}"))
+    let told: BTreeSet<String> =
+        stage.database.rows(&sql).into_iter().filter_map(|mut row| row[0].take()).collect();
+    let wanted = stage.refused.files.iter().map(|(name, records, refused)| {
+        format!("{name}: {records} read = {} stored + {refused} rejected", records - refused)
+    });
+    let wanted: BTreeSet<String> = wanted.collect();
+    let differ = told.symmetric_difference(&wanted);
+    differ.map(|line| format!("the account and what it must be differ in: {line}")).collect()
 }
 
 /// `--lenient` alone counts what it leaves out; with `--on-error skip` it is kept.
@@ -60,9 +68,58 @@ fn rejects(stage: &Stage) -> Option<String> {
     if kept == 0 {
         return None;
     }
-    let unknown =
-        got.iter().find(|place| !refused.surely.contains(place) && !refused.perhaps.contains(place));
-    let missing = refused.surely.difference(&got).next();
-    (unknown.is_some() || missing.is_some())
-        .then(|| format!("kept though good: {unknown:?}, bad and not kept: {missing:?}"))
+    let unknown = got.iter().find(|place| refused.find(place).is_none());
+    let missing = refused.surely.keys().find(|place| !got.contains(place));
+    if unknown.is_some() || missing.is_some() {
+        return Some(format!("kept though good: {unknown:?}, bad and not kept: {missing:?}"));
+    }
+    as_in_file(stage)
+}
+
+/// What is kept is the record, and why it was refused.
+fn as_in_file(stage: &Stage) -> Option<String> {
+    let sql = format!(
+        "SELECT regexp_replace(location, '.*/', ''), record, sqlstate, CASE WHEN as_in_file THEN encode(bytes, 'hex') END \
+         FROM {0}.reject JOIN {0}.file USING (job_id, file_no) WHERE {1}",
+        stage.ledger,
+        of_job(stage)
+    );
+    let is_utf8 = stage.scenario.written.charset == Charset::Utf8;
+    for row in stage.database.rows(&sql) {
+        let [name, record, sqlstate, kept] = row.try_into().expect("four columns");
+        let place = (name.unwrap_or_default(), record.unwrap_or_default().parse().unwrap());
+        let Some(bad) = stage.refused.find(&place) else { continue };
+        let hex: String = bad.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        if is_utf8 && kept.as_ref().is_some_and(|kept| *kept != hex) {
+            return Some(format!("{place:?} is kept as {kept:?}, and not as {hex}"));
+        }
+        if !sqlstate.as_deref().is_some_and(|code| bad.flaw.sqlstates().contains(&code)) {
+            return Some(format!("{place:?}, {:?}, is kept for {sqlstate:?}", bad.flaw));
+        }
+    }
+    None
+}
+
+/// What is wrong with the report of a check that nothing has struck: it must find what the load will.
+pub(super) fn check_report(stage: &Stage, finished: &Finished) -> Vec<String> {
+    let refused = &stage.refused;
+    if finished.code != Some(stage.check_code()) {
+        return vec![format!("it ended with {:?}, and not {}", finished.code, stage.check_code())];
+    }
+    let report: Value = serde_json::from_str(&finished.stdout).expect("a document");
+    let wanted = [("rows_read", refused.records), ("rows_bad", refused.told)];
+    let mut wrong: Vec<String> = wanted
+        .into_iter()
+        .filter(|(key, count)| report[key] != *count)
+        .map(|(key, count)| format!("{key} is {}, and not {count}", report[key]))
+        .collect();
+    let findings = report["findings"].as_array().into_iter().flatten();
+    for place in findings.flat_map(|finding| finding["first"].as_array().into_iter().flatten()) {
+        let name = place["file"].as_str().and_then(|file| file.rsplit('/').next()).unwrap_or_default();
+        let place = (name.to_owned(), place["record"].as_u64().unwrap_or(0));
+        if refused.find(&place).is_none() {
+            wrong.push(format!("it tells of {place:?}, which is good"));
+        }
+    }
+    wrong
 }

@@ -1,6 +1,7 @@
 //! What must be true when a load has been run to its end, whatever had struck it.
 
 use super::account;
+use super::mode::Arrival;
 use super::shape::Shape;
 use super::stage::Stage;
 use super::world::World;
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 pub(super) struct Before {
     schema: String,
     settings: Vec<String>,
+    invalid: Vec<String>,
+    /// Of the sequence of each table, where it has one.
+    numbers: Vec<Option<i64>>,
 }
 
 /// What is wrong. Nothing is, ever.
@@ -34,7 +38,12 @@ impl Findings {
 
 impl Before {
     pub(super) fn look(world: &World<'_>, stage: &Stage) -> Before {
-        Before { schema: stage.schema(), settings: world.settings(&stage.database) }
+        Before {
+            schema: stage.schema(),
+            settings: world.settings(&stage.database),
+            invalid: stage.invalid(),
+            numbers: stage.scenario.places.iter().map(|place| stage.last_number(place)).collect(),
+        }
     }
 
     /// The table equals the model, and nothing but its rows and the ledger's has changed.
@@ -42,11 +51,12 @@ impl Before {
         // Whoever was forgotten by the network has been told by now.
         world.to_server.end_forgotten();
         let mut found = Findings::default();
-        for place in stage.scenario.places {
+        for (place, number) in stage.scenario.places.iter().zip(&self.numbers) {
             let (lost, doubled) = lost_and_doubled(stage, place);
             found.lost += lost;
             found.doubled += doubled;
             found.left_behind.extend(derived(stage, place));
+            found.left_behind.extend(number.and_then(|before| numbers(stage, place, before)));
         }
         let left = &mut found.left_behind;
         left.extend(self.traces(world, stage));
@@ -58,7 +68,7 @@ impl Before {
             left.push(format!("the ledger holds {relations:?}, and usually {ledger_relations:?}"));
         }
         left.extend(account::check(stage));
-        left.extend(sessions(stage));
+        left.extend(wait_for_sessions(stage));
         found
     }
 
@@ -68,6 +78,10 @@ impl Before {
         let schema = stage.schema();
         if schema != self.schema {
             left.push(format!("the schema differs: {}", first_difference(&self.schema, &schema)));
+        }
+        let invalid = stage.invalid();
+        if invalid != self.invalid {
+            left.push(format!("invalid are {invalid:?}, and were {:?}", self.invalid));
         }
         for journal in ["undo", "tuned"] {
             let open = stage.ledger_count(&format!("{journal} WHERE undone_at IS NULL"));
@@ -132,9 +146,16 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
         (stage.database.value(&sql) != "t").then(|| format!("{place}: {what}"))
     };
     match (stage.scenario.shape, stage.scenario.knobs.triggers) {
-        (Shape::Watched, "keep") if stage.scenario.mode.inserts_all() => holds(
-            "SELECT count(*) = (SELECT count(*) FROM t) AND count(*) = count(DISTINCT id) FROM seen",
+        // What a new table is filled with, no trigger sees.
+        (Shape::Watched, _) if stage.scenario.mode.arrival == Arrival::Replace => None,
+        (Shape::Watched, "keep") => holds(
+            "SELECT count(*) = count(DISTINCT id) AND count(*) FILTER (WHERE id >= 1000) = (SELECT count(*) FROM t WHERE id >= 1000) \
+                 AND NOT EXISTS (SELECT id FROM t EXCEPT SELECT id FROM seen) FROM seen",
             "the trigger has not seen each row once",
+        ),
+        (Shape::Watched, _) => holds(
+            "SELECT count(*) = 500 AND min(id) = 1 AND max(id) = 500 FROM seen",
+            "a trigger that was to be silent has seen a row",
         ),
         (Shape::Numbered, _) => {
             holds("SELECT nextval('t_k_seq') > max(k) FROM t", "the sequence does not go on behind the keys")
@@ -170,14 +191,18 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
     }
 }
 
+/// Numbers go on: a run that fails uses some up, and no run more than some for each row.
+fn numbers(stage: &Stage, place: &str, before: i64) -> Option<String> {
+    const RUNS_MAX: i64 = 10;
+    let now = stage.last_number(place)?;
+    let most = before + (i64::try_from(stage.scenario.rows).ok()? + 1000) * RUNS_MAX;
+    (now < before || now > most).then(|| format!("{place}: the sequence was at {before} and is at {now}"))
+}
+
 /// Sessions of the load end soon after it.
-fn sessions(stage: &Stage) -> Option<String> {
-    let sql = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND datname = current_database()",
-        stage.scenario.role
-    );
+pub(super) fn wait_for_sessions(stage: &Stage) -> Option<String> {
     let deadline = Instant::now() + Duration::from_secs(10);
-    while stage.database.value(&sql) != "0" {
+    while stage.sessions() > 0 {
         if Instant::now() > deadline {
             return Some("sessions of a load that has ended".to_owned());
         }

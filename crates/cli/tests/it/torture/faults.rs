@@ -1,9 +1,11 @@
-//! The faults: what strikes a load under way, and when.
+//! The faults: what strikes a run under way.
 //!
-//! A fault counts only if it hit: the load was still running, or shows by its end what it ran into.
+//! A fault counts only if it had effect: the run ended otherwise than it would have, sessions or connections ended, or the
+//! server's log tells of it.
 
+use super::moment::{Moment, Watch};
 use super::others;
-use super::stage::Stage;
+use super::stage::{Stage, Verb};
 use super::world::World;
 use crate::scene::{END_SESSIONS, PATIENCE};
 use fastrand::Rng;
@@ -23,6 +25,10 @@ pub(super) enum Fault {
     HangUp,
     /// `pg_terminate_backend` of all its sessions.
     EndSessions,
+    /// `pg_terminate_backend` of one: of any, or of the one that holds the lock of the job.
+    EndOne,
+    /// `pg_cancel_backend` of one that is at a statement.
+    Cancel,
     /// An immediate shutdown of the server, and crash recovery.
     Crash,
     /// A fast shutdown of the server.
@@ -64,13 +70,14 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Fault; 24] = [
+    pub(super) const ALL: [Fault; 26] = [
         Fault::Kill,
         Fault::EndSessions,
         Fault::LostAnswer,
         Fault::DiskFull,
         Fault::HalfOpen,
         Fault::Ddl,
+        Fault::EndOne,
         Fault::Crash,
         Fault::Deadlock,
         Fault::ShortRead,
@@ -82,6 +89,7 @@ impl Fault {
         Fault::ResetAtByte,
         Fault::LostCommit,
         Fault::ClockJump,
+        Fault::Cancel,
         Fault::Terminate,
         Fault::SlowDown,
         Fault::Restart,
@@ -101,164 +109,181 @@ impl Fault {
         }
     }
 
+    /// It strikes what is read of files.
+    pub(super) fn strikes_files(self) -> bool {
+        self.needs_bucket() || self == Fault::Changed
+    }
+
     /// It strikes requests to an object store.
     pub(super) fn needs_bucket(self) -> bool {
         matches!(self, Fault::ShortRead | Fault::SlowDown)
     }
 }
 
-/// When it strikes.
-#[derive(Debug, Clone, Copy)]
-enum Moment {
-    /// So long after the start.
-    Started(Duration),
-    /// The plan is made, and nothing else.
-    Planned,
-    /// So many chunks are in.
-    Chunks(u64),
-    /// So many of the dropped things are back.
-    PutBack(u64),
-}
-
-impl Moment {
-    fn draw(stage: &Stage, random: &mut Rng) -> Moment {
-        // Of some 75 bytes a row.
-        let chunks = (stage.scenario.rows * 3 / 40 / stage.scenario.knobs.chunk_kb).max(1);
-        match random.u8(..10) {
-            0 | 1 => Moment::Started(Duration::from_millis(random.u64(20..500))),
-            2 | 3 if stage.scenario.knobs.indexes == "rebuild" => Moment::PutBack(random.u64(1..4)),
-            4 => Moment::Chunks(chunks),
-            _ => Moment::Chunks(random.u64(..chunks)),
-        }
-    }
-
-    /// Whether the load still ran when it came.
-    fn wait(self, stage: &Stage, running: &mut Running, random: &mut Rng) -> bool {
-        let (from, least) = match self {
-            Moment::Started(delay) => {
-                std::thread::sleep(delay);
-                return running.is_running();
-            }
-            Moment::Planned => ("job WHERE status = 'running'", 1),
-            Moment::Chunks(least) => ("chunk", least),
-            Moment::PutBack(least) => ("undo WHERE undone_at IS NOT NULL", least),
-        };
-        let deadline = Instant::now() + PATIENCE;
-        while stage.ledger_count(from) < least && running.is_running() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        if !matches!(self, Moment::Planned) {
-            std::thread::sleep(Duration::from_millis(random.u64(..25)));
-        }
-        running.is_running()
-    }
+/// A run that is to be struck.
+pub(super) struct Run {
+    pub(super) command: HowdahCommand,
+    pub(super) verb: Verb,
+    /// How it ends if nothing strikes it.
+    pub(super) done_code: i32,
 }
 
 /// How a struck run ended.
 pub(super) struct Struck {
     pub(super) finished: Finished,
-    /// The fault really met a load under way.
+    /// The fault had effect.
     pub(super) hit: bool,
+    /// When it struck, or was to.
+    pub(super) moment: &'static str,
     /// Undoes what somebody else has done to the table, once the load is over.
     pub(super) revert_sql: Option<&'static str>,
 }
 
+/// What proxies and the server's log tell of faults.
+struct Told {
+    by_server_proxy: u64,
+    by_s3_proxy: u64,
+    no_space: usize,
+    cancelled: usize,
+}
+
+impl Told {
+    fn look(world: &World<'_>) -> Told {
+        let log = world.server.log();
+        Told {
+            by_server_proxy: world.to_server.fired(),
+            by_s3_proxy: world.to_s3.fired(),
+            no_space: log.matches("No space left on device").count(),
+            cancelled: log.matches("canceling statement due to user request").count(),
+        }
+    }
+}
+
 /// Starts the command, strikes, heals, and waits for its end.
-pub(super) fn strike(
-    command: &HowdahCommand,
-    fault: Fault,
-    world: &World<'_>,
-    stage: &Stage,
-    random: &mut Rng,
-) -> Struck {
-    let fired = (world.to_server.fired(), world.to_s3.fired());
-    let no_space = || world.server.log().matches("No space left on device").count();
-    let no_space_before = no_space();
+pub(super) fn strike(run: &Run, fault: Fault, world: &World<'_>, stage: &Stage, random: &mut Rng) -> Struck {
+    let before = Told::look(world);
     arm(fault, world, random);
-    let mut running = command.spawn();
     let moment = match fault {
         // Small files are read at once; what has changed before the plan is made is what is loaded.
         Fault::Changed => Moment::Planned,
-        _ => Moment::draw(stage, random),
+        _ => Moment::draw(run.verb, stage, random),
     };
-    let mut hit = fault.needs_bucket() || moment.wait(stage, &mut running, random);
+    let watch = Watch::begin(stage, moment);
+    let mut running = run.command.spawn();
+    let came = fault.needs_bucket() || watch.wait(&mut running, random);
+    let moment = if fault.needs_bucket() { "armed" } else { moment.kind() };
+    if !came {
+        return Struck { finished: running.wait(PATIENCE), hit: false, moment, revert_sql: None };
+    }
     let mut revert_sql = None;
-    match fault {
-        Fault::Kill => return ended(running.kill(), hit),
-        Fault::HalfOpen => {
-            world.to_server.forget_all();
-            return ended(running.kill(), hit);
-        }
+    let met = match fault {
         Fault::Ddl => {
             let change = others::Change::draw(stage, random);
-            hit = change.make(stage) && running.is_running();
             revert_sql = Some(change.revert_sql());
+            change.make(stage) && running.is_running()
         }
-        Fault::Deadlock => hit = others::deadlock(world, stage, &mut running, random),
+        Fault::Deadlock => others::deadlock(world, stage, &mut running, random),
         Fault::Changed => {
             let no = random.usize(..stage.contents.len());
             stage.put(world, no, &others::changed(&stage.contents[no].1));
+            true
         }
         Fault::NoConnections => {
             let held = stage.database.take_all_connections(stage.scenario.role);
-            end_sessions(stage);
+            let ended = end_sessions(stage);
             std::thread::sleep(Duration::from_millis(random.u64(100..600)));
-            hit &= held.count() > 0;
+            held.count() > 0 && ended > 0
         }
-        _ => strike_server_or_network(fault, world, stage, &running, random),
-    }
-    let is_commit = matches!(fault, Fault::LostCommit | Fault::LostAnswer | Fault::ResetAtByte);
-    let finished = running.wait(PATIENCE);
-    hit &= match fault {
-        Fault::ShortRead | Fault::SlowDown => world.to_s3.fired() > fired.1,
-        Fault::OutOfMemory | Fault::Changed => finished.code != Some(0),
-        Fault::DiskFull | Fault::WalFull => no_space() > no_space_before,
-        _ if is_commit => world.to_server.fired() > fired.0,
-        _ => true,
+        _ => strike_server_or_network(fault, world, stage, &mut running, random),
     };
-    Struck { finished, hit, revert_sql }
+    let finished = match fault {
+        Fault::Kill | Fault::HalfOpen => running.kill(),
+        _ => running.wait(PATIENCE),
+    };
+    let hit = met && shows(fault, &finished, run.done_code, &before, &Told::look(world));
+    Struck { finished, hit, moment, revert_sql }
 }
 
-fn ended(finished: Finished, hit: bool) -> Struck {
-    Struck { finished, hit, revert_sql: None }
+/// Whether the end of the run, or what is told since, shows the fault.
+fn shows(fault: Fault, finished: &Finished, done_code: i32, before: &Told, after: &Told) -> bool {
+    match fault {
+        Fault::Kill | Fault::HalfOpen => finished.signal == Some(9),
+        Fault::Interrupt | Fault::Terminate | Fault::HangUp | Fault::OutOfMemory | Fault::Changed => {
+            finished.code != Some(done_code)
+        }
+        Fault::ShortRead | Fault::SlowDown => after.by_s3_proxy > before.by_s3_proxy,
+        Fault::DiskFull | Fault::WalFull => after.no_space > before.no_space,
+        Fault::Cancel => after.cancelled > before.cancelled,
+        Fault::Reset | Fault::ResetAtByte | Fault::Refuse | Fault::LostCommit | Fault::LostAnswer => {
+            after.by_server_proxy > before.by_server_proxy
+        }
+        // Whoever has struck has seen it.
+        Fault::EndSessions
+        | Fault::EndOne
+        | Fault::Crash
+        | Fault::Restart
+        | Fault::Stall
+        | Fault::ClockJump
+        | Fault::Deadlock
+        | Fault::Ddl
+        | Fault::NoConnections => true,
+    }
 }
 
+/// Whether there was something to strike.
 fn strike_server_or_network(
     fault: Fault,
     world: &World<'_>,
     stage: &Stage,
-    running: &Running,
+    running: &mut Running,
     random: &mut Rng,
-) {
+) -> bool {
     match fault {
-        Fault::Interrupt => running.interrupt(),
+        Fault::Interrupt => {
+            running.interrupt();
+            // Whoever waits for the end of what is cleared away does not have to.
+            if random.bool() {
+                std::thread::sleep(Duration::from_millis(random.u64(..300)));
+                if running.is_running() {
+                    running.interrupt();
+                }
+            }
+        }
         Fault::Terminate => running.terminate(),
         Fault::HangUp => running.hang_up(),
-        Fault::EndSessions => end_sessions(stage),
-        Fault::Crash => world.server.crash_and_restart(),
-        Fault::Restart => world.server.restart(),
-        Fault::DiskFull => {
-            let disk = world.means.data_disk.as_ref().expect("asked for before");
-            disk.fill(random.u64(..200_000));
-            pause_then(random, || disk.relieve());
+        Fault::EndSessions => return end_sessions(stage) > 0,
+        Fault::EndOne => return end_one(stage, random),
+        Fault::Cancel => return cancel(stage, running),
+        Fault::Crash | Fault::Restart => {
+            let sessions = stage.sessions();
+            if fault == Fault::Crash {
+                world.server.crash_and_restart();
+            } else {
+                world.server.restart();
+            }
+            return sessions > 0;
         }
-        Fault::WalFull => {
-            let disk = world.means.wal_disk.as_ref().expect("asked for before");
-            disk.fill(0);
-            others::use_wal_up(stage);
-            pause_then(random, || disk.relieve());
-            world.server.revive();
-        }
+        Fault::DiskFull | Fault::WalFull => fill_disk(fault, world, stage, running, random),
+        Fault::HalfOpen => world.to_server.forget_all(),
         Fault::Reset => world.to_server.cut_all(),
         Fault::ResetAtByte => world.to_server.set_times(Broken::CutAfterBytes(random.u64(1..200_000)), 1),
-        Fault::LostCommit => world.to_server.set_times(Broken::CutBeforeCommit { skip: 0 }, 1),
-        Fault::LostAnswer => world.to_server.set_times(Broken::CutAfterCommit { skip: 0 }, 1),
+        Fault::LostCommit => {
+            world.to_server.set_times(Broken::CutBeforeCommit { skip: random.u64(..6) }, 1);
+        }
+        Fault::LostAnswer => {
+            world.to_server.set_times(Broken::CutAfterCommit { skip: random.u64(..6) }, 1);
+        }
         Fault::Refuse | Fault::Stall => {
             world.to_server.set(if fault == Fault::Stall { Broken::Stall } else { Broken::Refuse });
             if fault == Fault::Refuse {
                 world.to_server.cut_all();
             }
-            pause_then(random, || world.to_server.set(Broken::Pass));
+            // Now and then longer than what a run waits for at once.
+            std::thread::sleep(Duration::from_millis(if random.u8(..5) == 0 { 4000 } else { 0 }));
+            pause(random);
+            let stalled = running.is_running();
+            world.to_server.set(Broken::Pass);
+            return fault == Fault::Refuse || stalled;
         }
         Fault::ClockJump => {
             let clock = world.means.clock.as_ref().expect("asked for before");
@@ -267,6 +292,28 @@ fn strike_server_or_network(
         Fault::OutOfMemory => running.deny_memory(),
         // The others are struck by their caller, or were armed before the load began.
         _ => {}
+    }
+    true
+}
+
+/// Fills a disk until the server has run into it, and makes room again a while later.
+fn fill_disk(fault: Fault, world: &World<'_>, stage: &Stage, running: &mut Running, random: &mut Rng) {
+    let before = Told::look(world).no_space;
+    let of_data = fault == Fault::DiskFull;
+    let disk = if of_data { &world.means.data_disk } else { &world.means.wal_disk };
+    let disk = disk.as_ref().expect("asked for before");
+    disk.fill(if of_data { random.u64(..200_000) } else { 0 });
+    if !of_data {
+        others::use_wal_up(stage);
+    }
+    let deadline = Instant::now() + Duration::from_secs(3);
+    while running.is_running() && Instant::now() < deadline && Told::look(world).no_space == before {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    pause(random);
+    disk.relieve();
+    if !of_data {
+        world.server.revive();
     }
 }
 
@@ -280,11 +327,44 @@ fn arm(fault: Fault, world: &World<'_>, random: &mut Rng) {
     world.to_s3.set_times(Broken::Http { every: random.u64(1..4), failure }, random.u64(1..4));
 }
 
-fn pause_then(random: &mut Rng, heal: impl FnOnce()) {
+fn pause(random: &mut Rng) {
     std::thread::sleep(Duration::from_millis(random.u64(100..900)));
-    heal();
 }
 
-fn end_sessions(stage: &Stage) {
-    stage.database.rows(&format!("{END_SESSIONS} AND usename = '{}'", stage.scenario.role));
+/// How many there were.
+fn end_sessions(stage: &Stage) -> usize {
+    stage.database.rows(&format!("{END_SESSIONS} AND usename = '{}'", stage.scenario.role)).len()
+}
+
+/// Ends any session, or the one that holds the lock by which others see that the job is at work.
+fn end_one(stage: &Stage, random: &mut Rng) -> bool {
+    let holds = format!(
+        "AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
+             AND (classid::int8 << 32) | objid::int8 IN (SELECT hashtextextended('{}/' || job_id, x'686f77646168'::int8) \
+                                                         FROM {}.job))",
+        stage.scenario.knobs.ledger.replace('\'', "''"),
+        stage.ledger
+    );
+    let which = if random.bool() && stage.ledger_count("job") > 0 { holds.as_str() } else { "" };
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '{}' \
+             AND datname = current_database() {which} ORDER BY random() LIMIT 1) one",
+        stage.scenario.role
+    );
+    !stage.database.rows(&sql).is_empty()
+}
+
+/// Cancels the next statement that is seen.
+fn cancel(stage: &Stage, running: &mut Running) -> bool {
+    let sql = format!(
+        "SELECT pg_cancel_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '{}' \
+             AND datname = current_database() AND state = 'active' ORDER BY random() LIMIT 1) one",
+        stage.scenario.role
+    );
+    while running.is_running() {
+        if !stage.database.rows(&sql).is_empty() {
+            return true;
+        }
+    }
+    false
 }

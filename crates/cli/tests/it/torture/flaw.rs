@@ -109,6 +109,22 @@ impl Flaw {
         }
     }
 
+    /// Codes of the server's by which it is refused: a row without a value of the key may have no partition to go to.
+    pub(super) fn sqlstates(self) -> &'static [&'static str] {
+        match self {
+            Flaw::Check | Flaw::NoPartition => &["23514"],
+            Flaw::NoPart => &["23502", "23514"],
+            Flaw::Type => &["22P02"],
+            Flaw::Range => &["22003"],
+            Flaw::Day => &["22008"],
+            Flaw::Short | Flaw::Long => &["22P04"],
+            Flaw::OldKey | Flaw::Repeat => &["23505"],
+            Flaw::Orphan => &["23503"],
+            Flaw::RaisedBefore | Flaw::RaisedAfter => &["P0001"],
+            Flaw::BadByte | Flaw::Nul => &["22021"],
+        }
+    }
+
     /// Makes the fields of a good record bad.
     pub(super) fn spoil(self, fields: &mut Vec<Option<String>>, id: u64) {
         let (no, value) = match self {

@@ -6,12 +6,14 @@
 //! [`scenario`] draws a load, [`faults`] has what strikes it, [`check`] what must be true in the end.
 
 mod account;
+mod beside;
 mod check;
 mod data;
 mod faults;
 mod flaw;
 mod knobs;
 mod mode;
+mod moment;
 mod others;
 mod scenario;
 mod shape;
@@ -20,14 +22,15 @@ mod world;
 mod written;
 
 use crate::scene::PATIENCE;
+use beside::Beside;
 use check::{Before, Findings};
 use fastrand::Rng;
 use faults::Fault;
-use howdah_testkit::{Finished, HowdahCommand, MAJORS, S3};
+use howdah_testkit::{Finished, MAJORS, S3};
 use mode::Mode;
 use scenario::Scenario;
 use shape::Shape;
-use stage::Stage;
+use stage::{Stage, Verb};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,6 +53,8 @@ struct Budget {
 #[derive(Debug, Default)]
 struct Account {
     hits: BTreeMap<Fault, u64>,
+    /// How often each kind of moment was met, and how often it came too late or the fault had no effect.
+    moments: BTreeMap<&'static str, [u64; 2]>,
     loads: u64,
     misses: u64,
     skipped: u64,
@@ -66,6 +71,10 @@ impl Account {
     fn add(&mut self, other: Account) {
         for (fault, count) in other.hits {
             *self.hits.entry(fault).or_default() += count;
+        }
+        for (moment, counts) in other.moments {
+            let all = self.moments.entry(moment).or_default();
+            (all[0], all[1]) = (all[0] + counts[0], all[1] + counts[1]);
         }
         self.loads += other.loads;
         self.misses += other.misses;
@@ -106,8 +115,8 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
     });
     say(&format!(
         "torture: {} faults, {} lost, {} doubled, {} left behind; seed {}\n\
-         torture: {} loads on PostgreSQL {MAJORS:?}, {} faults came too late, {} could not be had on this machine, \
-         {:.0} s\ntorture: {:?}",
+         torture: {} loads on PostgreSQL {MAJORS:?}, {} faults had no effect, {} could not be had on this machine, \
+         {:.0} s\ntorture: {:?}\ntorture: hits and misses at {:?}",
         account.hits(),
         account.findings.lost,
         account.findings.doubled,
@@ -117,7 +126,8 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
         account.misses,
         account.skipped,
         began.elapsed().as_secs_f64(),
-        account.hits
+        account.hits,
+        account.moments
     ));
     assert!(account.failures.is_empty(), "{} loads failed: {:#?}", account.failures.len(), account.failures);
     assert!(account.hits() >= budget.faults, "{account:?}");
@@ -175,6 +185,7 @@ fn usual_ledger(world: &World<'_>) -> Vec<String> {
         shape: Shape::Plain,
         mode: Mode::APPEND,
         flaws: Vec::new(),
+        beside: None,
         ..Scenario::draw(&mut random, Fault::Kill)
     };
     let stage = Stage::set(world, calm, 0, &mut random);
@@ -210,12 +221,13 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
         night.check(account, &mut random);
     }
     let runs = night.run_to_end(account, &mut random);
+    night.end_beside();
     let findings = before.compare(world, &stage, usual);
     let told = format!("{name}: {findings:#?}\n{runs:#?}");
     let is_clean = findings.is_clean();
     account.findings.add(findings);
     assert!(is_clean, "{told}");
-    assert_eq!(stage.database.value(&format!("SELECT status FROM {}.job", stage.ledger)), "done", "{name}");
+    assert_eq!(stage.ledger_count("job WHERE status <> 'done'"), 0, "{name}");
     let refused = stage.load(world).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("this job finished"), "{name}\n{}", refused.stderr);
     if std::env::var_os("HOWDAH_TORTURE_TRACE").is_some() {
@@ -236,37 +248,62 @@ impl Night<'_> {
     /// `howdah check` of the same files: struck once, then left alone. It must find what the load will, but for what
     /// triggers raise, and keep nothing.
     fn check(&self, account: &mut Account, random: &mut Rng) {
-        let check = self.stage.check(self.world);
-        let struck = self.strike(&check, account, random);
+        let struck = self.strike((Verb::Check, false), account, random);
         assert_civil(&struck, self.fault, self.name);
         self.world.to_server.end_forgotten();
-        let left_alone = check.run(PATIENCE);
-        let done = Some(self.stage.check_code());
-        assert_eq!(
-            left_alone.code, done,
-            "{}: check\n{}\n{}",
-            self.name, left_alone.stderr, left_alone.stdout
+        let left_alone = self.stage.check(self.world).run(PATIENCE);
+        let wrong = account::check_report(self.stage, &left_alone);
+        assert!(
+            wrong.is_empty(),
+            "{}: check: {wrong:?}\n{}\n{}",
+            self.name,
+            left_alone.stderr,
+            left_alone.stdout
         );
         let kept = ["job", "chunk", "reject", "undo"].map(|table| self.stage.ledger_count(table));
         assert_eq!(kept, [0; 4], "{}: check kept jobs, chunks, rejects, journal", self.name);
     }
 
-    /// One run that is struck.
-    fn strike(&self, command: &HowdahCommand, account: &mut Account, random: &mut Rng) -> Finished {
-        let struck = faults::strike(command, self.fault, self.world, self.stage, random);
+    /// One run that is struck, perhaps with a second load beside it.
+    fn strike(
+        &self,
+        (verb, begins_beside): (Verb, bool),
+        account: &mut Account,
+        random: &mut Rng,
+    ) -> Finished {
+        let run = self.stage.run(verb, self.world);
+        let beside = if begins_beside { self.stage.load_beside(self.world) } else { None };
+        let beside = beside.map(|load| load.spawn());
+        let struck = faults::strike(&run, self.fault, self.world, self.stage, random);
         self.heal(struck.revert_sql);
+        if let Some(beside) = beside {
+            assert_civil(&beside.wait(PATIENCE), self.fault, self.name);
+        }
+        let [hits, misses] = account.moments.entry(struck.moment).or_default();
         *(if struck.hit { account.hits.entry(self.fault).or_default() } else { &mut account.misses }) += 1;
+        *(if struck.hit { hits } else { misses }) += 1;
         struck.finished
     }
 
-    /// Struck once or twice, then run until nothing is left to do. How each run ended.
+    /// What is struck: a load, or how people go on with one.
+    fn verb(&self, no: u32, random: &mut Rng) -> Verb {
+        match random.u8(..10) {
+            _ if no == 0 => Verb::Load,
+            0 | 1 => Verb::Resume,
+            2 | 3 if !self.fault.strikes_files() => Verb::Restore,
+            _ => Verb::Load,
+        }
+    }
+
+    /// Struck once to three times, then run until nothing is left to do. How each run ended.
     fn run_to_end(&self, account: &mut Account, random: &mut Rng) -> Vec<String> {
         let (fault, name) = (self.fault, self.name);
-        let strikes = random.u32(1..3);
+        let strikes = random.u32(1..4);
         let (mut runs, mut written_anew) = (Vec::new(), false);
         for no in 0..RUNS_MAX {
+            let verb = self.verb(no, random);
             let finished = if no < strikes {
-                self.strike(&self.stage.load(self.world), account, random)
+                self.strike((verb, no == 0), account, random)
             } else if written_anew {
                 self.stage.load_unverified(self.world).run(PATIENCE)
             } else {
@@ -274,17 +311,18 @@ impl Night<'_> {
             };
             assert_civil(&finished, fault, name);
             runs.push(format!("{:?} {:?} {}", finished.code, finished.elapsed, last_error(&finished.stderr)));
-            let done = Some(self.stage.done_code());
             // The server may have crashed when the load had ended, and emptied the table: the next run sees it.
-            if no < strikes && self.stage.scenario.shape == Shape::Unlogged {
+            let emptied = self.stage.scenario.shape == Shape::Unlogged;
+            if no < strikes && (emptied || verb == Verb::Restore) {
                 continue;
             }
+            let done = Some(self.stage.done_code());
             if finished.code == done || finished.stderr.contains("this job finished") {
                 // All rows are in, the server was out of reach or holds a session whose client is gone, and what puts back the
                 // rest has been told.
                 if finished.stderr.contains("puts back what") {
                     self.world.to_server.end_forgotten();
-                    self.restore();
+                    self.restore(random);
                 }
                 return runs;
             }
@@ -326,23 +364,49 @@ impl Night<'_> {
                 });
             }
             if restores {
-                self.restore();
+                self.restore(random);
             }
-            resume.unwrap_or_else(|| stage.load(world)).run(PATIENCE)
+            let is_twice = matches!(stage.scenario.beside, Some(Beside::Twice));
+            let twin = is_twice.then(|| stage.load(world).spawn());
+            let finished = resume.unwrap_or_else(|| stage.load(world)).run(PATIENCE);
+            let Some(twin) = twin.map(|twin| twin.wait(PATIENCE)) else { return finished };
+            assert_civil(&twin, self.fault, self.name);
+            if twin.code == Some(stage.done_code()) { twin } else { finished }
         })
     }
 
-    fn restore(&self) {
-        let restored = self.stage.restore(self.world).run(PATIENCE);
-        if self.fault == Fault::HalfOpen && restored.stderr.contains("is at work") {
+    /// The second load runs until it is done.
+    fn end_beside(&self) {
+        let Some(load) = self.stage.load_beside(self.world) else { return };
+        let ended = load.run(PATIENCE);
+        let is_done = ended.code == Some(0) || ended.stderr.contains("this job finished");
+        assert!(is_done, "{}: the second load fails without a fault\n{}", self.name, ended.stderr);
+        if ended.stderr.contains("puts back what") {
+            self.restore(&mut Rng::with_seed(0));
+        }
+    }
+
+    /// What loads have changed beside their rows is put back, now and then by two at once.
+    fn restore(&self, random: &mut Rng) {
+        let restore = self.stage.restore(self.world);
+        let other = (random.u8(..5) == 0).then(|| restore.spawn());
+        let mut ended = vec![restore.run(PATIENCE)];
+        ended.extend(other.map(|running| running.wait(PATIENCE)));
+        let says = |words: &str| ended.iter().any(|ended| ended.stderr.contains(words));
+        if says("there is no ledger") {
             return;
         }
-        if restored.stderr.contains("there is no ledger") {
-            return;
+        if self.fault == Fault::HalfOpen && says("is at work") {
+            // Sessions of a client that is gone hold the job until the server has been told.
+            self.world.to_server.end_forgotten();
+            let left = check::wait_for_sessions(self.stage);
+            assert_eq!(left, None, "{}", self.name);
+            return self.restore(random);
         }
-        assert_eq!(restored.code, Some(0), "{}: restore\n{}", self.name, restored.stderr);
+        let codes: Vec<_> = ended.iter().map(|ended| ended.code).collect();
+        assert!(codes.iter().all(|code| *code == Some(0)), "{}: restore\n{ended:#?}", self.name);
         let left = self.before.traces(self.world, self.stage);
-        assert!(left.is_empty(), "{}: restore left {left:?}\n{}", self.name, restored.stderr);
+        assert!(left.is_empty(), "{}: restore left {left:?}\n{ended:#?}", self.name);
     }
 }
 

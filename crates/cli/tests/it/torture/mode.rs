@@ -95,11 +95,6 @@ impl Mode {
         self.atomic
             || matches!(self.arrival, Arrival::Replace | Arrival::Merge { .. } | Arrival::InsertNew { .. })
     }
-
-    /// Each row that there is came by one INSERT into the table.
-    pub(super) fn inserts_all(self) -> bool {
-        self.arrival == Arrival::Append
-    }
 }
 
 impl Arrival {
@@ -112,8 +107,8 @@ impl Arrival {
         match (random.u8(..10), shape.key()) {
             // What was in the table before, a crash may take.
             _ if shape == Shape::Unlogged => Arrival::Truncate { freeze: coin },
-            (0, _) => Arrival::Truncate { freeze: false },
-            (1, _) if !shape.is_dated() => Arrival::Truncate { freeze: true },
+            (0, _) if !shape.is_referred_to() => Arrival::Truncate { freeze: false },
+            (1, _) if !shape.is_dated() && !shape.is_referred_to() => Arrival::Truncate { freeze: true },
             (2, _) if shape.can_be_replaced() => Arrival::Replace,
             (3..6, Some(key)) => Arrival::Merge { key, keep, deletes: coin },
             (6, Some(key)) => Arrival::InsertNew { key, keep },

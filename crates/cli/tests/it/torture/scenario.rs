@@ -1,5 +1,6 @@
 //! One load, drawn from a seed: who loads which files into what, and how.
 
+use super::beside::Beside;
 use super::data::{self, FIRST_ID, Record, Stuff};
 use super::faults::Fault;
 use super::flaw::{self, Flaw};
@@ -35,6 +36,8 @@ pub(super) struct Scenario {
     pub(super) flaw_every: u64,
     /// The files are checked before they are loaded, and that is struck, too.
     pub(super) checked: bool,
+    /// A second load at the same time.
+    pub(super) beside: Option<Beside>,
 }
 
 /// The records of a file.
@@ -69,7 +72,12 @@ impl Scenario {
         let files = random.usize(1..=4);
         let mut scenario = Scenario {
             role: if is_superuser { CHIEF } else { LOADER },
-            places: if random.u8(..6) == 0 { &["public", "other"] } else { &["public"] },
+            // The names of a publication and of what else is known to all of a database come once.
+            places: if random.u8(..6) == 0 && shape != Shape::Laden {
+                &["public", "other"]
+            } else {
+                &["public"]
+            },
             shape,
             mode,
             written,
@@ -81,16 +89,22 @@ impl Scenario {
             flaws: Vec::new(),
             flaw_every: [2000, 500, 150][random.usize(..3)],
             checked: random.u8(..4) == 0,
+            beside: None,
         };
         scenario.flaws = Flaw::draw(&scenario, random);
+        scenario.beside = Beside::draw(&scenario, is_superuser, fault, random);
         scenario
+    }
+
+    /// What its rows are made of.
+    pub(super) fn stuff(&self) -> Stuff {
+        Stuff { charset: self.written.charset, wide: self.shape == Shape::Wide, days: self.shape.days() }
     }
 
     /// The records of all files, table by table.
     pub(super) fn records(&self, random: &mut Rng) -> Vec<Records> {
         let count = self.rows / (self.files.len() * self.places.len()) as u64;
-        let stuff =
-            Stuff { charset: self.written.charset, wide: self.shape == Shape::Wide, days: self.shape.days() };
+        let stuff = self.stuff();
         let mut all = Vec::new();
         for place in self.places {
             let firsts = (0..self.files.len() as u64).map(|no| FIRST_ID + no * count);

@@ -11,6 +11,8 @@ pub(super) enum Shape {
     Keyed,
     /// That, and a trigger that writes down each row that it sees.
     Watched,
+    /// Everything that a table can have which a load might forget to put back.
+    Laden,
     /// Partitions of partitions, with an index and a key.
     Partitioned,
     /// A key that the server numbers, which no file has.
@@ -49,11 +51,13 @@ impl Unit {
 const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
 
 impl Shape {
-    const ALL: [Shape; 15] = [
+    const ALL: [Shape; 17] = [
         Shape::Plain,
         Shape::Keyed,
         Shape::Keyed,
         Shape::Watched,
+        Shape::Laden,
+        Shape::Laden,
         Shape::Partitioned,
         Shape::Partitioned,
         Shape::Numbered,
@@ -74,7 +78,7 @@ impl Shape {
     /// Columns with a unique index that every file has.
     pub(super) fn key(self) -> Option<&'static str> {
         match self {
-            Shape::Keyed | Shape::Watched => Some("id"),
+            Shape::Keyed | Shape::Watched | Shape::Laden => Some("id"),
             Shape::Partitioned => Some("part,id"),
             Shape::Plain
             | Shape::Numbered
@@ -115,11 +119,16 @@ impl Shape {
         }
     }
 
-    /// Tables that a load makes or alters, as `pg_dump` finds them in a schema.
+    /// The server numbers its rows.
+    pub(super) fn is_numbered(self) -> bool {
+        matches!(self, Shape::Numbered | Shape::Grown)
+    }
+
+    /// Tables that a load makes, as `pg_dump` finds them in a schema.
     pub(super) fn made(self) -> Option<&'static str> {
         match self {
             Shape::Dated(_) => Some("t_2024*"),
-            Shape::Absent | Shape::Narrow => Some("t"),
+            Shape::Absent => Some("t"),
             _ => None,
         }
     }
@@ -128,13 +137,35 @@ impl Shape {
     pub(super) fn can_be_replaced(self) -> bool {
         !matches!(
             self,
-            Shape::Partitioned | Shape::Unlogged | Shape::Narrow | Shape::Dated(_) | Shape::Absent
+            Shape::Partitioned
+                | Shape::Laden
+                | Shape::Unlogged
+                | Shape::Narrow
+                | Shape::Dated(_)
+                | Shape::Absent
         )
+    }
+
+    /// Rows of another table refer to its rows: it cannot be emptied.
+    pub(super) fn is_referred_to(self) -> bool {
+        self == Shape::Laden
+    }
+
+    /// Run when `t` has the rows that are there before a load.
+    pub(super) fn sql_behind_rows(self) -> &'static str {
+        match self {
+            Shape::Laden => {
+                "CREATE TABLE child (id bigint); INSERT INTO child SELECT id FROM t WHERE id <= 100; \
+                 ALTER TABLE child ADD CONSTRAINT child_id_fkey FOREIGN KEY (id) REFERENCES t ON DELETE CASCADE; \
+                 CREATE INDEX child_id ON child (id); CREATE PUBLICATION of_t FOR TABLE t;"
+            }
+            _ => "",
+        }
     }
 
     /// Foreign keys take locks on another table.
     pub(super) fn has_foreign_key(self) -> bool {
-        matches!(self, Shape::Keyed | Shape::Watched)
+        matches!(self, Shape::Keyed | Shape::Watched | Shape::Laden)
     }
 
     /// Makes `t`, and `wanted` for the rows that it must come to hold.
@@ -156,6 +187,23 @@ impl Shape {
                  CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS \
                      'BEGIN INSERT INTO seen VALUES (NEW.id); RETURN NULL; END'; \
                  CREATE TRIGGER see AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION see()"
+            ),
+            Shape::Laden => format!(
+                "{}; CREATE TABLE other_parent AS SELECT part FROM parent; ALTER TABLE other_parent ADD PRIMARY KEY (part); \
+                 ALTER TABLE t ADD CONSTRAINT not_yet FOREIGN KEY (part) REFERENCES other_parent NOT VALID, \
+                     ADD CONSTRAINT near EXCLUDE USING btree (id WITH =) WHERE (part > 200), \
+                     ADD CONSTRAINT late UNIQUE (id, part) DEFERRABLE INITIALLY DEFERRED; \
+                 CREATE FUNCTION nod() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+                 CREATE TRIGGER off AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); ALTER TABLE t DISABLE TRIGGER off; \
+                 CREATE TRIGGER always AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); \
+                 ALTER TABLE t ENABLE ALWAYS TRIGGER always; \
+                 CREATE INDEX t_half ON t ((amount / 2) DESC) WITH (fillfactor = 60); \
+                 ALTER INDEX t_half ALTER COLUMN 1 SET STATISTICS 77; COMMENT ON TABLE t IS 'laden'; \
+                 CREATE STATISTICS t_stats (dependencies) ON part, score FROM t; ALTER TABLE t CLUSTER ON t_day",
+                keys.replace(COLUMNS, &COLUMNS.replace("numeric(12,2)", "money_of_day"))
+                    .replace("CREATE TABLE t", "CREATE DOMAIN money_of_day AS numeric(12,2) CHECK (VALUE > -1000000000); CREATE TABLE t")
+                    .replace("REFERENCES parent);", "REFERENCES parent) WITH (fillfactor = 90, autovacuum_enabled = on);")
+                    .replace("PRIMARY KEY (id)", "PRIMARY KEY (id) WITH (fillfactor = 70)")
             ),
             Shape::Partitioned => format!(
                 "CREATE TABLE t ({COLUMNS}, PRIMARY KEY (part, id)) PARTITION BY RANGE (part); \

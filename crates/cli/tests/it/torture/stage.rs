@@ -1,19 +1,33 @@
 //! A database with a scenario's table in it, its files, and the command that loads them.
 
+use super::beside::Beside;
 use super::data;
+use super::faults::Run;
 use super::flaw::Flaw;
 use super::knobs::Knobs;
 use super::mode::Arrival;
 use super::scenario::{Records, Scenario};
+use super::shape::Shape;
 use super::world::World;
 use crate::scene::{Files, howdah};
 use fastrand::Rng;
 use howdah_testkit::{Database, HowdahCommand};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
+
+/// What a command does with the files and the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    Load,
+    Check,
+    /// The same load, as the ledger knows it.
+    Resume,
+    /// What a load has changed beside its rows is put back.
+    Restore,
+}
 
 /// Records that are left out.
 #[derive(Debug, Default)]
@@ -22,37 +36,56 @@ pub(super) struct Refused {
     /// So many of them are left out.
     pub(super) count: u64,
     /// So many of these does a check tell.
-    told: u64,
+    pub(super) told: u64,
+    /// The same by file: its name, its records, those left out.
+    pub(super) files: Vec<(String, u64, u64)>,
     /// Names of files and numbers of records, from 1.
-    pub(super) surely: BTreeSet<(String, u64)>,
+    pub(super) surely: BTreeMap<(String, u64), Bad>,
     /// Of two equal ones either may be.
-    pub(super) perhaps: BTreeSet<(String, u64)>,
+    pub(super) perhaps: BTreeMap<(String, u64), Bad>,
+}
+
+/// A record that is left out.
+#[derive(Debug)]
+pub(super) struct Bad {
+    pub(super) flaw: Flaw,
+    /// As its file has it, with its line ending.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Refused {
-    fn of(files: &[Records], flaws: &[Flaw]) -> Refused {
+    fn of(files: &[Records], scenario: &Scenario) -> Refused {
         let mut refused = Refused::default();
         for file in files {
+            let before = refused.count;
             for (no, record) in (1..).zip(&file.records) {
                 let place = (file.name.clone(), no);
-                refused.records += 1;
                 // Of several records of a key, those that do not count are no bad ones.
                 let Some(flaw) = record.flaw else { continue };
                 refused.count += u64::from(!record.is_stored);
-                refused.told += u64::from(!record.is_stored && !flaw.is_hidden(flaws));
+                refused.told += u64::from(!record.is_stored && !flaw.is_hidden(&scenario.flaws));
+                let bad = Bad { flaw, bytes: scenario.written.record(record) };
                 if flaw == Flaw::Repeat {
-                    refused.perhaps.insert(place);
+                    refused.perhaps.insert(place, bad);
                 } else if !record.is_stored {
-                    refused.surely.insert(place);
+                    refused.surely.insert(place, bad);
                 }
             }
+            let records = file.records.len() as u64;
+            refused.records += records;
+            refused.files.push((file.name.clone(), records, refused.count - before));
         }
         refused
+    }
+
+    /// The record that is left out for sure, or perhaps.
+    pub(super) fn find(&self, place: &(String, u64)) -> Option<&Bad> {
+        self.surely.get(place).or_else(|| self.perhaps.get(place))
     }
 }
 
 /// Makes a schema with the table in it and the model beside it.
-fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[Records]) {
+fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[&Records]) {
     let Scenario { role, shape, mode, flaws, .. } = scenario;
     let within = format!("SET ROLE {role}; SET search_path TO {place}");
     database.sql(&format!("CREATE SCHEMA IF NOT EXISTS {place}; GRANT ALL ON SCHEMA {place} TO {role}"));
@@ -62,7 +95,7 @@ fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[Recor
         database.copy_in(&copy, data::model(&file.records)).unwrap();
     }
     let flaws: String = flaws.iter().map(|flaw| flaw.sql()).collect();
-    database.sql(&format!("{within}; {} {flaws}", mode.arrival.prepare_sql()));
+    database.sql(&format!("{within}; {} {} {flaws}", mode.arrival.prepare_sql(), shape.sql_behind_rows()));
 }
 
 /// What a load of this scenario needs, and what it must come to.
@@ -73,6 +106,8 @@ pub(super) struct Stage {
     /// The name and the bytes of each file.
     pub(super) contents: Vec<(String, Vec<u8>)>,
     pub(super) refused: Refused,
+    /// Names of the files of a second load.
+    beside: Vec<String>,
     /// When each file was written, if they are files.
     made_at: Vec<SystemTime>,
     files: Files,
@@ -84,6 +119,7 @@ impl Stage {
     pub(super) fn set(world: &World<'_>, scenario: Scenario, seed: u64, random: &mut Rng) -> Stage {
         let database = world.server.database_in(scenario.server_encoding);
         let files = scenario.records(random);
+        let beside = Beside::records(&scenario, scenario.stuff(), random);
         // Indexes in a tablespace of their own are not carried over to another table.
         let tablespace = if scenario.mode.arrival == Arrival::Replace { "" } else { world.tablespace() };
         database.sql(&format!(
@@ -91,13 +127,13 @@ impl Stage {
             database.name(),
             scenario.role
         ));
-        scenario.places.iter().for_each(|place| furnish(&database, &scenario, place, &files));
+        let all: Vec<&Records> = files.iter().chain(&beside).collect();
+        scenario.places.iter().for_each(|place| furnish(&database, &scenario, place, &all));
+        let content = |file: &Records| (file.name.clone(), scenario.written.file(&file.records, file.codec));
         let mut stage = Stage {
-            refused: Refused::of(&files, &scenario.flaws),
-            contents: files
-                .iter()
-                .map(|file| (file.name.clone(), scenario.written.file(&file.records, file.codec)))
-                .collect(),
+            refused: Refused::of(&files, &scenario),
+            contents: files.iter().map(content).collect(),
+            beside: beside.iter().map(|file| file.name.clone()).collect(),
             made_at: Vec::new(),
             files: Files::new(),
             bucket: format!("torture-{}-{seed}", world.server.major()),
@@ -106,6 +142,9 @@ impl Stage {
             database,
         };
         (0..stage.contents.len()).for_each(|no| stage.put(world, no, &stage.contents[no].1));
+        for file in &beside {
+            stage.put_named(world, &file.name, &stage.scenario.written.file(&file.records, file.codec));
+        }
         if !stage.scenario.in_bucket {
             let made_at = |no| stage.path(no).metadata().unwrap().modified().unwrap();
             stage.made_at = (0..stage.contents.len()).map(made_at).collect();
@@ -115,7 +154,10 @@ impl Stage {
 
     /// Writes a file or an object.
     pub(super) fn put(&self, world: &World<'_>, no: usize, bytes: &[u8]) {
-        let name = &self.contents[no].0;
+        self.put_named(world, &self.contents[no].0, bytes);
+    }
+
+    fn put_named(&self, world: &World<'_>, name: &str, bytes: &[u8]) {
         if self.scenario.in_bucket {
             world.s3.put(&self.bucket, name, bytes);
         } else {
@@ -155,27 +197,42 @@ impl Stage {
 
     /// `howdah load` of all files.
     pub(super) fn load(&self, world: &World<'_>) -> HowdahCommand {
-        self.command("load", &self.scenario, world)
+        self.command("load", &self.scenario, &self.scenario.sources(), world)
+    }
+
+    /// `howdah load` of the files of a second load, if there is one.
+    pub(super) fn load_beside(&self, world: &World<'_>) -> Option<HowdahCommand> {
+        let Some(Beside::Other(knobs)) = &self.scenario.beside else { return None };
+        let scenario = Scenario { knobs: *knobs.clone(), ..self.scenario.clone() };
+        Some(self.command("load", &scenario, &self.beside, world))
     }
 
     /// The same without `--verify`.
     pub(super) fn load_unverified(&self, world: &World<'_>) -> HowdahCommand {
         let knobs = Knobs { verify: None, ..self.scenario.knobs.clone() };
-        self.command("load", &Scenario { knobs, ..self.scenario.clone() }, world)
+        let scenario = Scenario { knobs, ..self.scenario.clone() };
+        self.command("load", &scenario, &scenario.sources(), world)
     }
 
     /// `howdah check` of all files, with the options of the load but for those of rows that are stored.
     pub(super) fn check(&self, world: &World<'_>) -> HowdahCommand {
         let knobs = Knobs { verify: None, after: None, tune: None, ..self.scenario.knobs.clone() };
-        self.command("check", &Scenario { knobs, ..self.scenario.clone() }, world)
+        let scenario = Scenario { knobs, ..self.scenario.clone() };
+        self.command("check", &scenario, &scenario.sources(), world).arg("--json")
     }
 
-    fn command(&self, name: &str, scenario: &Scenario, world: &World<'_>) -> HowdahCommand {
+    fn command(
+        &self,
+        name: &str,
+        scenario: &Scenario,
+        sources: &[String],
+        world: &World<'_>,
+    ) -> HowdahCommand {
         let mut options = scenario.arguments();
         options.retain(|word| name != "check" || word != "--freeze");
         let command = howdah(name).args(["--to", &self.to(world)]).args(options);
         let command = command.envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
-        scenario.sources().into_iter().fold(command, |command, name| {
+        sources.iter().fold(command, |command, name| {
             if scenario.in_bucket {
                 command.arg(format!("s3://{}/{name}", self.bucket))
             } else {
@@ -189,19 +246,76 @@ impl Stage {
         howdah("restore").args(["--to", &self.to(world), "--ledger", self.scenario.knobs.ledger])
     }
 
-    /// `howdah resume` of the one job there is; `None` before it is in the ledger.
+    /// The condition that a job is the one of the files, and not of the second load.
+    pub(super) fn is_of_files(&self) -> String {
+        format!(
+            "job_id NOT IN (SELECT job_id FROM {}.file WHERE location LIKE '%{}.part%')",
+            self.ledger,
+            super::beside::NAME
+        )
+    }
+
+    /// `howdah resume` of the job; `None` before it is in the ledger.
     pub(super) fn resume(&self, world: &World<'_>) -> Option<HowdahCommand> {
-        let jobs = self.database.try_rows(&format!("SELECT job_id FROM {}.job", self.ledger)).ok()?;
+        let jobs = format!("SELECT job_id FROM {}.job WHERE {}", self.ledger, self.is_of_files());
+        let jobs = self.database.try_rows(&jobs).ok()?;
         let job = jobs.first()?[0].clone()?;
         let resume =
             howdah("resume").args([&job, "--to", &self.to(world), "--ledger", self.scenario.knobs.ledger]);
         Some(resume.envs(world.s3.env_through(&world.to_s3)))
     }
 
+    /// The command with this verb, and the exit code of a run with nothing left to do. A job that is not in the ledger yet cannot be
+    /// resumed: it is loaded.
+    pub(super) fn run(&self, verb: Verb, world: &World<'_>) -> Run {
+        let (verb, command, done_code) = match verb {
+            Verb::Load => (verb, self.load(world), self.done_code()),
+            Verb::Check => (verb, self.check(world), self.check_code()),
+            Verb::Restore => (verb, self.restore(world), 0),
+            Verb::Resume => match self.resume(world) {
+                Some(resume) => (verb, resume, self.done_code()),
+                None => (Verb::Load, self.load(world), self.done_code()),
+            },
+        };
+        Run { command, verb, done_code }
+    }
+
+    /// Sessions of the load.
+    pub(super) fn sessions(&self) -> u64 {
+        let sql = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = '{}' AND datname = current_database()",
+            self.scenario.role
+        );
+        self.database.value(&sql).parse().unwrap()
+    }
+
     /// A count out of the ledger; 0 while there is none, or no server.
     pub(super) fn ledger_count(&self, from: &str) -> u64 {
         let counted = self.database.try_rows(&format!("SELECT count(*) FROM {}.{from}", self.ledger));
         counted.ok().and_then(|rows| rows[0][0].as_deref()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Indexes and constraints that nobody may rely on.
+    pub(super) fn invalid(&self) -> Vec<String> {
+        let ledger = self.scenario.knobs.ledger.replace('\'', "''");
+        let rows = self.database.rows(&format!(
+            "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class c ON c.oid = indexrelid \
+                 WHERE NOT (indisvalid AND indisready AND indislive) AND relnamespace::regnamespace::text <> quote_ident('{ledger}') \
+             UNION ALL SELECT format('%s of %s', conname, conrelid::regclass) FROM pg_constraint WHERE NOT convalidated \
+             ORDER BY 1"
+        ));
+        rows.into_iter().filter_map(|mut row| row[0].take()).collect()
+    }
+
+    /// The last value of the sequence that numbers the rows, where one does.
+    pub(super) fn last_number(&self, place: &str) -> Option<i64> {
+        if !self.scenario.shape.is_numbered() {
+            return None;
+        }
+        let sql = format!(
+            "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('{place}.t', 'k')::regclass), 0)"
+        );
+        self.database.value(&sql).parse().ok()
     }
 
     /// What `pg_dump --schema-only` says of everything but the ledger and tables that the load makes.
@@ -222,9 +336,14 @@ impl Stage {
         let out = command.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
-        // The key that guards against hostile servers is another one each time.
-        let lines =
-            text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
+        let widens = self.scenario.shape == Shape::Narrow;
+        let lines = text.lines().filter(|line| {
+            // The key that guards against hostile servers is another one each time.
+            let is_key = line.starts_with("\\restrict") || line.starts_with("\\unrestrict");
+            // Columns get the types that the load has found.
+            let is_column = widens && line.starts_with("    ");
+            !is_key && !is_column
+        });
         lines.collect::<Vec<_>>().join("\n")
     }
 }

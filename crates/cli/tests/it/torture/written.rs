@@ -232,6 +232,11 @@ impl Written {
         format!("part{no}.{format}{}", codec.suffix())
     }
 
+    /// One record as its file has it, decompressed.
+    pub(super) fn record(self, record: &Record) -> Vec<u8> {
+        self.charset.encode(&self.format.line(record))
+    }
+
     /// A file of these records.
     pub(super) fn file(self, records: &[Record], codec: Codec) -> Vec<u8> {
         codec.compress(&self.charset.encode(&self.format.text_of(records)))
@@ -240,16 +245,23 @@ impl Written {
 
 impl Format {
     pub(super) fn text_of(self, records: &[Record]) -> String {
-        let look = match self {
-            Format::Text => return records.iter().map(text_line).collect(),
-            Format::Csv => Look { delimiter: ',', quoted: false, crlf: false },
-            Format::Found(look) => look,
-        };
-        let header = HEADER.split(',').map(|name| look.field(Some(name)));
-        let lines = records
-            .iter()
-            .map(|record| look.line(record.fields().iter().map(|field| look.field(field.as_deref()))));
-        std::iter::once(look.line(header)).chain(lines).collect()
+        let header = self.look().map(|look| look.line(HEADER.split(',').map(|name| look.field(Some(name)))));
+        header.into_iter().chain(records.iter().map(|record| self.line(record))).collect()
+    }
+
+    /// One record with its line ending.
+    fn line(self, record: &Record) -> String {
+        let Some(look) = self.look() else { return text_line(record) };
+        look.line(record.fields().iter().map(|field| look.field(field.as_deref())))
+    }
+
+    /// COPY's text has none.
+    fn look(self) -> Option<Look> {
+        match self {
+            Format::Text => None,
+            Format::Csv => Some(Look { delimiter: ',', quoted: false, crlf: false }),
+            Format::Found(look) => Some(look),
+        }
     }
 }
 
