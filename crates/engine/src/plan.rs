@@ -26,6 +26,7 @@ mod policies;
 mod published;
 mod routing;
 mod scan;
+mod siblings;
 mod sources;
 mod tables;
 mod toast;
@@ -33,6 +34,7 @@ mod triggers;
 mod tune;
 mod tune_server;
 mod verify;
+mod whole;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
@@ -61,7 +63,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 /// While planning, failures that may pass are tried again for this long at most: a server or store that does
@@ -132,11 +134,19 @@ pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
 
 async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
     let mut patience = Patience::new(patience_of(&job));
+    let mut furthest = 0;
     loop {
         // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
-        let again = AtomicBool::new(false);
-        match context.stop.guard(Box::pin(plan_all(context, job.clone(), (to_load, &again)))).await {
-            Err(error) if again.load(Relaxed) => retry::wait(context, &mut patience, error).await?,
+        let progress = Progress::default();
+        match context.stop.guard(Box::pin(plan_all(context, job.clone(), (to_load, &progress)))).await {
+            Err(error) if progress.again.load(Relaxed) => {
+                let reached = progress.steps.load(Relaxed);
+                if reached > furthest {
+                    furthest = reached;
+                    patience.reset();
+                }
+                retry::wait(context, &mut patience, error).await?;
+            }
             planned => {
                 if planned.is_err() {
                     context.connection.end_now().await;
@@ -147,13 +157,26 @@ async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned>
     }
 }
 
+/// How far planning has come.
+#[derive(Default)]
+struct Progress {
+    /// The rest may be done again.
+    again: AtomicBool,
+    /// What lies behind it: the session, the heads of the files, their tables.
+    steps: AtomicU32,
+}
+
 fn patience_of(job: &Job) -> Duration {
     PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms))
 }
 
-/// Sets `again` once the rest may be done again: not while the server cannot be reached at all, which was tried
+/// Sets `progress.again` once the rest may be done again: not while the server cannot be reached at all, which was tried
 /// long enough then, and not if a pipe would lose what was read of it.
-async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &AtomicBool)) -> Result<Planned> {
+async fn plan_all(
+    context: &Context,
+    mut job: Job,
+    (to_load, progress): (bool, &Progress),
+) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
@@ -161,7 +184,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
     let Connected { session, recode, identity, mut settled, choice } =
-        connect_and_look(context, &job, &mut sources, again).await?;
+        connect_and_look(context, &job, &mut sources, progress).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
@@ -174,6 +197,8 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         recode: recode.as_deref(),
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
+        alone: sources.len() == 1,
+        readable: tokio::sync::Mutex::default(),
     };
     if to_load {
         choice.expect_new(&job, &settled)?;
@@ -195,8 +220,10 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
         return Ok(planned);
     }
     let heads = heads.read_all(sources).await?;
+    progress.steps.store(2, Relaxed);
     let planning = Box::pin(tables::plan_all(context, &session, (&job, &plan.job_id), heads));
     let (mut tables, placed) = planning.await?;
+    progress.steps.store(3, Relaxed);
     let placed = in_order(placed, &tables);
     faster::choose(context, &session, &job, &mut tables, &placed).await?;
     toast::choose(context, &session, &job, &mut tables, &placed).await?;
@@ -215,13 +242,7 @@ async fn plan_all(context: &Context, mut job: Job, (to_load, again): (bool, &Ato
     ))
     .await?;
     plan.warnings.extend(came);
-    let extent = Extent {
-        near_cpus: connection.server_cpus(),
-        plain_bytes: plain_bytes(&plan.files),
-        has_ranges: plan.files.iter().any(|file| file.ranged),
-        has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
-        pipes: feed::pipes_at_once(&plan.files),
-    };
+    let extent = extent(connection.server_cpus(), &plan.files, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
     Ok(Planned {
@@ -251,6 +272,16 @@ fn nothing_new(mut plan: Plan, settled: Settled) -> Result<Planned> {
     })
 }
 
+fn extent(near_cpus: Option<u32>, files: &[FilePlan], placed: &[(u32, Head)]) -> Extent {
+    Extent {
+        near_cpus,
+        plain_bytes: plain_bytes(files),
+        has_ranges: files.iter().any(|file| file.ranged),
+        has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
+        pipes: feed::pipes_at_once(files),
+    }
+}
+
 /// What is known before the files are.
 struct Connected {
     session: Session,
@@ -265,13 +296,13 @@ async fn connect_and_look(
     context: &Context,
     job: &Job,
     sources: &mut [Source],
-    again: &AtomicBool,
+    progress: &Progress,
 ) -> Result<Connected> {
     let (connected, looked) = {
         let sources = &*sources;
         let mut looking = pin!(maybe_done(finding::look_ahead(sources, job)));
         let connected = tokio::select! {
-            connected = connect(context, job, sources, again) => connected?,
+            connected = connect(context, job, sources, progress) => connected?,
             never = async { looking.as_mut().await; pending::<Infallible>().await } => match never {},
         };
         if connected.settled.earlier.is_some() {
@@ -287,10 +318,11 @@ async fn connect_and_look(
     Ok(connected)
 }
 
-async fn connect(context: &Context, job: &Job, sources: &[Source], again: &AtomicBool) -> Result<Connected> {
+async fn connect(context: &Context, job: &Job, sources: &[Source], progress: &Progress) -> Result<Connected> {
     let connection = &context.connection;
     let session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
-    again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
+    progress.steps.store(1, Relaxed);
+    progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let settling = who_it_is((connection, &session), job, sources);
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };

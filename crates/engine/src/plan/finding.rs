@@ -59,9 +59,9 @@ impl Windows {
 
 /// What the first table of a file told; nothing of it needs the server.
 pub(super) struct Looked {
-    reader: HeadReader,
-    codec: Codec,
-    found: Found,
+    pub(super) reader: HeadReader,
+    pub(super) codec: Codec,
+    pub(super) found: Found,
 }
 
 /// Looks at the files that will be looked at first, while there is no session yet. A look that fails is done again when it
@@ -72,19 +72,20 @@ pub(super) async fn look_ahead(sources: &[Source], job: &Job) -> Vec<Option<Look
         let (object, given) = (source.object.clone(), given(told, job.columns.as_deref()));
         async move {
             // A pipe gives its bytes once.
-            if object.rereadable() { look_at(&object, &given).await.ok() } else { None }
+            if object.rereadable() { look_at(HeadReader::new(object), &given).await.ok() } else { None }
         }
     };
     join_all(sources.iter().take(HEADS_AT_ONCE).map(look)).await
 }
 
-async fn look_at(object: &Object, given: &Given) -> Result<Looked> {
-    let mut reader = HeadReader::new(object.clone());
+/// Finds how an object is written that is read from its beginning.
+pub(super) async fn look_at(mut reader: HeadReader, given: &Given) -> Result<Looked> {
+    let object = reader.object().clone();
     let all = reader.fill(WINDOW_BYTES).await?;
     let stored = reader.stored();
     let codec = decompress::sniff(&stored[..stored.len().min(decompress::SNIFF_BYTES)])?;
     let found = if codec == Codec::None && (all || object.ranged()) {
-        Part { object, start_byte: 0 }.find(stored, all, given.clone()).await?
+        Part { object: &object, start_byte: 0 }.find(stored, all, given.clone()).await?
     } else {
         let (head, whole) = reader.plain(codec, STREAM_HEAD_BYTES).await?;
         let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
@@ -103,7 +104,7 @@ impl Heads<'_> {
     ) -> Result<Vec<Head>> {
         let looked = match looked {
             Some(looked) => looked,
-            None => look_at(&source.object, &given(told, self.columns)).await?,
+            None => look_at(HeadReader::new(source.object.clone()), &given(told, self.columns)).await?,
         };
         let opened = looked.reader.into_opened();
         let first = self.head_of(opened, source.table.clone(), looked.codec, looked.found).await?;
@@ -176,7 +177,13 @@ impl Heads<'_> {
         Ok((found_in(windows, given(told, self.columns)).await?, before))
     }
 
-    async fn head_of(&self, opened: Opened, table: String, codec: Codec, found: Found) -> Result<Head> {
+    pub(super) async fn head_of(
+        &self,
+        opened: Opened,
+        table: String,
+        codec: Codec,
+        found: Found,
+    ) -> Result<Head> {
         let finding = &found.finding;
         let written = self.written(finding).await?;
         Ok(Head {
@@ -190,16 +197,26 @@ impl Heads<'_> {
             written,
             found: Some(found),
             records: Vec::new(),
+            keeps_sample: true,
         })
+    }
+
+    async fn server_reads(&self, encoding: &str) -> Result<bool> {
+        let mut known = self.readable.lock().await;
+        if let Some(reads) = known.get(encoding) {
+            return Ok(*reads);
+        }
+        let asking = encoding::reads_encoding(self.session, encoding);
+        let reads = self.context.connection.attend(self.session, asking).await?;
+        known.insert(encoding.to_owned(), reads);
+        Ok(reads)
     }
 
     /// What COPY is told, where it can be told, and who rewrites the encoding.
     async fn written(&self, finding: &Finding) -> Result<Written> {
         let name = finding.encoding.name.clone();
         let format = finding.dialect.to_format();
-        let connection = &self.context.connection;
-        let readable = format.is_some()
-            && connection.attend(self.session, encoding::reads_encoding(self.session, &name)).await?;
+        let readable = format.is_some() && self.server_reads(&name).await?;
         let recode = (!readable && name != "UTF8").then(|| name.clone());
         let encoding = if recode.is_some() { "UTF8".to_owned() } else { name };
         let format = format.unwrap_or_else(Format::text);
@@ -285,7 +302,7 @@ async fn read_before(object: &Object, finding: &Finding, byte: u64) -> Result<Ve
 }
 
 /// What to find, and what not, since it was said.
-fn given(told: &Told, columns: Option<&[String]>) -> Given {
+pub(super) fn given(told: &Told, columns: Option<&[String]>) -> Given {
     Given {
         delimiter: told.delimiter.clone(),
         quote: told.quote,

@@ -1,22 +1,24 @@
 //! Looks at the beginning of each file: how it is compressed, how its first record ends, what its header says.
 //!
 //! A pipe's head is kept and read again from memory by the load, and so is that of a URL which may give another file the
-//! next time; of everything else only these bytes are fetched.
+//! next time, and a small object of which this is all; of everything else only these bytes are fetched.
 
 use super::finding::{Found, Looked};
 use super::sources::Source;
 use crate::Context;
-use crate::feed::{Opened, plain_error};
+use crate::feed::{Opened, PIPES_AT_ONCE_MAX, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Format, FormatKind, Header, Result, Told};
+use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Event, Format, FormatKind, Header, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::split::Rules;
 use howdah_transcode::{decompress, header};
+use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
+use std::pin::pin;
 use std::time::Duration;
 
 /// Stored bytes fetched of a file at first: one round trip to a store, and longer than nearly any header.
@@ -26,6 +28,8 @@ const HEAD_BYTES: usize = 64 << 10;
 const HEAD_BYTES_MAX: usize = 64 << 20;
 /// Files looked at side by side: enough to hide the distance to an object store.
 pub(super) const HEADS_AT_ONCE: usize = 16;
+/// A pipe whose beginning has not come by then is said to be waited for.
+const LATE_AFTER: Duration = Duration::from_secs(5);
 /// Of so many files the first records are kept: a job may have a hundred thousand.
 const SAMPLES_MAX: usize = 64;
 /// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
@@ -49,6 +53,8 @@ pub(super) struct Head {
     pub(super) found: Option<Found>,
     /// The first records, where options say everything.
     pub(super) records: Vec<u8>,
+    /// What is only there to be looked at is kept.
+    pub(super) keeps_sample: bool,
 }
 
 /// How a file is written.
@@ -84,10 +90,15 @@ impl Head {
         }
     }
 
-    fn forget_sample(&mut self) {
+    /// Lets go of what is only there to be looked at, but for so many records: a job may have a hundred thousand files.
+    pub(super) fn forget_sample(&mut self, but_records: usize) {
+        if self.keeps_sample {
+            return;
+        }
         self.records = Vec::new();
         if let Some(found) = &mut self.found {
             found.columns.sample = Vec::new();
+            found.columns.preview.truncate(but_records);
         }
     }
 
@@ -115,32 +126,66 @@ pub(super) struct Heads<'a> {
     pub(super) told: Option<&'a Told>,
     /// Further tables of a file are loaded, too.
     pub(super) all_tables: bool,
+    /// There is one source.
+    pub(super) alone: bool,
+    /// What the server has said of encodings: it need not be asked for each of a hundred thousand files.
+    pub(super) readable: tokio::sync::Mutex<BTreeMap<String, bool>>,
 }
 
 impl Heads<'_> {
     /// Looks at every file.
     pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
-        let alone = sources.len() == 1;
-        stream::iter(sources.into_iter().enumerate())
+        // Whoever writes to several pipes in turn gets on when all of them are read.
+        let pipes = sources.iter().filter(|source| !source.object.rereadable()).count();
+        let at_once = pipes.clamp(HEADS_AT_ONCE, PIPES_AT_ONCE_MAX);
+        let mut heads: Vec<Head> = stream::iter(sources.into_iter().enumerate())
             .map(|(no, mut source)| async move {
                 let mut looked = source.looked.take();
                 let location = source.object.location().to_owned();
                 // A pipe gives its bytes once: what broke there stays broken.
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
-                let looked = patiently(self.context, patience, || self.look(&source, looked.take())).await;
+                let looking = patiently(self.context, patience, || self.look(&source, looked.take()));
+                let looked = self.tell_if_late(&source.object, looking).await;
                 let mut heads = looked.map_err(|error| error.in_file(location))?;
                 // No server waits until other files are loaded.
-                if !alone && source.object.rereadable() {
-                    heads.iter_mut().for_each(|head| head.opened.let_go());
-                }
-                if no >= SAMPLES_MAX {
-                    heads.iter_mut().for_each(Head::forget_sample);
+                for head in &mut heads {
+                    head.keeps_sample = no < SAMPLES_MAX;
+                    self.let_go(head);
+                    // The first record may turn out to be a header.
+                    head.forget_sample(usize::from(head.names.is_none()));
                 }
                 Ok(heads)
             })
-            .buffered(HEADS_AT_ONCE)
+            .buffered(at_once)
             .try_concat()
-            .await
+            .await?;
+        self.settle_headers(&mut heads).await?;
+        Ok(heads)
+    }
+
+    /// Closes what need not stay open. Of some objects that are small all that was read stays.
+    pub(super) fn let_go(&self, head: &mut Head) {
+        let (object, keeps) = (head.object(), head.keeps_sample);
+        let is_kept = object.version().is_some() && keeps;
+        if object.rereadable() && !self.alone && !is_kept {
+            head.opened.let_go();
+        }
+    }
+
+    /// A pipe whose writer waits until another one is read to its end would be waited for without a word.
+    async fn tell_if_late<T>(&self, object: &Object, looking: impl Future<Output = T>) -> T {
+        let mut looking = pin!(looking);
+        if object.rereadable() {
+            return looking.await;
+        }
+        if let Ok(looked) = tokio::time::timeout(LATE_AFTER, looking.as_mut()).await {
+            return looked;
+        }
+        let name = if object.location() == "-" { "standard input" } else { object.location() };
+        let message =
+            format!("waiting for the writer of {name}: nothing is loaded before all sources have begun");
+        self.context.listener.on_event(&Event::Notice { message });
+        looking.await
     }
 
     async fn look(&self, source: &Source, looked: Option<Looked>) -> Result<Vec<Head>> {
@@ -196,6 +241,7 @@ impl Heads<'_> {
                 },
                 found: None,
                 records: first_records(&plain, data_start_byte),
+                keeps_sample: true,
             });
         }
     }
@@ -276,7 +322,22 @@ pub(super) struct HeadReader {
 
 impl HeadReader {
     pub(super) fn new(object: Object) -> HeadReader {
-        HeadReader { opened: Opened::new(object), offset: 0, ended: false }
+        HeadReader::behind_head(Opened::new(object))
+    }
+
+    /// Goes on behind what was kept of an earlier look.
+    pub(super) fn behind_head(opened: Opened) -> HeadReader {
+        let offset = opened.head.iter().map(|block| block.len() as u64).sum();
+        HeadReader { opened, offset, ended: false }
+    }
+
+    pub(super) fn object(&self) -> &Object {
+        &self.opened.object
+    }
+
+    /// So many stored bytes have come.
+    pub(super) fn reached(&self) -> u64 {
+        self.offset
     }
 
     /// Reads until `wanted` bytes are there; `true` when the object has no more.
@@ -285,7 +346,9 @@ impl HeadReader {
             let block = if self.opened.object.ranged() {
                 self.read_range(wanted).await?
             } else {
-                self.opened.next_block(self.offset).await?
+                let block = self.opened.next_block(self.offset).await;
+                // Asked again, it goes on from here.
+                block.inspect_err(|_| self.opened.stream = None)?
             };
             match block {
                 Some(block) => {
@@ -314,17 +377,24 @@ impl HeadReader {
 
     async fn read_range(&mut self, wanted: usize) -> Result<Option<Bytes>> {
         let missing = wanted - usize::try_from(self.offset).unwrap_or(wanted);
-        let mut bytes = vec![0; missing];
-        let count = self.opened.object.read_at(self.offset, &mut bytes).await?;
-        bytes.truncate(count);
-        Ok((count > 0).then(|| Bytes::from(bytes)))
+        let (mut bytes, mut filled) = (vec![0; missing], 0);
+        let read = self.opened.object.read_on(self.offset, &mut bytes, &mut filled).await;
+        bytes.truncate(filled);
+        // What has come is there when the rest is asked for again.
+        if read.is_err() && filled > 0 {
+            self.offset += filled as u64;
+            self.opened.head.push_back(Bytes::from(bytes));
+            return read.map(|()| None);
+        }
+        read?;
+        Ok((filled > 0).then(|| Bytes::from(bytes)))
     }
 
     pub(super) fn stored(&self) -> Vec<u8> {
         self.opened.head.iter().flatten().copied().collect()
     }
 
-    /// Only what gives its bytes once, or others the next time, keeps what was read.
+    /// Only what gives its bytes once, or others the next time, keeps what was read; and what has no more, and is far away.
     pub(super) fn into_opened(self) -> Opened {
         let stored = self.stored();
         let first = |bytes: usize| &stored[..stored.len().min(bytes)];
@@ -334,6 +404,12 @@ impl HeadReader {
         opened.may_have_parts = may_have_parts;
         if opened.is_nameless() {
             opened.seen = Bytes::copy_from_slice(first(SEEN_BYTES));
+        } else if !opened.object.local()
+            && stored.len() <= HEAD_BYTES
+            && opened.object.stored_bytes() == Some(self.offset)
+        {
+            // Nothing need be asked for a second time.
+            opened.stream = None;
         } else if opened.object.rereadable() {
             opened.let_go();
         }

@@ -1,10 +1,10 @@
 //! The table that is made for files that have none: its columns from the headers, their types from the values.
 
 use super::columns::Columns;
-use super::head::{Head, HeadReader, plain_head};
-use super::scan;
+use super::head::Head;
+use super::whole::{Extent, Wholes};
 use crate::Context;
-use crate::widen::{Open, is_exact_number, is_inferred, same_type};
+use crate::widen::{Open, is_exact_number, is_fixed, is_inferred, same_type};
 use howdah_model::{
     Column, Error, ErrorKind, Evolve, Job, Names, NewColumn, NewTable, Result, TableChange, TablePlan,
 };
@@ -16,12 +16,6 @@ use std::collections::BTreeMap;
 
 /// PostgreSQL's own limit (MaxHeapAttributeNumber).
 const COLUMNS_MAX: usize = 1600;
-
-/// Files up to this size (as stored) are read whole to find the types of a new table, which are then final.
-/// Measured: one core scans a file of this size in well under a second, less than the server needs to take it.
-const SCAN_BYTES: u64 = 32 << 20;
-/// What they may become when decompressed.
-const SCAN_PLAIN_BYTES: usize = 64 << 20;
 
 /// A column as the files of the table show it.
 #[derive(Default)]
@@ -35,15 +29,16 @@ struct Seen {
 
 /// The table for these files: the columns of the first, and those that later ones have on top.
 pub(super) async fn shape(
-    context: &Context,
-    session: &Session,
+    (context, session): (&Context, &Session),
     job: &Job,
+    wholes: &Wholes<'_>,
     heads: &mut [Head],
 ) -> Result<NewTable> {
+    let extent = if is_fixed(&job.arrival) { Extent::All } else { Extent::InTime };
+    wholes.scan(heads.iter_mut(), extent).await?;
     let mut order: Vec<String> = Vec::new();
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
     for head in heads.iter_mut() {
-        scan_whole(context, head).await.map_err(|error| error.in_file(head.object().location()))?;
         let Some(found) = &head.found else { continue };
         for (no, name) in names(job, &found.finding)?.into_iter().enumerate() {
             let column = seen.entry(name.clone()).or_default();
@@ -247,31 +242,4 @@ fn check_primary_key(columns: &[String], key: &[String]) -> Result<()> {
             columns.join(", ")
         ),
     ))
-}
-
-/// Reads a small file to its end, so that its types need no second thought.
-pub(super) async fn scan_whole(context: &Context, head: &mut Head) -> Result<()> {
-    let object = head.object().clone();
-    let small = object.stored_bytes().is_some_and(|bytes| bytes <= SCAN_BYTES) && object.rereadable();
-    let Some(found) = &mut head.found else { return Ok(()) };
-    if found.columns.complete || !small {
-        return Ok(());
-    }
-    let mut reader = HeadReader::new(object);
-    let all = context.stop.guard(reader.fill(usize::try_from(SCAN_BYTES).unwrap_or(usize::MAX))).await?;
-    let (stored, codec, finding) = (reader.stored(), head.codec, found.finding.clone());
-    let scanned = tokio::task::spawn_blocking(move || -> Result<Option<scan::Columns>> {
-        let (plain, plain_all) = plain_head(codec, None, &stored, SCAN_PLAIN_BYTES, all)?;
-        if !plain_all {
-            return Ok(None);
-        }
-        Ok(Some(scan::Columns::of_all(&finding, &plain)))
-    });
-    let scanned = scanned
-        .await
-        .map_err(|error| Error::new(ErrorKind::Internal, format!("inferring types failed: {error}")))??;
-    if let Some(columns) = scanned {
-        found.columns = columns;
-    }
-    Ok(())
 }

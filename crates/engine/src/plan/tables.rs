@@ -6,6 +6,7 @@ use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
 use super::new_table;
+use super::whole::{Extent, Wholes};
 use crate::Context;
 use crate::widen::is_fixed;
 use howdah_model::plan::{Care, Encode, TablePlan};
@@ -51,16 +52,14 @@ pub(super) async fn plan_all(
 ) -> Result<(Vec<TablePlan>, Vec<(u32, Head)>)> {
     let mut plans: Vec<TablePlan> = Vec::new();
     let mut placed = Vec::new();
+    let wholes = Wholes::new(context, job);
     let groups = groups(context, session, job, heads).await?;
     for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
         let mut shape = match table {
             Some(table) => {
                 if job.shaping.evolve != Evolve::None && is_fixed(&job.arrival) {
                     // What is seen now need not end the load later.
-                    for head in &mut heads {
-                        let scan = new_table::scan_whole(context, head).await;
-                        scan.map_err(|error| error.in_file(head.object().location()))?;
-                    }
+                    wholes.scan(heads.iter_mut(), Extent::All).await?;
                 }
                 // To a table that is there an empty field in quotes is what it is to COPY.
                 for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
@@ -69,16 +68,15 @@ pub(super) async fn plan_all(
                 evolve::shape((context, session), job, table, &heads).await?
             }
             None => {
-                let create = new_table::shape(context, session, job, &mut heads).await?;
+                let create = new_table::shape((context, session), job, &wholes, &mut heads).await?;
                 let table = as_if_made(relation, &create);
                 Shape { table, create: Some(create), changes: Vec::new(), staging: None }
             }
         };
         shape.staging = arrival::staging(job, job_id, group_no, &shape)?;
-        let mut chosen = Vec::new();
-        for head in &mut heads {
-            chosen.push(columns(context, job, &shape, head).await?);
-        }
+        let mut chosen =
+            heads.iter().map(|head| columns(job, &shape, head)).collect::<Result<Vec<Columns>>>()?;
+        prove_orders(job, &shape, &wholes, &mut chosen, &mut heads).await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         leave_money_to_comma(context, session, (job, &shape.table), &mut readings).await?;
@@ -169,28 +167,38 @@ async fn resolve(
 }
 
 /// The columns that the fields of a file fill.
-async fn columns(context: &Context, job: &Job, shape: &Shape, head: &mut Head) -> Result<Columns> {
-    let location = head.object().location().to_owned();
+fn columns(job: &Job, shape: &Shape, head: &Head) -> Result<Columns> {
     let chosen = match (&shape.create, &head.found) {
         (Some(create), Some(found)) => new_table::columns(job, create, &found.finding),
         _ => Columns::of(job, &shape.table, head),
     };
-    let mut chosen = chosen.map_err(|error| error.in_file(&location))?;
-    if !open_orders(job, shape, head, &chosen).is_empty() {
-        // Further values may prove it.
-        new_table::scan_whole(context, head).await.map_err(|error| error.in_file(&location))?;
+    chosen.map_err(|error| error.in_file(head.object().location()))
+}
+
+/// Looks for values that tell day from month, and says where there are none.
+async fn prove_orders(
+    job: &Job,
+    shape: &Shape,
+    wholes: &Wholes<'_>,
+    chosen: &mut [Columns],
+    heads: &mut [Head],
+) -> Result<()> {
+    let open = heads.iter_mut().zip(chosen.iter());
+    let open = open.filter(|(head, chosen)| !open_orders(job, shape, head, chosen).is_empty());
+    wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
+    for (head, chosen) in heads.iter().zip(chosen) {
+        for (column, contradict) in open_orders(job, shape, head, chosen) {
+            let why = if contradict {
+                format!("the days in {column} are not all in one order of day and month")
+            } else {
+                format!("no value seen of {column} tells day from month")
+            };
+            chosen.unsure.push(format!(
+                "{why}: the server's DateStyle decides; --types {column}=date:d/m/y settles it"
+            ));
+        }
     }
-    for (column, contradict) in open_orders(job, shape, head, &chosen) {
-        let why = if contradict {
-            format!("the days in {column} are not all in one order of day and month")
-        } else {
-            format!("no value seen of {column} tells day from month")
-        };
-        chosen
-            .unsure
-            .push(format!("{why}: the server's DateStyle decides; --types {column}=date:d/m/y settles it"));
-    }
-    Ok(chosen)
+    Ok(())
 }
 
 /// Of a file that was cut into pieces only the first has a header: whether the others' fields are in its order or in the table's,
