@@ -100,7 +100,7 @@ pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> 
     for (no, opened) in by_table(&run.plan, opened) {
         let file_no = u32::try_from(no).unwrap_or(u32::MAX);
         supplies.push_back(if run.plan.files[no].ranged {
-            let file = Arc::new(range::RangedFile::new(run, file_no, opened.object)?);
+            let file = Arc::new(range::RangedFile::new(run, file_no, opened)?);
             Supply::Ranges { next: file.first_range(), file }
         } else {
             Supply::Stream(file_no, opened)

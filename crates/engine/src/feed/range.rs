@@ -14,9 +14,10 @@ use super::mender::Mender;
 use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{count_read, read_at, unless};
 use super::turnstile::Turnstile;
-use super::{Failure, Feeder};
+use super::{Failure, Feeder, Opened};
 use crate::budget::Buffers;
 use crate::pipeline::{Receipts, Run, unwanted};
+use bytes::Bytes;
 use howdah_model::{Borders, Omitted, Origin, Place, Receipt, Result};
 use howdah_source::Object;
 use howdah_transcode::split::{self, Rules, State, Tail};
@@ -39,6 +40,8 @@ enum Before {
 /// A file cut in ranges, each of which becomes a chunk.
 pub(super) struct RangedFile {
     object: Object,
+    /// All of it, where the plan has read it and kept it.
+    known: Option<Bytes>,
     emitter: Emitter,
     mender: Option<Mender>,
     receipts: Receipts,
@@ -55,6 +58,8 @@ struct Slice {
     start: u64,
     end: u64,
     buffers: Buffers,
+    /// What was read behind its end along with it.
+    ahead: Vec<u8>,
 }
 
 /// The records that start in a range, as far as the range shows them.
@@ -78,13 +83,16 @@ struct End {
 }
 
 impl RangedFile {
-    pub(super) fn new(run: &Run, file_no: u32, object: Object) -> Result<RangedFile> {
+    pub(super) fn new(run: &Run, file_no: u32, opened: Opened) -> Result<RangedFile> {
+        let known = opened.all_bytes();
+        let object = opened.object;
         let plan = &run.plan.files[file_no as usize];
         let borders = run.plan.borders(file_no);
         let first = borders.chunk_no(plan.data_start_byte);
         Ok(RangedFile {
             bytes: object.stored_bytes().unwrap_or(0).min(plan.data_end_byte.unwrap_or(u64::MAX)),
             object,
+            known,
             emitter: Emitter::new(run, file_no)?,
             mender: Mender::new(run, file_no),
             receipts: run.receipts(file_no),
@@ -218,7 +226,7 @@ impl RangedFile {
 
     fn slice(&self, no: u64, buffers: Buffers) -> Slice {
         let end = self.borders.end_byte(no).min(self.bytes);
-        Slice { no, start: self.borders.start_byte(no), end, buffers }
+        Slice { no, start: self.borders.start_byte(no), end, buffers, ahead: Vec::new() }
     }
 
     /// Reads a range, and splits it from a state that it does not know.
@@ -232,13 +240,20 @@ impl RangedFile {
         Ok(sight)
     }
 
-    /// Reads at most so many bytes more of a range; returns how many it had left.
     /// Bytes at an offset, for as long as range `no` is wanted.
     fn read_at(&self, feeder: &Feeder, no: u64, offset: u64, out: &mut [u8]) -> Result<usize> {
+        if let Some(known) = &self.known {
+            let left =
+                usize::try_from(offset).ok().and_then(|offset| known.get(offset..)).unwrap_or_default();
+            let count = left.len().min(out.len());
+            out[..count].copy_from_slice(&left[..count]);
+            return Ok(count);
+        }
         let unwanted = feeder.run.halt.until_unwanted(self.file_no(), no);
         feeder.handle.block_on(unless(unwanted, read_at(&feeder.run, &self.object, offset, out)))
     }
 
+    /// Reads at most so many bytes more of a range; returns how many it had left.
     fn read(&self, feeder: &Feeder, slice: &mut Slice, bytes_max: usize) -> Result<usize> {
         let from = slice.start + slice.buffers.data.filled().len() as u64;
         // The buffer holds a whole chunk by the layout of the budget.
@@ -246,8 +261,15 @@ impl RangedFile {
         if left == 0 {
             return Ok(0);
         }
-        let out = &mut slice.buffers.data.spare()[..left.min(bytes_max)];
-        let count = self.read_at(feeder, slice.no, from, out)?;
+        let wanted = left.min(bytes_max);
+        // The record that crosses the end would take a second request.
+        let behind = usize::try_from(self.bytes.saturating_sub(slice.end)).unwrap_or(usize::MAX);
+        let more = if self.object.local() { 0 } else { behind.min(TAIL_BYTES) };
+        let spare = slice.buffers.data.spare();
+        let room = spare.len().min(wanted + more);
+        let read = self.read_at(feeder, slice.no, from, &mut spare[..room])?;
+        let count = read.min(wanted);
+        slice.ahead = spare[count..read].to_vec();
         count_read(&feeder.run, self.file_no(), count as u64);
         slice.buffers.data.advance(count);
         Ok(count)
@@ -297,6 +319,8 @@ impl RangedFile {
         }
         let mut state = found.state;
         let mut offset = slice.end;
+        let ahead = std::mem::take(&mut slice.ahead);
+        let mut ahead = ahead.as_slice();
         while !state.at_record_start() {
             let old = slice.buffers.data.filled().len();
             if offset >= self.bytes {
@@ -305,7 +329,14 @@ impl RangedFile {
             let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
             let room = self.make_room(feeder, slice, found, left.min(TAIL_BYTES))?;
             let out = &mut slice.buffers.data.spare()[..room];
-            let count = self.read_at(feeder, slice.no, offset, out)?;
+            let count = if ahead.is_empty() {
+                self.read_at(feeder, slice.no, offset, out)?
+            } else {
+                let (first, rest) = ahead.split_at(ahead.len().min(room));
+                out[..first.len()].copy_from_slice(first);
+                ahead = rest;
+                first.len()
+            };
             slice.buffers.data.advance(count);
             offset += count as u64;
             match self.emitter.rules.tail(state, &slice.buffers.data.filled()[old..]) {

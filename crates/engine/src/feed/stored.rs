@@ -99,6 +99,16 @@ impl Opened {
         self.object.rereadable() && self.object.version().is_none()
     }
 
+    /// All stored bytes of an object, where they were kept.
+    pub(super) fn all_bytes(&self) -> Option<Bytes> {
+        let bytes: usize = self.head.iter().map(Bytes::len).sum();
+        let is_all = bytes > 0 && self.object.stored_bytes() == u64::try_from(bytes).ok();
+        is_all.then(|| match self.head.front() {
+            Some(first) if self.head.len() == 1 => first.clone(),
+            _ => self.head.iter().flatten().copied().collect(),
+        })
+    }
+
     /// What was read is read again, from a new stream.
     pub fn let_go(&mut self) {
         self.head.clear();
