@@ -60,6 +60,7 @@ def load(
     job_id: str | None = None,
     force: bool = False,
     known: Literal["refuse", "skip", "load"] | None = None,
+    if_done: Literal["fail", "ok"] = "fail",
     retry_for: int | str | None = None,
     tune: Literal["none", "session", "table", "server"] | None = None,
     max_replica_lag: str | None = None,
@@ -149,6 +150,7 @@ def load(
         force: Load once more what has been loaded, or what has changed since an unfinished run.
         known: Files that a finished job has loaded into the same table: the load is refused (the default), goes on without
             them, or loads them once more; for mode="append".
+        if_done: A run of a job that has finished raises JobDoneError, or, with "ok", returns the account of the job.
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
         tune: How far a load may go with settings, all of which are put back; None for `"table"` with loads of 4 GB and
             more.

@@ -57,6 +57,7 @@ def plan(
     job_id: str | None = None,
     force: bool = False,
     known: Literal["refuse", "skip", "load"] | None = None,
+    if_done: Literal["fail", "ok"] = "fail",
     retry_for: int | str | None = None,
     tune: Literal["none", "session", "table", "server"] | None = None,
     max_replica_lag: str | None = None,
@@ -126,6 +127,7 @@ def plan(
         job_id: A name for the job.
         force: Load once more what has been loaded.
         known: What becomes of files that a finished job has loaded into the same table.
+        if_done: What a run of a job that has finished is to a load.
         retry_for: How long failures that may pass are tried again.
         tune: How far a load may go with settings.
         max_replica_lag: Pause while a replica is further behind.

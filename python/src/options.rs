@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
 use howdah_cli::commands::check::expect_none_for_rows;
 use howdah_cli::options::{
-    AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IndexesName, KeepName,
-    KnownName, LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName,
+    AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IfDoneName, IndexesName,
+    KeepName, KnownName, LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName,
     RunOptions, ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use howdah_cli::rerun::RerunOptions;
@@ -189,6 +189,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),
         known: keywords.take::<Word<KnownName>>("known")?.map(|word| word.0),
+        if_done: keywords.take::<Word<IfDoneName>>("if_done")?.map(|word| word.0),
         retry_for,
         tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
         max_replica_lag: keywords.take("max_replica_lag")?,

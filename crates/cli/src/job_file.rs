@@ -77,6 +77,7 @@ struct JobFile {
     lock_timeout: Option<Number>,
     job_id: Option<String>,
     known: Option<String>,
+    if_done: Option<String>,
     retry_for: Option<Number>,
     tune: Option<String>,
     max_replica_lag: Option<String>,
@@ -289,6 +290,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     // What is typed wins: --force says it of all files.
     let known = file.known.take().filter(|_| !run.force);
     fill(&mut run.known, known.map(|name| word("known", &name)).transpose()?);
+    fill(&mut run.if_done, file.if_done.take().map(|name| word("if-done", &name)).transpose()?);
     fill(&mut run.retry_for, file.retry_for.take().map(Number::into_text));
     fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
     fill(&mut run.max_replica_lag, file.max_replica_lag.take());

@@ -306,6 +306,15 @@ pub enum TuneName {
     Server,
 }
 
+/// What a run of a job is that has finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IfDoneName {
+    /// An error
+    Fail,
+    /// Exit code and summary are those of the job; nothing is loaded
+    Ok,
+}
+
 /// What becomes of files that are in the table already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KnownName {
@@ -449,6 +458,10 @@ pub struct RunOptions {
     /// more; for --mode append [default: refuse]
     #[arg(long, value_enum)]
     pub known: Option<KnownName>,
+    /// What a run of a job is that has finished: an error, or as good as the run that has finished it, for who has lost its answer
+    /// [default: fail]
+    #[arg(long, value_enum)]
+    pub if_done: Option<IfDoneName>,
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,

@@ -94,15 +94,60 @@ impl RerunOptions {
 /// done instead.
 #[must_use]
 pub fn followable(error: Error, adds_rows: bool) -> Error {
-    let Some((hint, option)) = error.hint().and_then(|hint| Some((hint, only_of_load(hint)?))) else {
-        return error;
-    };
-    let twice =
-        if adds_rows { ", and loads once more what this one has stored: remove that first" } else { "" };
-    let hint = format!(
-        "{hint}; resume takes no {option}: the job's `howdah load` command with other options is another job{twice}"
-    );
-    error.with_hint(hint)
+    let Some(hint) = error.hint() else { return error };
+    let options = only_of_load(hint);
+    let of = |other: bool| options.iter().find(|option| makes_another_job(option) == other);
+    let mut followable = hint.to_owned();
+    if let Some(option) = of(false) {
+        followable += &format!(
+            "; resume takes no {option}: give it to the job's `howdah load` command, which goes on with this job; remove nothing"
+        );
+    }
+    if let Some(option) = of(true) {
+        let twice =
+            if adds_rows { ", and loads once more what this one has stored: remove that first" } else { "" };
+        followable += &format!(
+            "; resume takes no {option}: the job's `howdah load` command with it is another job{twice}"
+        );
+    }
+    error.with_hint(followable)
+}
+
+/// Options that decide which rows are stored, and so who a job is: with another value of one of them the command is another job's.
+const OF_THE_WORK: [&str; 28] = [
+    "--job-id",
+    "--table",
+    "--format",
+    "--delimiter",
+    "--quote",
+    "--escape",
+    "--null",
+    "--header",
+    "--encoding",
+    "--force-null",
+    "--force-not-null",
+    "--default",
+    "--copy-options",
+    "--columns",
+    "--map",
+    "--ignore-extra",
+    "--create",
+    "--types",
+    "--names",
+    "--primary-key",
+    "--evolve",
+    "--lenient",
+    "--all-tables",
+    "--nul",
+    "--mode",
+    "--key",
+    "--delete-missing",
+    "--keep",
+];
+
+fn makes_another_job(option: &str) -> bool {
+    // Of rows that are appended it makes rows that wait, which is another job as well.
+    option == "--atomic" || OF_THE_WORK.contains(&option)
 }
 
 /// Whether another job of the same sources would double rows that this one has stored.
@@ -111,8 +156,8 @@ pub fn adds_rows(job: &Job) -> bool {
     job.arrival.mode == Mode::Append && !job.arrival.is_staged()
 }
 
-/// The first option in the text that `load` has and `resume` has not.
-fn only_of_load(text: &str) -> Option<String> {
+/// The options in the text that `load` has and `resume` has not.
+fn only_of_load(text: &str) -> Vec<String> {
     let options = |verb: &str| -> BTreeSet<String> {
         let command = Options::command();
         let arguments = command.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
@@ -120,7 +165,7 @@ fn only_of_load(text: &str) -> Option<String> {
     };
     let (load, resume) = (options("load"), options("resume"));
     let words = text.split(|c: char| c != '-' && !c.is_ascii_lowercase());
-    words.filter(|word| load.contains(*word)).find(|word| !resume.contains(*word)).map(str::to_owned)
+    words.filter(|word| load.contains(*word) && !resume.contains(*word)).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -129,9 +174,35 @@ mod tests {
 
     #[test]
     fn options_of_load_alone_are_told_from_those_that_resume_takes() {
-        assert_eq!(only_of_load("--force does that; raise --memory"), None);
-        assert_eq!(only_of_load("pipe it: zstd -dc --long=31 FILE"), None);
-        assert_eq!(only_of_load("--force, or --keep last").as_deref(), Some("--keep"));
-        assert_eq!(only_of_load("or leave out --delete-missing.").as_deref(), Some("--delete-missing"));
+        assert!(only_of_load("--force does that; raise --memory").is_empty());
+        assert!(only_of_load("pipe it: zstd -dc --long=31 FILE").is_empty());
+        assert_eq!(only_of_load("--force, or --keep last"), ["--keep"]);
+        assert_eq!(only_of_load("--after, or leave out --delete-missing."), ["--after", "--delete-missing"]);
+    }
+
+    #[test]
+    fn what_makes_another_job_is_an_option_of_load() {
+        let text = OF_THE_WORK.join(" ");
+        assert_eq!(only_of_load(&text), OF_THE_WORK);
+    }
+
+    #[test]
+    fn what_a_job_does_not_go_by_is_given_to_its_own_command() {
+        let followed = |hint: &str| {
+            let error = Error::new(ErrorKind::TooManyErrors, "too many").with_hint(hint);
+            followable(error, true).hint().unwrap_or_default().to_owned()
+        };
+        let same = "give it to the job's `howdah load` command, which goes on with this job; remove nothing";
+        let other = "is another job, and loads once more what this one has stored: remove that first";
+        for option in
+            ["--on-error stop", "--verify count", "--after none", "--encode text", "--lock-timeout 1min"]
+        {
+            let hint = followed(option);
+            assert!(hint.contains(same) && !hint.contains(other), "{hint}");
+        }
+        let hint = followed("--lenient mends it");
+        assert!(hint.contains(other) && !hint.contains(same), "{hint}");
+        let both = followed("--lenient or --on-error skip");
+        assert!(both.contains(other) && both.contains(same), "{both}");
     }
 }

@@ -3,15 +3,15 @@
 use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
-    AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IndexesName, KnownName, LoadOptions,
-    PartitionUnitName, PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName, TuneName,
-    VerifyName,
+    AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IfDoneName, IndexesName, KnownName,
+    LoadOptions, PartitionUnitName, PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
+    TuneName, VerifyName,
 };
 use crate::{arrival, bad_records, job_file, shaping, units};
 use howdah_engine::again::LEDGER_DEFAULT;
 use howdah_engine::model::{
-    After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IndexesChoice, Job,
-    Jobs, KnownFiles, LedgerChoice, Mode, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result,
+    After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IfDone, IndexesChoice,
+    Job, Jobs, KnownFiles, LedgerChoice, Mode, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result,
     SourceSpec, ToastCompression, TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Absent, Connection, copy_options};
@@ -56,6 +56,7 @@ impl Settings {
             sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
         }
         check_ledger(&options.target)?;
+        check_name(&options)?;
         let arrival = arrival::resolve(&options)?;
         let mode = arrival.mode;
         let shaping = shaping::resolve(&options.format, &options.shaping, options.bad_records.nul())?;
@@ -103,6 +104,7 @@ impl Settings {
             verify: verify(&options.run, &options.target)?,
             rejects_of: None,
             resumes: None,
+            if_done: if_done(&options.run, &options.target)?,
             known: known(&options.run, &options.target, mode)?,
         };
         if job.chunk_bytes == Some(0) {
@@ -141,6 +143,15 @@ pub fn ledger_schema(target: &TargetOptions) -> Result<String> {
         LedgerChoice::Schema(schema) => Ok(schema),
         LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")),
     }
+}
+
+/// A name is for the ledger.
+fn check_name(options: &LoadOptions) -> Result<()> {
+    if options.run.job_id.is_none() || ledger(&options.target) != LedgerChoice::None {
+        return Ok(());
+    }
+    let message = "--job-id needs a ledger, in which the job is known by its name";
+    Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none, or --job-id"))
 }
 
 /// The server makes no schema of these names, whoever asks.
@@ -237,6 +248,18 @@ impl From<TuneName> for Tune {
             TuneName::Session => Tune::Session,
             TuneName::Table => Tune::Table,
             TuneName::Server => Tune::Server,
+        }
+    }
+}
+
+/// `Usage` without a ledger, in which jobs are done.
+fn if_done(run: &RunOptions, target: &TargetOptions) -> Result<IfDone> {
+    match (run.if_done, ledger(target)) {
+        (None | Some(IfDoneName::Fail), _) => Ok(IfDone::Fail),
+        (Some(IfDoneName::Ok), LedgerChoice::Schema(_)) => Ok(IfDone::Ok),
+        (Some(IfDoneName::Ok), LedgerChoice::None) => {
+            let message = "--if-done ok needs a ledger, in which is kept what has finished";
+            Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Commands that a user is told to type: they lead to the same server and the same ledger from any shell.
 
 use crate::Connection;
-use howdah_model::Error;
+use crate::pipeline::Run;
+use howdah_model::{Error, ErrorKind, LedgerChoice, Plan};
 use howdah_target::undo::RUN_BY_ANOTHER;
 
 /// The schema of the ledger where `--ledger` does not name one.
@@ -53,6 +54,81 @@ pub(crate) fn in_full(error: Error, connection: &Connection, job_id: &str, schem
         full.replace_range(at..at + RESTORE.len(), &format!("`{restore}`"));
     }
     error.with_hint(full)
+}
+
+/// How a job that did not end is gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By its name.
+    Resume,
+    /// It is a check, which nothing is stored of.
+    Check,
+    /// By the same bytes: it reads from a pipe and has a name.
+    SameBytes,
+    /// Not at all: nothing tells that another pipe brings what it has begun to read.
+    NoName,
+    /// By its own command, in which its URLs are whole.
+    WholeUrl,
+}
+
+impl Way {
+    pub(crate) fn of(plan: &Plan) -> Way {
+        let is_pipe = plan.files.iter().any(|file| !file.rereadable);
+        let is_redacted = plan.job.sources.iter().any(|source| howdah_source::is_redacted(&source.location));
+        match plan.job.id {
+            _ if plan.job.arrival.check => Way::Check,
+            Some(_) if is_pipe => Way::SameBytes,
+            None if is_pipe => Way::NoName,
+            _ if is_redacted => Way::WholeUrl,
+            _ => Way::Resume,
+        }
+    }
+
+    /// What is to be done, where that is not `howdah resume`.
+    pub(crate) fn told(self) -> Option<&'static str> {
+        match self {
+            Way::Resume => None,
+            Way::Check => Some("run the same `howdah check` command again; it drops what this one has left"),
+            Way::SameBytes => Some("send the same bytes through the same `howdah load` command again"),
+            Way::NoName => Some(
+                "nothing goes on with a load from a pipe that has no --job-id: remove the rows that it has stored, then load again",
+            ),
+            Way::WholeUrl => Some(
+                "run the same `howdah load` command again, with the whole URL: the ledger keeps no signature and no password",
+            ),
+        }
+    }
+}
+
+/// What goes on with a job that did not end.
+pub fn further(connection: &Connection, plan: &Plan, schema: &str) -> String {
+    let told = Way::of(plan).told().map(str::to_owned);
+    told.unwrap_or_else(|| command(connection, "resume", &plan.job_id, schema))
+}
+
+/// The error of a load, with what to do about one that the user has stopped: the same command would store once more what is there
+/// already, where nobody knows that.
+pub(crate) fn advised(run: &Run, error: Error) -> Error {
+    let has_begun = run.ledger.is_none() || run.tally.chunks() > 0;
+    match error.kind() {
+        ErrorKind::Interrupted if has_begun => {
+            error.with_hint(after_stop(&run.context.connection, &run.plan))
+        }
+        _ => error,
+    }
+}
+
+fn after_stop(connection: &Connection, plan: &Plan) -> String {
+    let LedgerChoice::Schema(schema) = &plan.job.ledger else {
+        return "rows of this load are in the table, and without a ledger nobody knows which: remove them before you load again".to_owned();
+    };
+    match Way::of(plan) {
+        Way::Resume => {
+            let resume = command(connection, "resume", &plan.job_id, schema);
+            format!("run the same command again, or `{resume}`, to go on where it stopped")
+        }
+        way => way.told().unwrap_or_default().to_owned(),
+    }
 }
 
 /// The same word for a shell.

@@ -53,7 +53,7 @@ pub(crate) fn unknown(job_id: &str, relation: &Relation) -> Error {
     );
     Error::new(ErrorKind::Table, message).with_hint(
         "look at the table: if the rows are there, nothing is to be done, or ALTER TABLE ... SET LOGGED lets the job go on; another \
-         --job-id loads everything",
+         --job-id with --known load loads everything",
     )
 }
 

@@ -1,6 +1,7 @@
 //! What the ledger remembers: the jobs of a database, for `status` and `resume`.
 
 use crate::Connection;
+use crate::again::Way;
 use crate::plan::already_done;
 use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Plan, Result};
 use howdah_target::ledger::Ledger;
@@ -93,24 +94,24 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
 /// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
 ///
 /// # Errors
-/// `Usage` when one of its sources cannot be read a second time, and for a check; `JobDone` where nothing is left to do and nothing
-/// tells whether its sources are still the same.
+/// `Usage` when one of its sources cannot be read a second time, or is not known to its end, and for a check; `JobDone` where
+/// nothing is left to do and nothing tells whether its sources are still the same.
 pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
-    if row.plan.files.iter().any(|file| !file.rereadable) {
-        return Err(Error::new(ErrorKind::Usage, format!("job {} reads from a pipe", row.job_id))
-            .with_hint("send the same bytes through the same `howdah load` command again"));
+    let way = Way::of(&row.plan);
+    let what = match way {
+        Way::Resume => None,
+        Way::Check => Some("is a check, which stores nothing"),
+        Way::SameBytes | Way::NoName => Some("reads from a pipe"),
+        Way::WholeUrl => Some("reads from a URL whose signature or password is not kept"),
+    };
+    if let Some((what, hint)) = what.zip(way.told()) {
+        let message = format!("job {} {what}", row.job_id);
+        return Err(Error::new(ErrorKind::Usage, message).with_hint(hint));
     }
     // The command that began it would begin anew, as nothing tells whether the source is another one by now.
     let may_be_new = row.plan.files.iter().any(|file| file.version.is_none());
     if let Some(at) = row.finished_at.as_ref().filter(|_| may_be_new && row.status == JobStatus::Done) {
         return Err(already_done(&row.job_id, at));
-    }
-    if row.plan.job.arrival.check {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            format!("job {} is a check, which stores nothing", row.job_id),
-        )
-        .with_hint("run the same `howdah check` command again; it drops what this one has left"));
     }
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());

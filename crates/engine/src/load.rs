@@ -15,7 +15,7 @@ use crate::{
 };
 use howdah_model::summary::Status;
 use howdah_model::{
-    Error, ErrorKind, Event, FilePlan, Mode, NewColumn, Plan, Receipt, Relation, Result, Summary,
+    Error, ErrorKind, Event, FilePlan, IfDone, Mode, NewColumn, Plan, Receipt, Relation, Result, Summary,
     TableChange, TablePlan,
 };
 use howdah_target::define::{self, Wider};
@@ -56,7 +56,11 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
-    let outcome = Box::pin(load_planned(context, planned)).await;
+    let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
+    let mut outcome = Box::pin(load_planned(context, planned)).await;
+    if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned()) {
+        outcome = context.stop.guard(done::account(context, &plan, &told)).await;
+    }
     context.connection.end_now().await;
     outcome
 }
@@ -433,6 +437,7 @@ async fn account(
             error = Some(already_done(&run.plan.job_id, &at));
         }
         arrival::note_waiting(run).await;
+        error = error.map(|error| again::advised(run, error));
     }
     let status = error.as_ref().map_or(Status::Done, ended_by);
     let is_closed = error.as_ref().is_none_or(|error| error.kind() == ErrorKind::JobDone);

@@ -56,8 +56,7 @@ impl Stop {
     }
 }
 
-/// The error every interrupted part returns.
+/// The error every interrupted part returns. What else than the same command goes on with a load, the load says.
 pub fn interrupted() -> Error {
-    Error::new(ErrorKind::Interrupted, "stopped by the user")
-        .with_hint("run the same command again, or `howdah resume JOB` with the same --to and --ledger, to go on where it stopped")
+    Error::new(ErrorKind::Interrupted, "stopped by the user").with_hint("run the same command again")
 }

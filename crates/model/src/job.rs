@@ -215,6 +215,17 @@ pub enum KnownFiles {
     Load,
 }
 
+/// What a run of a job that has finished is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IfDone {
+    /// An error.
+    #[default]
+    Fail,
+    /// As good as the run that has finished it.
+    Ok,
+}
+
 /// What becomes of NUL bytes, which no text of PostgreSQL can hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -318,6 +329,9 @@ pub struct Job {
     /// What becomes of files that are in their tables already. Jobs in older ledgers lack it.
     #[serde(default)]
     pub known: KnownFiles,
+    /// What a run is that has nothing left to do. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub if_done: IfDone,
     /// How long transient failures are retried before the load gives up, counted from the last progress.
     pub retry_for_ms: u64,
     /// What may be tuned; `None`: tables where that is worth it. Jobs in older ledgers lack it.

@@ -30,7 +30,7 @@ mod store;
 
 pub use among::is_among;
 pub use list::Sources;
-pub use location::shown_url;
+pub use location::{is_redacted, shown_url};
 pub use object::{BlockStream, Object};
 pub use path::{absolute_location, real_location};
 

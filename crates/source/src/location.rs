@@ -107,6 +107,11 @@ pub fn shown_url(text: &str) -> Option<String> {
     Url::parse(text).ok().map(|url| shown(&url))
 }
 
+/// A location as [`shown_url`] gives it, of a URL that had a signature or a password.
+pub fn is_redacted(shown: &str) -> bool {
+    shown.contains("://") && (shown.ends_with(REDACTED) || shown.contains(&format!("://{REDACTED}@")))
+}
+
 /// The URL to show: without user, password, fragment, and signature; stable from one signing to the next, so
 /// that it identifies the object in the ledger. A URL that lost something ends in, or begins with, `***`.
 pub(crate) fn shown(url: &Url) -> String {

@@ -84,6 +84,7 @@ const NAMES: &[(&str, &str)] = &[
     ("lock-timeout", "\"5s\""),
     ("job-id", "\"nightly-2026-11-21\""),
     ("known", "\"skip\""),
+    ("if-done", "\"ok\""),
     ("retry-for", "\"10min\""),
     ("tune", "\"server\""),
     ("max-replica-lag", "\"1GB\""),

@@ -71,6 +71,7 @@ pub fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
         ("--after", run.after.is_some()),
         ("--job-id", run.job_id.is_some()),
         ("--known", run.known.is_some()),
+        ("--if-done", run.if_done.is_some()),
         ("--tune", run.tune.is_some()),
         ("--freeze", options.arrival.freeze == Some(true)),
         ("--force", run.force),

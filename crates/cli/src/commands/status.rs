@@ -45,7 +45,8 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
     if printer.json() {
         printer.out(&json(&[row]));
     } else {
-        printer.out(&one(&row, |verb| again::command(connection, verb, &row.job_id, schema)));
+        let restore = again::command(connection, "restore", &row.job_id, schema);
+        printer.out(&one(&row, &restore, &again::further(connection, &row.plan, schema)));
     }
     Ok(Exit::Success)
 }
@@ -86,7 +87,7 @@ fn waiting(row: &JobRow) -> &'static str {
     if waits { ", read into staging tables" } else { "" }
 }
 
-fn one(row: &JobRow, command: impl Fn(&str) -> String) -> String {
+fn one(row: &JobRow, restore: &str, further: &str) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
@@ -101,10 +102,10 @@ fn one(row: &JobRow, command: impl Fn(&str) -> String) -> String {
     }
     if !row.to_put_back.is_empty() {
         lines.push(format!("changed and not put back yet: {}", row.to_put_back.join(", ")));
-        lines.push(format!("put it back: {}", command("restore")));
+        lines.push(format!("put it back: {restore}"));
     }
     if row.status != JobStatus::Done {
-        lines.push(format!("go on with it: {}", command("resume")));
+        lines.push(format!("go on with it: {further}"));
     }
     lines.join("\n")
 }

@@ -184,6 +184,7 @@ fn what_nobody_knows_and_what_is_not_doubled_is_not_asked_for() {
     let merge = ["--mode", "merge", "--key", "id"];
     for (options, wanted) in [
         (&["--known", "skip", "--ledger", "none"][..], "--known refuse and skip need a ledger"),
+        (&["--job-id", "lake", "--ledger", "none"], "--job-id needs a ledger"),
         (&["--known", "skip", "--force"], "--force loads all files once more"),
         (&[&["--known", "skip"], &merge[..]].concat(), "--known is for --mode append"),
     ] {

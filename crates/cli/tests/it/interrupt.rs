@@ -19,6 +19,10 @@ fn prepared(major: u32) -> (Scene, Files, PathBuf) {
 }
 
 fn interrupt(running: Running, what: &str) -> Finished {
+    interrupt_told(running, what, "run the same command again")
+}
+
+fn interrupt_told(running: Running, what: &str, hint: &str) -> Finished {
     let began = Instant::now();
     running.interrupt();
     let finished = running.wait(PATIENCE).expect_code(130);
@@ -26,7 +30,7 @@ fn interrupt(running: Running, what: &str) -> Finished {
     let _ = writeln!(std::io::stderr(), "Ctrl-C {what}: stopped after {:.2} s", took.as_secs_f64());
     assert!(took < STOPS_WITHIN, "{what}: {took:?}");
     assert!(finished.stderr.contains("error: stopped by the user"), "{what}\n{}", finished.stderr);
-    assert!(finished.stderr.contains("hint: run the same command again"), "{what}\n{}", finished.stderr);
+    assert!(finished.stderr.contains(&format!("hint: {hint}")), "{what}\n{}", finished.stderr);
     finished
 }
 
@@ -47,6 +51,72 @@ fn an_interrupted_load_stops_says_so_and_is_resumed() {
     scene.assert_done("resumed");
     let refused = scene.verb("resume").arg(&id).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("this job finished"), "{}", refused.stderr);
+}
+
+const HAS_ROWS: &str = "SELECT count(*) > 0 FROM t";
+
+/// The same command would store once more what is there already.
+#[test]
+fn a_load_that_does_not_go_on_by_the_same_command_does_not_say_so() {
+    let (scene, _files, source) = prepared(18);
+    let load = || scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]);
+    let without = load().args(["--ledger", "none"]).arg(&source).spawn();
+    wait_until(&scene, HAS_ROWS, PATIENCE);
+    let rows = "rows of this load are in the table, and without a ledger nobody knows which: remove them before you load again";
+    interrupt_told(without, "without a ledger", rows);
+
+    let bytes = csv(31, 1, 20_000);
+    let named = ["--job-id", "night load", "-"];
+    for (arguments, wanted, further) in [
+        (
+            &["-"][..],
+            "nothing goes on with a load from a pipe that has no --job-id: remove the rows",
+            "remove the rows",
+        ),
+        (&named, "send the same bytes through the same `howdah load` command again", "send the same bytes"),
+    ] {
+        scene.database.sql("TRUNCATE t");
+        let running = load().args(arguments).stdin(bytes.clone()).spawn();
+        wait_until(&scene, HAS_ROWS, PATIENCE);
+        interrupt_told(running, "a pipe", wanted);
+        let job = scene.database.value("SELECT job_id FROM howdah.job ORDER BY started_at DESC LIMIT 1");
+        let status = scene.verb("status").arg(&job).run(PATIENCE).expect_code(0).stdout;
+        assert!(status.contains(further) && !status.contains("howdah resume"), "{status}");
+        let refused = scene.verb("resume").arg(&job).run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains("reads from a pipe") && refused.contains(further), "{refused}");
+    }
+    let job = load().args(named).stdin(bytes).run(PATIENCE).expect_code(0);
+    assert!(job.stderr.contains("rows more were stored by another run"), "{}", job.stderr);
+    scene.assert_exact("the same bytes");
+}
+
+#[test]
+fn a_check_that_is_stopped_or_killed_is_run_again_and_not_resumed() {
+    let (scene, files, _) = prepared(15);
+    let fifo = files.path().join("pipe.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let check =
+        || scene.verb("check").args(["--header", "--format", "csv", "--table", "t"]).arg(&fifo).spawn();
+    let noted = "SELECT to_regclass('howdah.job') IS NOT NULL";
+    for is_killed in [false, true] {
+        let running = check();
+        let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
+        pipe.write_all(&csv(32, 1, 1000)).unwrap();
+        wait_until(&scene, noted, PATIENCE);
+        std::thread::sleep(Duration::from_millis(500));
+        if is_killed {
+            running.kill();
+        } else {
+            let told = interrupt_told(running, "a check", "run the same command again\n");
+            assert!(!told.stderr.contains("resume"), "{}", told.stderr);
+        }
+    }
+    let job = scene.database.value("SELECT job_id FROM howdah.job");
+    let status = scene.verb("status").arg(&job).run(PATIENCE).expect_code(0).stdout;
+    assert!(
+        status.contains("run the same `howdah check` command again") && !status.contains("resume"),
+        "{status}"
+    );
 }
 
 #[test]

@@ -51,12 +51,37 @@ fn what_only_another_job_can_be_given_is_said_to_be_another_job() {
             .ends_with("hint: --keep last lets the last record of each key count, --keep first the first\n")
     );
     let stopped = resume(&database, &[]).run(PATIENCE).expect_code(1).stderr;
-    let hint =
-        "; resume takes no --keep: the job's `howdah load` command with other options is another job\n";
+    let hint = "; resume takes no --keep: the job's `howdah load` command with it is another job\n";
     assert!(stopped.ends_with(hint), "{stopped}");
     let keep = ["--mode", "merge", "--key", "id", "--keep", "last"];
     load(&database, &keep).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+/// What says how a job is run, and not which rows it stores, its own command takes: the advice to remove rows first would lose them.
+#[test]
+fn an_option_that_makes_no_other_job_goes_on_with_this_one() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int CHECK (id < 19990))");
+    let rows: String = (1..=20_000).map(|id| format!("{id}\n")).collect();
+    let source = files.put("t.csv", rows.as_bytes());
+    let load = |options: &[&str]| {
+        load(&database, &["--chunk-size", "16kB", "--jobs", "1"]).args(options).arg(&source)
+    };
+    load(&["--on-error", "skip", "--max-errors", "1"]).run(PATIENCE).expect_code(1);
+    let few = resume(&database, &["--max-errors", "2"]).run(PATIENCE).expect_code(1).stderr;
+    let hint = "; resume takes no --on-error: give it to the job's `howdah load` command, which goes on with this job; \
+                remove nothing\n";
+    assert!(few.ends_with(hint), "{few}");
+    database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+    load(&["--on-error", "stop"]).run(PATIENCE);
+    assert_eq!(database.value("SELECT count(*) FROM howdah.job"), "1");
+    let rows = database.value("SELECT count(*) || ' ' || count(DISTINCT id) FROM t WHERE id < 19990");
+    assert_eq!(rows, "19989 19989");
+    let all = "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM howdah.reject)";
+    assert_eq!(database.value(all), "20000");
+    assert_eq!(database.value("SELECT status FROM howdah.job"), "done");
 }
 
 #[test]

@@ -389,6 +389,7 @@ mod tests {
             verify: howdah_model::Verify::None,
             rejects_of: None,
             resumes: None,
+            if_done: howdah_model::IfDone::default(),
             known: howdah_model::KnownFiles::default(),
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,

@@ -117,6 +117,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         verify: howdah_engine::model::Verify::None,
         rejects_of: None,
         resumes: None,
+        if_done: howdah_model::IfDone::default(),
         known: howdah_model::KnownFiles::default(),
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,

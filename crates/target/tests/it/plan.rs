@@ -62,6 +62,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         verify: howdah_model::Verify::None,
         rejects_of: None,
         resumes: None,
+        if_done: howdah_model::IfDone::default(),
         known: howdah_model::KnownFiles::default(),
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
