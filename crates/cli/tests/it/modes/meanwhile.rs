@@ -431,7 +431,7 @@ fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
         for options in [["--on-error", "skip"].as_slice(), &["--on-error", "skip", "--atomic"]] {
             load(&database, &[&twice])
                 .args(options)
-                .args(["--job-id", &options.concat().replace("--", "")])
+                .args(["--known", "load", "--job-id", &options.concat().replace("--", "")])
                 .run(PATIENCE)
                 .expect_code(3);
         }
