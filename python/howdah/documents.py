@@ -146,6 +146,31 @@ class Plan(_MayTaper):
     """Files that are in their tables already: left out, or loaded once more."""
 
 
+class FileRecord(TypedDict):
+    """What has come of a file of a job."""
+
+    location: str
+    table: str
+    """`schema.name`."""
+    rows_stored: int
+    rows_rejected: int
+    """Records that were left out or refused."""
+    chunks: int
+
+
+class ErrorRecord(TypedDict):
+    """Why a run did not end well, without row values."""
+
+    kind: str
+    message: str
+    file: Optional[str]
+    record: Optional[int]
+    byte: Optional[int]
+    column: Optional[str]
+    sqlstate: Optional[str]
+    hint: Optional[str]
+
+
 class JobRecord(TypedDict):
     """A job as the ledger knows it."""
 
@@ -166,6 +191,14 @@ class JobRecord(TypedDict):
     """As of its last run; None where another version of howdah wrote one that this one cannot read."""
     verified: Optional[Literal["count", "checksum"]]
     """How its rows were last compared with the files, and found equal."""
+    rows_rejected: int
+    """Records of its chunks that were left out or refused."""
+    tables: list[str]
+    """The tables that its files go to, `schema.name`."""
+    files: list[FileRecord]
+    """What has come of each file; of one job that is asked for alone."""
+    error: Optional[ErrorRecord]
+    """Why its last run did not end well; None while it runs, if it was killed, and when it is done."""
 
 
 class ServerStatus(TypedDict):

@@ -25,8 +25,9 @@ pub mod shaping;
 pub mod units;
 
 use clap::Parser;
-use commands::load::{ErrorReport, json};
+use commands::load::json;
 use howdah_engine::Stop;
+use howdah_engine::model::ErrorReport;
 use howdah_engine::model::summary::Status;
 use howdah_engine::model::{Error, ErrorKind};
 use options::{Command, Options};

@@ -289,7 +289,14 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let rows = run.tally.rows_stored();
     tell(&run.context, format!("{rows} rows come into {} in one transaction", names(tables)));
     let sql = ending_sql(ledger, &run.plan);
-    let ending = Ending { status: Status::Done, rows_stored: rows, chunks: 0, holds_job: false, sql: &sql };
+    let ending = Ending {
+        status: Status::Done,
+        rows_stored: rows,
+        chunks: 0,
+        holds_job: false,
+        error: None,
+        sql: &sql,
+    };
     let work = async |session: &Session| {
         let end = async |session: &Session| {
             for way in &ways {
@@ -325,7 +332,14 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
     let sql = ending_sql(ledger, &run.plan);
-    let ending = Ending { status: Status::Done, rows_stored: rows, chunks: 0, holds_job: false, sql: &sql };
+    let ending = Ending {
+        status: Status::Done,
+        rows_stored: rows,
+        chunks: 0,
+        holds_job: false,
+        error: None,
+        sql: &sql,
+    };
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let work = async |session: &Session| {
         let end = async |session: &Session| {

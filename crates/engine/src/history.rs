@@ -7,7 +7,7 @@ use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Plan, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 
-pub use howdah_target::ledger::{JobRow, JobStatus};
+pub use howdah_target::ledger::{FileRow, JobRow, JobStatus};
 
 /// All jobs of a ledger, the oldest first; none when there is no ledger yet. Their plans are read where they are wanted; one that
 /// this howdah cannot read is left out.
@@ -75,6 +75,9 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
         let only = if let [job] = &jobs[..] { Some(job.job_id.clone()) } else { None };
         if only.is_some() {
             note_open(&session, &ledger, only.as_deref(), &mut jobs).await?;
+        }
+        if let [job] = &mut jobs[..] {
+            job.files = ledger.files(&session, &job.job_id).await?;
         }
         Ok(jobs)
     };

@@ -15,8 +15,8 @@ use crate::{
 };
 use howdah_model::summary::Status;
 use howdah_model::{
-    Error, ErrorKind, Event, FilePlan, IfDone, Mode, NewColumn, Plan, Receipt, Relation, Result, Summary,
-    TableChange, TablePlan,
+    Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Mode, NewColumn, Plan, Receipt, Relation, Result,
+    Summary, TableChange, TablePlan,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -99,7 +99,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         Ok(begun) => begun,
         Err(error) => {
             if let Some(ledger) = ledger.filter(|_| noted.load(Relaxed)) {
-                close_in_time(context, &plan, &ledger, None, ended_by(&error), rows_before(&history)).await;
+                close_in_time(context, &plan, &ledger, None, &error, rows_before(&history)).await;
             }
             return Err(error);
         }
@@ -440,10 +440,10 @@ async fn account(
         error = error.map(|error| again::advised(run, error));
     }
     let status = error.as_ref().map_or(Status::Done, ended_by);
-    let is_closed = error.as_ref().is_none_or(|error| error.kind() == ErrorKind::JobDone);
-    if let Some(ledger) = run.ledger.as_ref().filter(|_| !is_closed) {
+    let open = error.as_ref().filter(|error| error.kind() != ErrorKind::JobDone);
+    if let Some((ledger, error)) = run.ledger.as_ref().zip(open) {
         let rows = run.tally.rows_stored() - run.tally.rows_waiting(&run.plan);
-        close_in_time(&run.context, &run.plan, ledger, Some(&session), status, rows).await;
+        close_in_time(&run.context, &run.plan, ledger, Some(&session), error, rows).await;
     }
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
@@ -516,7 +516,7 @@ async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> R
         emptied::expect_not_meanwhile(run, ledger).await?;
         // A finished load must be remembered as finished, whatever it takes.
         let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
-        if close(&run.context, &run.plan, ledger, Some(&*session), (Status::Done, rows, chunks)).await? {
+        if close(&run.context, &run.plan, ledger, Some(&*session), (None, rows, chunks)).await? {
             return Ok(());
         }
         guarded(run, session, guard, Box::pin(finish::finish(run))).await?;
@@ -547,11 +547,12 @@ async fn close_in_time(
     plan: &Plan,
     ledger: &Ledger,
     session: Option<&Session>,
-    status: Status,
+    error: &Error,
     rows: u64,
 ) {
+    let status = ended_by(error);
     let within = if status == Status::Interrupted { STOPPED_WITHIN } else { FAILED_WITHIN };
-    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, (status, rows, 0))).await;
+    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, (Some(error), rows, 0))).await;
 }
 
 async fn close(
@@ -559,12 +560,16 @@ async fn close(
     plan: &Plan,
     ledger: &Ledger,
     session: Option<&Session>,
-    (status, rows_stored, chunks): (Status, u64, u64),
+    (error, rows_stored, chunks): (Option<&Error>, u64, u64),
 ) -> Result<bool> {
     let connection = &context.connection;
+    let status = error.map_or(Status::Done, ended_by);
+    // Strings and numbers: serialising cannot fail.
+    let report = error.map(|error| serde_json::to_string(&ErrorReport::of(error)).unwrap_or_default());
     let sql = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
     let close_on = async |session: &Session, holds_job: bool| {
-        let ending = Ending { status, rows_stored, chunks, holds_job, sql: &sql };
+        let error = report.as_deref();
+        let ending = Ending { status, rows_stored, chunks, holds_job, error, sql: &sql };
         connection.attend(session, ledger.close(session, &plan.job_id, ending)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())

@@ -159,6 +159,31 @@ impl Error {
     }
 }
 
+/// An error in JSON, in documents and in the ledger.
+#[derive(Debug, Serialize)]
+pub struct ErrorReport<'a> {
+    kind: ErrorKind,
+    message: &'a str,
+    #[serde(flatten)]
+    place: &'a Place,
+    sqlstate: Option<&'a str>,
+    hint: Option<&'a str>,
+}
+
+impl<'a> ErrorReport<'a> {
+    /// All that is known of it.
+    #[must_use]
+    pub fn of(error: &'a Error) -> ErrorReport<'a> {
+        ErrorReport {
+            kind: error.kind(),
+            message: error.message(),
+            place: error.place(),
+            sqlstate: error.sqlstate(),
+            hint: error.hint(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     /// `file FILE, record N, byte B, column C: message (SQLSTATE X)`; the hint is left to the printer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::Failure,
-        "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again; or all was done, and what was to be written to standard output (`--json`) could not be: the message says so",
+        "It failed. What is in the tables is what the ledger says: whole chunks, each once. Mend the cause and run the same command again, unless the load has no ledger (`--ledger none`) or reads from a pipe without `--job-id`: nobody knows then which rows are in, or nothing tells that they are the same, so remove the rows of this load first; or all was done, and what was to be written to standard output (`--json`) could not be: the message says so",
     ),
     (
         Exit::Usage,
@@ -31,7 +31,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::Interrupted,
-        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on. Indexes that were dropped are put back before; a second signal ends the process at once, which is safe too: `howdah restore` puts them back",
+        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on; the hint says where another way is needed: a pipe, no ledger. Indexes that were dropped are put back before; a second signal ends the process at once, which is safe too: `howdah restore` puts them back",
     ),
 ];
 
@@ -100,7 +100,11 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
         "yes: the claim in the ledger tells; without a ledger no",
     ),
     (ErrorKind::Server, "The server reported an error; see the SQLSTATE", "by SQLSTATE, see below"),
-    (ErrorKind::JobDone, "The job has finished before; `--force` loads it once more", "no"),
+    (
+        ErrorKind::JobDone,
+        "The job has finished before; `--force` loads it once more, `--if-done ok` makes it a success",
+        "no",
+    ),
     (
         ErrorKind::Ledger,
         "The ledger is missing, newer than this howdah, contradicts the job, or does not tell what `--verify` asks",

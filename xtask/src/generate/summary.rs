@@ -21,7 +21,10 @@ renamed or removed; new ones may come, so skip those you do not know.
 
 /// Key and meaning, in the order of the document.
 const KEYS: &[(&str, &str)] = &[
-    ("job", "The job's name in the ledger; what `howdah status` and `howdah resume` take"),
+    (
+        "job",
+        "The job's name in the ledger; what `howdah status` and `howdah resume` take. Where `--known skip` finds nothing new, the latest job that has loaded any of the files",
+    ),
     ("status", "`done`, `failed` or `interrupted`"),
     ("server", "Where the rows went: `postgresql://USER@HOST:PORT/DATABASE`, without a password"),
     ("rows_read", "Records found in the sources so far, those of skipped chunks included"),

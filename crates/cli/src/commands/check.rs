@@ -1,6 +1,6 @@
 //! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
 
-use super::load::{ErrorReport, json};
+use super::load::json;
 use crate::bad_records::OnErrorName;
 use crate::options::{IndexesName, LoadOptions, TriggersName};
 use crate::printer::Printer;
@@ -9,8 +9,8 @@ use crate::refused::Refused;
 use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
-    CheckReport, Error, ErrorKind, IndexesChoice, Job, LedgerChoice, OnError, Result, TriggersChoice, Tune,
-    Verify,
+    CheckReport, Error, ErrorKind, ErrorReport, IndexesChoice, Job, LedgerChoice, OnError, Result,
+    TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::refused::Refused;
 use crate::units::show_count;
 use crate::{Exit, account};
-use howdah_engine::model::{Error, ErrorKind, Job, Place, Result, Summary};
+use howdah_engine::model::{Error, ErrorReport, Job, Result, Summary};
 use howdah_engine::{Connection, Context, Sources, Stop};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -77,29 +77,6 @@ struct Document<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     error: Option<ErrorReport<'a>>,
-}
-
-/// An error in JSON.
-#[derive(Serialize)]
-pub(crate) struct ErrorReport<'a> {
-    kind: ErrorKind,
-    message: &'a str,
-    #[serde(flatten)]
-    place: &'a Place,
-    sqlstate: Option<&'a str>,
-    hint: Option<&'a str>,
-}
-
-impl<'a> ErrorReport<'a> {
-    pub(crate) fn of(error: &'a Error) -> ErrorReport<'a> {
-        ErrorReport {
-            kind: error.kind(),
-            message: error.message(),
-            place: error.place(),
-            sqlstate: error.sqlstate(),
-            hint: error.hint(),
-        }
-    }
 }
 
 /// Pretty JSON; these types always serialise.

@@ -7,7 +7,7 @@ use crate::options::StatusOptions;
 use crate::printer::Printer;
 use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
-use howdah_engine::history::{self, JobRow, JobStatus};
+use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
 use howdah_engine::model::Result;
 use howdah_engine::{Connection, Stop, again, rejected};
 use std::path::PathBuf;
@@ -65,20 +65,57 @@ async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> R
 }
 
 fn list<P>(rows: &[JobRow<P>]) -> String {
-    let mut lines =
-        vec![format!("{:<20} {:<12} {:>16} {:>8}  {}", "job", "status", "rows", "chunks", "started")];
-    lines.extend(rows.iter().map(|row| {
-        let restore = if row.to_put_back.is_empty() { "" } else { "  (to restore)" };
+    let head = ["job", "status", "rows", "rejected", "chunks", "started", "finished", "table"];
+    let line = |[job, status, stored, rejected, chunks, started, finished, table]: [&str; 8]| {
         format!(
-            "{:<20} {:<12} {:>16} {:>8}  {}{restore}",
-            row.job_id,
-            row.status.as_str(),
-            show_count(row.rows_stored),
-            show_count(row.chunks),
-            row.started_at
+            "{job:<20} {status:<12} {stored:>16} {rejected:>10} {chunks:>8}  {started:<20}  {finished:<20}  {table}"
         )
+    };
+    let mut lines = vec![line(head)];
+    lines.extend(rows.iter().map(|row| {
+        let table = match &row.tables[..] {
+            [] => String::new(),
+            [table] => table.clone(),
+            [table, others @ ..] => format!("{table} and {} more", show_count(others.len() as u64)),
+        };
+        let restore = if row.to_put_back.is_empty() { "" } else { "  (to restore)" };
+        line([
+            &row.job_id,
+            row.status.as_str(),
+            &show_count(row.rows_stored),
+            &show_count(row.rows_rejected),
+            &show_count(row.chunks),
+            &row.started_at,
+            row.finished_at.as_deref().unwrap_or("-"),
+            &format!("{table}{restore}"),
+        ])
     }));
     lines.join("\n")
+}
+
+/// Why the last run did not end well, with its place; the hint on a line of its own.
+fn why(row: &JobRow) -> Vec<String> {
+    let Some(error) = &row.error else { return Vec::new() };
+    let of = |key: &str| match &error[key] {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let place = ["file", "record", "byte", "column"].into_iter();
+    let place: Vec<String> = place.filter_map(|key| Some(format!("{key} {}", of(key)?))).collect();
+    let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(", ")) };
+    let sqlstate = of("sqlstate").map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();
+    let message = of("message").unwrap_or_default();
+    let hint = of("hint").map(|hint| format!("hint: {hint}"));
+    std::iter::once(format!("error: {place}{message}{sqlstate}")).chain(hint).collect()
+}
+
+fn file_line(file: &FileRow) -> String {
+    let rejected = match file.rows_rejected {
+        0 => String::new(),
+        rejected => format!(", {} rejected", show_count(rejected)),
+    };
+    format!("file {} -> {}: {}{rejected}", file.location, file.table, show_rows(file.rows_stored))
 }
 
 /// Where the rows are, if not in their tables.
@@ -96,10 +133,8 @@ fn one(row: &JobRow, restore: &str, further: &str) -> String {
     if let Some(by) = &row.verified {
         lines.push(format!("compared with the sources by {by}, and found equal"));
     }
-    for file in &row.plan.files {
-        let table = &row.plan.tables[file.table_no as usize].table.relation;
-        lines.push(format!("file {} -> {table}", file.location));
-    }
+    lines.extend(row.files.iter().map(file_line));
+    lines.extend(why(row));
     if !row.to_put_back.is_empty() {
         lines.push(format!("changed and not put back yet: {}", row.to_put_back.join(", ")));
         lines.push(format!("put it back: {restore}"));

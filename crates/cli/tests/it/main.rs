@@ -16,6 +16,7 @@ mod corpus;
 mod crash;
 mod dated;
 mod documents;
+mod done;
 mod embedded;
 mod emptied;
 mod empties;

@@ -77,22 +77,63 @@ pub struct JobRow<P = Plan> {
     pub plan: P,
     /// How its rows were last compared with the sources, and found equal: `count` or `checksum`.
     pub verified: Option<String>,
+    /// Records of its chunks that were left out or refused.
+    pub rows_rejected: u64,
+    /// The tables that its files go to, `schema.name`.
+    pub tables: Vec<String>,
+    /// What has come of each file; only of a job that was asked for by its name.
+    pub files: Vec<FileRow>,
+    /// Why its last run did not end well, as an [`ErrorReport`](howdah_model::ErrorReport).
+    pub error: Option<serde_json::Value>,
 }
 
-/// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is. Ledgers of older versions have no column `verified` (6):
-/// there the name means that of `older`.
+/// What has come of a file of a job.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileRow {
+    /// The file.
+    pub location: String,
+    /// The table it goes to, `schema.name`.
+    pub table: String,
+    /// Rows of its chunks that are in.
+    pub rows_stored: u64,
+    /// Records of these that were left out or refused.
+    pub rows_rejected: u64,
+    /// Chunks that are in.
+    pub chunks: u64,
+}
+
+/// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is. Ledgers of older versions have no columns `left_out` (1),
+/// `rejected` (3), `verified` (6) and `error` (11): there the names mean those of `older`.
 const JOBS_SQL: &str = "\
     SELECT j.job_id, j.work_key, j.status, \
            pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-           j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, v.verified \
+           j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, v.verified, c.rejected, \
+           ARRAY (SELECT DISTINCT f.target FROM @schema@.file f WHERE f.job_id = j.job_id ORDER BY f.target), \
+           v.error::pg_catalog.text \
     FROM @schema@.job j, \
-         LATERAL (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, \
-                         pg_catalog.count(*) AS chunks \
-                  FROM @schema@.chunk WHERE chunk.job_id = j.job_id) c, \
-         LATERAL (SELECT o.verified FROM (VALUES (NULL::pg_catalog.text)) older (verified), \
-                         LATERAL (SELECT verified FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
+         LATERAL (SELECT coalesce(pg_catalog.sum(k.rows), 0)::pg_catalog.int8 AS rows, \
+                         pg_catalog.count(*) AS chunks, \
+                         coalesce(pg_catalog.sum(k.left_out + k.rejected), 0)::pg_catalog.int8 AS rejected \
+                  FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, rejected), \
+                       LATERAL (SELECT rows, left_out, rejected FROM @schema@.chunk \
+                                WHERE chunk.job_id = j.job_id) k) c, \
+         LATERAL (SELECT o.verified, o.error \
+                  FROM (VALUES (NULL::pg_catalog.text, NULL::pg_catalog.jsonb)) older (verified, error), \
+                       LATERAL (SELECT verified, error FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
     WHERE @where@ ORDER BY j.started_at, j.job_id";
+
+/// The columns of [`FileRow`], in order; of older ledgers as above.
+const FILES_SQL: &str = "\
+    SELECT f.location, f.target, c.rows, c.rejected, c.chunks \
+    FROM @schema@.file f, \
+         LATERAL (SELECT coalesce(pg_catalog.sum(k.rows), 0)::pg_catalog.int8 AS rows, \
+                         coalesce(pg_catalog.sum(k.left_out + k.rejected), 0)::pg_catalog.int8 AS rejected, \
+                         pg_catalog.count(*) AS chunks \
+                  FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, rejected), \
+                       LATERAL (SELECT rows, left_out, rejected FROM @schema@.chunk \
+                                WHERE chunk.job_id = f.job_id AND chunk.file_no = f.file_no) k) c \
+    WHERE f.job_id = $1 ORDER BY f.file_no";
 
 /// The largest number of a name that goes on with one, at least 1. Numbers of more digits are somebody's own names.
 const NEXT_NAME_SQL: &str = "\
@@ -111,7 +152,7 @@ const BEGIN_SQL: &str = "\
            OR NOT (@left@) \
         ON CONFLICT (job_id) DO UPDATE \
         SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
-            finished_at = NULL, runs = j.runs + 1 \
+            finished_at = NULL, error = NULL, runs = j.runs + 1 \
         WHERE j.plan -> 'chunk_bytes'::pg_catalog.text = excluded.plan -> 'chunk_bytes'::pg_catalog.text \
           AND j.plan -> 'taper'::pg_catalog.text IS NOT DISTINCT FROM excluded.plan -> 'taper'::pg_catalog.text \
           AND j.status <> 'done' \
@@ -146,6 +187,8 @@ pub struct Ending<'a> {
     pub chunks: u64,
     /// The session holds the job: if others do, too, the job goes on, unless it is done.
     pub holds_job: bool,
+    /// Why it did not end well, as JSON.
+    pub error: Option<&'a str>,
     /// Further statements of the same transaction, each with its semicolon. They are run in any case.
     pub sql: &'a str,
 }
@@ -220,6 +263,24 @@ impl Ledger {
             .collect()
     }
 
+    /// What has come of the files of a job, in their order.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn files(&self, session: &Session, job_id: &str) -> Result<Vec<FileRow>> {
+        let sql = FILES_SQL.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let file = |row: &Row| FileRow {
+            location: row.get(0),
+            table: row.get(1),
+            rows_stored: unsigned(row.get(2)),
+            rows_rejected: unsigned(row.get(3)),
+            chunks: unsigned(row.get(4)),
+        };
+        Ok(rows.iter().map(file).collect())
+    }
+
     async fn select(
         &self,
         session: &Session,
@@ -269,6 +330,10 @@ impl Ledger {
             to_put_back: Vec::new(),
             plan,
             verified: row.get(9),
+            rows_rejected: unsigned(row.get(10)),
+            tables: row.get(11),
+            files: Vec::new(),
+            error: row.get::<_, Option<&str>>(12).and_then(|text| serde_json::from_str(text).ok()),
             job_id,
         })
     }
@@ -378,7 +443,7 @@ impl Ledger {
 
     /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
     fn close_sql(&self, job_id: &str, ending: Ending<'_>) -> String {
-        let Ending { status, rows_stored, chunks, holds_job, .. } = ending;
+        let Ending { status, rows_stored, chunks, holds_job, error, .. } = ending;
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         let is_done = status == Status::Done;
         let standing = self.standing_sql(&job).filter(|_| is_done).map(|sql| format!(" AND {sql}"));
@@ -387,9 +452,13 @@ impl Ledger {
             true => format!(" OR {}", self.held_by_others_sql(job_id)),
             false => String::new(),
         };
+        // A text of the server's database holds no NUL.
+        let error = error
+            .map(|json| format!("{}::pg_catalog.jsonb", quote_literal(&json.replace("\\u0000", "\\ufffd"))));
+        let error = error.as_deref().unwrap_or("NULL");
         format!(
             "UPDATE {schema}.job SET status = CASE WHEN status = 'done'{goes_on} THEN status ELSE {} END, \
-             rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
+             error = CASE WHEN status = 'done'{goes_on} THEN error ELSE {error} END, rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
              WHERE job_id = {job} \
                AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{standing} RETURNING job_id",
             quote_literal(JobStatus::from(status).as_str()),

@@ -27,7 +27,7 @@ pub use check::RejectKind;
 pub(crate) use claim::BEGUN_SQL;
 pub use emptied::Volatile;
 pub use gone::Stored;
-pub use job::{Ending, JobRow, JobStatus};
+pub use job::{Ending, FileRow, JobRow, JobStatus};
 pub use origin::Origin;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};

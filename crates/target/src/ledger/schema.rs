@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_9.sql"),
     include_str!("schema_10.sql"),
     include_str!("schema_11.sql"),
+    include_str!("schema_12.sql"),
 ];
 
 /// Which rights are lacking.

@@ -1,0 +1,131 @@
+//! What is known of a job when its run is over: that it has finished, or why it has not.
+
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
+use howdah_testkit::{Running, Server};
+use serde_json::Value;
+use std::time::Duration;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Who has lost the answer of a load asks once more, and gets it.
+#[test]
+fn a_run_of_a_finished_job_is_as_good_as_the_run_that_has_finished_it() {
+    let plain = csv(91, 1, 2000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (major, mode) in [(13, &[][..]), (18, &["--mode", "merge", "--key", "id"])] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("CREATE UNIQUE INDEX ON t (id)");
+        let load = || scene.load().args(mode).arg(&source);
+        load().run(PATIENCE).expect_code(0);
+        let refused = load().run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("error: this job finished at"), "{refused}");
+        let again = load().args(["--if-done", "ok", "--json"]).run(PATIENCE).expect_code(0);
+        assert!(again.stderr.contains("nothing is left to do: this job finished at"), "{}", again.stderr);
+        let summary = json(&again.stdout);
+        for (key, wanted) in
+            [("status", "done".into()), ("rows_read", 2000.into()), ("rows_stored", 2000.into())]
+        {
+            assert_eq!(summary[key], Value::clone(&wanted), "{key} {summary}");
+        }
+        assert_eq!(summary["files"][0]["rows_stored"], 2000, "{summary}");
+        assert!(summary["error"].is_null() && summary["files"][0]["done"] == true, "{summary}");
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        scene.assert_done(&format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn the_answer_of_a_finished_job_tells_what_it_has_left_out() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let source = files.put("t.csv", b"1\nx\n3\n");
+    let load = || {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--format", "csv", "--table", "t"]);
+        load.args(["--on-error", "skip", "--if-done", "ok", "--json"]).arg(&source)
+    };
+    for _ in 0..2 {
+        let summary = json(&load().run(PATIENCE).expect_code(3).stdout);
+        let rows = [&summary["rows_read"], &summary["rows_stored"], &summary["rows_rejected"]];
+        assert_eq!(rows, [3, 2, 1], "{summary}");
+    }
+    let without = howdah("load").args(["--to", &database.conninfo(), "--if-done", "ok", "--ledger", "none"]);
+    let refused = without.arg(&source).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("--if-done ok needs a ledger"), "{refused}");
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+/// The first run was not over yet when the second began.
+#[test]
+fn runs_of_one_job_at_the_same_time_all_end_well() {
+    let plain = csv(92, 1, 20_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    scene.slow_down("AFTER", Duration::from_millis(15));
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2", "--if-done", "ok"]).arg(&source);
+    let runs: Vec<Running> = (0..3).map(|_| load.spawn()).collect();
+    runs.into_iter().for_each(|run| drop(run.wait(PATIENCE).expect_code(0)));
+    scene.assert_exact("three runs");
+    scene.assert_done("three runs");
+}
+
+#[test]
+fn why_a_job_failed_is_in_the_ledger_until_it_runs_again() {
+    let files = Files::new();
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, n int)");
+        let source = files.put("t.csv", b"1,1\n2,2\n3,x\n");
+        let load = || {
+            let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--job-id", "j"]);
+            load.args(["--format", "csv"]).arg(&source)
+        };
+        load().run(PATIENCE).expect_code(1);
+        let place = "SELECT concat_ws(' ', error ->> 'record', error ->> 'column', error ->> 'sqlstate') FROM howdah.job";
+        assert_eq!(database.value(place), "3 n 22P02");
+        let status = |arguments: &[&str]| {
+            let status = howdah("status").args(["--to", &database.conninfo()]).args(arguments);
+            status.run(PATIENCE).expect_code(0).stdout
+        };
+        let one = status(&["j"]);
+        for told in
+            ["error: file ", "record 3, ", "column n: ", "(SQLSTATE 22P02)", "t.csv -> public.t: 0 rows"]
+        {
+            assert!(one.contains(told), "{told}: {one}");
+        }
+        let list = status(&[]);
+        let finished = database.value(
+            "SELECT to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') FROM howdah.job",
+        );
+        assert!(list.contains("public.t") && list.contains(&finished) && list.contains("rejected"), "{list}");
+        let told = &json(&status(&["j", "--json"]))[0];
+        assert_eq!(
+            (&told["error"]["record"], &told["error"]["sqlstate"]),
+            (&3.into(), &"22P02".into()),
+            "{told}"
+        );
+        assert_eq!(
+            (&told["tables"][0], &told["files"][0]["rows_stored"]),
+            (&"public.t".into(), &0.into()),
+            "{told}"
+        );
+
+        // A ledger of before.
+        database
+            .sql("ALTER TABLE howdah.job DROP COLUMN error; DELETE FROM howdah.migration WHERE version = 12");
+        let older = status(&["j"]);
+        assert!(older.contains("job j: failed") && !older.contains("error: "), "{older}");
+        load().run(PATIENCE).expect_code(1);
+        assert_eq!(database.value(place), "3 n 22P02");
+
+        database.sql("ALTER TABLE t ALTER COLUMN n TYPE text");
+        load().run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT (error IS NULL)::text FROM howdah.job WHERE job_id = 'j'"), "true");
+        let done = status(&["j"]);
+        assert!(done.contains("t.csv -> public.t: 3 rows") && !done.contains("error: "), "{done}");
+    }
+}
