@@ -6,7 +6,7 @@ use crate::guards::Guard;
 use crate::indexes::restore_command;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
-use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
+use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes, routing};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
@@ -127,6 +127,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
         run.warn(format!("{relation} was emptied since an earlier run of this job: what that had stored there is loaded again"));
     }
     warn_of_other_tables(&run);
+    warn_of_slow_ways(&run);
     warn_of_record_like(&run);
     run.dropped.store(dropped, Relaxed);
     run.tuned.store(tuned, Relaxed);
@@ -320,6 +321,11 @@ pub(crate) fn warn_of_other_tables(run: &Run) {
             run.warn(format!("{} holds several tables: the first one is loaded", file.location));
         }
     }
+}
+
+/// Each row that goes to another server by itself takes a round trip.
+fn warn_of_slow_ways(run: &Run) {
+    routing::slow_ways(&run.plan).for_each(|way| run.warn(way.to_owned()));
 }
 
 /// Nothing that looks like a record is left out without a word.

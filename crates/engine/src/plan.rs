@@ -24,7 +24,7 @@ mod numbering;
 mod part;
 mod policies;
 mod published;
-mod routing;
+pub(crate) mod routing;
 mod scan;
 mod siblings;
 mod sources;

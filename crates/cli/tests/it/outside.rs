@@ -67,3 +67,49 @@ fn rows_that_went_elsewhere_are_not_sent_again_for_want_of_a_receipt() {
     assert!(told.contains("rows went into public.seen, which may keep them elsewhere"), "{told}");
     assert_eq!(scene.database.value("SELECT count(*) FROM sink"), "3000");
 }
+
+/// Round trip by round trip, a load is as slow as the network is long.
+#[test]
+fn rows_that_go_to_another_server_one_by_one_are_warned_of() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a,b\n1,x\n2,y\n");
+    for major in [15, 18] {
+        let server = Server::shared(major);
+        let database = server.database();
+        database.sql(&format!(
+            "CREATE TABLE far (a int, b text); CREATE EXTENSION postgres_fdw; \
+             CREATE SERVER \"Lo op\" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', port '{}', dbname '{}'); \
+             CREATE USER MAPPING FOR CURRENT_USER SERVER \"Lo op\" OPTIONS (user 'postgres'); \
+             CREATE FOREIGN TABLE near (a int, b text) SERVER \"Lo op\" OPTIONS (table_name 'far'); \
+             CREATE TABLE parts (a int, b text) PARTITION BY LIST (a); \
+             CREATE FOREIGN TABLE part PARTITION OF parts DEFAULT SERVER \"Lo op\" OPTIONS (table_name 'far')",
+            server.socket_folder().display(),
+            server.port(),
+            database.name()
+        ));
+        let told = |verb: &str, table: &str| {
+            let command = howdah(verb).args(["--to", &database.conninfo(), "--table", table, "--force"]);
+            let finished = command.arg(&source).run(PATIENCE).expect_code(0);
+            finished.stdout + &finished.stderr
+        };
+        let wanted = match major {
+            15 => "load into that server itself (--to)",
+            _ => "ALTER SERVER \"Lo op\" OPTIONS (ADD batch_size '1000')",
+        };
+        for table in ["near", "parts"] {
+            for verb in ["plan", "load"] {
+                let told = told(verb, table);
+                assert!(told.contains(wanted), "PostgreSQL {major}, {verb} {table}: {told}");
+            }
+        }
+        if major >= 16 {
+            database.sql("ALTER SERVER \"Lo op\" OPTIONS (ADD batch_size '1000')");
+            assert!(!told("load", "parts").contains("batch_size"));
+            database.sql("ALTER FOREIGN TABLE near OPTIONS (ADD batch_size '10')");
+            let told = told("load", "near");
+            let wanted = "10 at a time (batch_size of postgres_fdw): \
+                          ALTER FOREIGN TABLE \"public\".\"near\" OPTIONS (SET batch_size '1000')";
+            assert!(told.contains(wanted), "{told}");
+        }
+    }
+}

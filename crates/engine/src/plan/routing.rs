@@ -11,8 +11,8 @@ use crate::Context;
 use crate::budget::Layout;
 use howdah_model::plan::{Encode, IndexesPlan, TablePlan};
 use howdah_model::route::{Destination, PartitionedTable, RoutePlan, Strategy};
-use howdah_model::{ErrorKind, Job, OnError, PartitionsChoice, RelationKind, Result};
-use howdah_target::session::{Session, column_types, partitions};
+use howdah_model::{ErrorKind, Job, OnError, PartitionsChoice, Plan, RelationKind, Result};
+use howdah_target::session::{Session, column_types, foreign, partitions};
 use howdah_transcode::route::Router;
 
 /// Settles for each table whether its rows leave the server's own tables, and whether the client routes them, which it says.
@@ -31,6 +31,11 @@ pub(super) async fn choose(
             }
             RelationKind::Partitioned | RelationKind::Table => false,
         };
+        table.notes.retain(|note| !note.starts_with(GO_ON));
+        if table.outside {
+            let asking = foreign::why_slow(session, &table.table);
+            table.notes.extend(context.connection.attend(session, asking).await?);
+        }
     }
     let routed =
         |table: &&mut TablePlan| table.table.kind == RelationKind::Partitioned && table.staging.is_none();
@@ -66,6 +71,13 @@ pub(super) async fn choose(
 /// The beginnings of the notes; an earlier run's plan has them already.
 const BY_CLIENT: &str = "rows are copied into their leaf partitions";
 const BY_SERVER: &str = "the server finds the partition of each row";
+const GO_ON: &str = "rows go on to the server of";
+
+/// Rows that go on slowly to another server, table by table.
+pub(crate) fn slow_ways(plan: &Plan) -> impl Iterator<Item = &str> {
+    let notes = plan.tables.iter().flat_map(|table| &table.notes);
+    notes.map(String::as_str).filter(|note| note.starts_with(GO_ON))
+}
 
 /// Rows meet indexes when they come.
 async fn keeps_indexes(

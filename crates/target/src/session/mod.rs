@@ -9,14 +9,15 @@ mod connect;
 mod conninfo;
 pub mod elsewhere;
 pub mod encoding;
+pub mod foreign;
 mod hosts;
 mod infos;
 mod keyword;
 #[doc(hidden)]
 pub mod outside;
 pub mod partitions;
-mod peer;
 mod password_command;
+mod peer;
 mod pgpass;
 mod pooler;
 pub mod rights;
