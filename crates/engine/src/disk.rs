@@ -42,6 +42,8 @@ pub(crate) struct Places {
     pub(crate) known: Vec<Place>,
     /// Those of data and WAL are not told to this role.
     pub(crate) data_hidden: bool,
+    /// The server does not run on this machine, as far as can be told.
+    pub(crate) elsewhere: bool,
 }
 
 /// Where the server writes rows of these tables and, with `makes_tables`, of tables without a tablespace of their own. Nothing is known
@@ -55,10 +57,10 @@ pub(crate) async fn server_places(
     (tables, makes_tables): (&[&Relation], bool),
 ) -> Result<Places> {
     if context.connection.server_cpus().is_none() || !is_here(session) {
-        return Ok(Places::default());
+        return Ok(Places { elsewhere: true, ..Places::default() });
     }
     let shown = show_data_directory(session).await?;
-    let mut places = Places { known: Vec::new(), data_hidden: shown.is_none() };
+    let mut places = Places { known: Vec::new(), data_hidden: shown.is_none(), elsewhere: false };
     if let Some(data) = shown {
         places.known.push(Place { what: "WAL".to_owned(), path: data.join("pg_wal") });
         places.known.push(Place { what: "data".to_owned(), path: data });

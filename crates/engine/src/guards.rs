@@ -77,7 +77,20 @@ pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     if let Ok(Ok(reason)) = timeout(ANSWER_WITHIN, guard.sample(run, session)).await {
         guard.judge(run, reason);
     }
+    warn_of_no_replica(run, session).await;
     Ok(guard)
+}
+
+/// Whoever gives a limit counts on a replica.
+async fn warn_of_no_replica(run: &Run, session: &Session) {
+    if run.plan.job.guards.max_replica_lag.is_none() {
+        return;
+    }
+    if let Ok(Ok(replicas)) = timeout(ANSWER_WITHIN, guards::replicas(session)).await
+        && replicas.is_empty()
+    {
+        run.warn("--max-replica-lag: no replica is connected, so that none is waited for".to_owned());
+    }
 }
 
 /// Looks out until it is dropped. A session that breaks is replaced, and holds the job again; if somebody else has taken that
@@ -159,6 +172,10 @@ impl Guard {
     fn tell_unwatched(&mut self, run: &Run, places: &Places) {
         if std::mem::replace(&mut self.told_unwatched, true) {
             return;
+        }
+        if places.elsewhere {
+            let message = "the disks of a server on another machine are not watched: the load pauses when the server says that one is full";
+            tell(&run.context, message.to_owned());
         }
         if places.data_hidden {
             let message = "the server's disks for data and WAL are not watched: this role may not read data_directory \

@@ -4,6 +4,7 @@
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
 mod handed;
+mod room;
 
 use crate::attend::Asking;
 use crate::feed::wait_to_retry;
@@ -11,7 +12,7 @@ use crate::frozen::{self, Taken};
 use crate::indexes::early;
 use crate::jobs::Climber;
 use crate::locate::locate;
-use crate::pipeline::Run;
+use crate::pipeline::{Run, unwanted};
 use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::triggers;
@@ -22,6 +23,7 @@ use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage, Tune};
 use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
+use room::Fullness;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -40,6 +42,7 @@ struct Shared {
     /// Sessions that the server had no room for since the last tick.
     refused: AtomicU32,
     handed: Handed,
+    fullness: Fullness,
 }
 
 impl Shared {
@@ -64,7 +67,7 @@ impl Shared {
             climber.refused(at, open).into_iter().for_each(|step| tally.decided(step));
         }
         climber.leave_room(at, self.room()).into_iter().for_each(|step| tally.decided(step));
-        if self.run.gate.is_closed() || self.run.early.building() > 0 {
+        if self.run.gate.is_closed() || self.fullness.is_on() || self.run.early.building() > 0 {
             climber.disturbed();
         } else if let Some(step) = climber.observe(at, bytes_taken, seen) {
             tally.decided(step);
@@ -85,6 +88,7 @@ pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
         wanted: AtomicU32::new(climber.wanted()),
         refused: AtomicU32::new(0),
         handed: Handed::default(),
+        fullness: Fullness::default(),
     });
     let mut workers = JoinSet::new();
     let mut tick = tokio::time::interval(TICK);
@@ -269,12 +273,21 @@ impl<'a> Worker<'a> {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
                 Ok((outcome, rejects)) => {
                     self.patience.reset();
+                    shared.fullness.over(self.run);
                     self.record(&chunk, &outcome, &rejects);
                     return Ok(());
                 }
                 Err(error) => error,
             };
             self.slot.end();
+            if room::is_full(&error) {
+                let (file_no, chunk_no) = (chunk.origin.file_no, chunk.origin.chunk_no);
+                tokio::select! {
+                    waited = shared.fullness.wait(self.run, error) => waited?,
+                    () = self.run.halt.until_unwanted(file_no, chunk_no) => return Err(unwanted()),
+                }
+                continue;
+            }
             if rejects::skips(self.run) && is_about_a_row(&error) && !self.sifted {
                 self.sifted = true;
                 if !rejects::stays_written(&chunk, &error) {

@@ -110,3 +110,37 @@ fn the_disk_of_a_partitions_tablespace_is_watched_and_what_is_not_watched_is_tol
     assert_eq!(told.matches(unwatched).count(), 1, "{told}");
     assert_eq!(database.value("SELECT count(*) FROM leaf"), "1000");
 }
+
+/// Of a server on another machine only its own word is known.
+#[test]
+fn a_disk_that_the_server_says_is_full_is_waited_for_and_then_given_up() {
+    let Some(small) = SmallDisk::mount() else { return };
+    let server = Server::private(18, &ServerOptions::default());
+    let database = server.database();
+    database.sql(&format!("CREATE TABLESPACE small LOCATION '{}'", small.path().display()));
+    database.sql(&format!("{PLAIN} TABLESPACE small"));
+    database.sql(&pause(0.05));
+    let files = Files::new();
+    let plain = csv(63, 1, 60_000);
+    let source = files.put("a.csv", &plain);
+    // An address that is not of this machine as far as the load can tell.
+    let proxy = howdah_testkit::Proxy::before_server(&server);
+    let to = database.conninfo_through(&proxy).replace("host=127.0.0.1", "host=0.0.0.0");
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let load = load.args(["--jobs", "2", "--chunk-size", "256kB"]).arg(&source);
+    small.fill(1 << 20);
+    let mut running = load.spawn();
+    wait_for_words(&mut running, "the disks of a server on another machine are not watched");
+    wait_for_words(&mut running, "paused: a disk of the server is full");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    small.relieve();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the load goes on, after a pause of"), "{told}");
+    assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), "60000");
+
+    database.sql("TRUNCATE t; TRUNCATE howdah.job CASCADE; TRUNCATE howdah.chunk");
+    small.fill(1 << 20);
+    let told = load.args(["--pause-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("free or add disk space on the server"), "{told}");
+    small.relieve();
+}

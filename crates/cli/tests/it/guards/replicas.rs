@@ -73,3 +73,14 @@ fn a_slot_from_which_nobody_reads_is_told() {
     wait_for_words(&mut running, "warning: the replication slot forgotten from which nobody reads keeps");
     running.wait(PATIENCE).expect_code(0);
 }
+
+#[test]
+fn whoever_waits_for_replicas_where_there_is_none_is_warned() {
+    let (database, _files, source) = table(Server::shared(18));
+    database.sql("DROP TRIGGER pause ON t");
+    let load = load(&database, &source);
+    let told = load.clone().args(["--max-replica-lag", "1MB"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("warning: --max-replica-lag: no replica is connected"), "{told}");
+    let told = load.arg("--force").run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("no replica"), "{told}");
+}
