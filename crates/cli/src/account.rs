@@ -2,10 +2,9 @@
 
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{LeftOut, Mend, SessionsStep, Stage, Summary};
+use howdah_engine::model::{LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary};
 use howdah_engine::spelling;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -179,60 +178,14 @@ fn retries(count: u64) -> String {
     }
 }
 
-/// A stage without copying that took less is not worth a word.
-const STAGE_SECONDS_MIN: f64 = 1.0;
-
 /// What held the load back.
 pub(crate) fn limit(summary: &Summary) -> Option<String> {
-    longest_stage(&summary.stages, summary.wall_seconds).or_else(|| limit_of_copying(summary))
-}
-
-/// The stage that took longer than all the copying, if there is one.
-fn longest_stage(spent: &BTreeMap<Stage, f64>, wall_seconds: f64) -> Option<String> {
-    let stages = [
-        (Stage::Indexes, "dropping and building indexes and keys"),
-        (Stage::Apply, "bringing rows from staging tables into their tables"),
-        (Stage::Verify, "comparing what is stored with what was read"),
-        (Stage::Finish, "what comes behind the last row: durability, statistics, VACUUM"),
-    ];
-    let seconds = |stage| spent.get(&stage).copied().unwrap_or(0.0);
-    let copying = wall_seconds - stages.iter().map(|(stage, _)| seconds(*stage)).sum::<f64>();
-    let longest = stages.into_iter().max_by(|one, other| seconds(one.0).total_cmp(&seconds(other.0)));
-    let (stage, what) = longest.filter(|(stage, _)| seconds(*stage) >= copying.max(STAGE_SECONDS_MIN))?;
-    let share = seconds(stage) / wall_seconds.max(1e-9);
-    Some(format!("{what} ({:.0} % of the time)", share * 100.0))
-}
-
-/// Told from the wait events of the sessions that copied, if they were seen
-/// (<https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE>).
-fn limit_of_copying(summary: &Summary) -> Option<String> {
-    let mut causes: Vec<(&str, f64)> = Vec::new();
-    for (wait, share) in &summary.waits {
-        let cause = cause(wait);
-        match causes.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, sum)) => *sum += share,
-            None => causes.push((cause, *share)),
-        }
-    }
-    causes.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let (cause, share) = causes.first()?;
-    Some(format!("{cause} ({:.0} % of what the sessions were seen at)", share * 100.0))
-}
-
-fn cause(wait: &str) -> &'static str {
-    match wait {
-        "CPU" => "the server's CPU",
-        "Client:ClientRead" => "the client: reading, decompressing and sending",
-        "Lock:extend" => "the lock for extending the table",
-        "LWLock:WALInsert" | "LWLock:WALWrite" => "WAL, written by one session at a time",
-        _ if wait.starts_with("IO:WAL") => "writing WAL",
-        _ if wait.starts_with("IO:") => "the server's storage",
-        _ if wait.starts_with("LWLock:") || wait.starts_with("Buffer") => {
-            "the server's buffer and other internal locks"
-        }
-        _ if wait.starts_with("Lock:") => "locks held by other sessions",
-        _ => "other waits of the server",
-    }
+    let Limit { what, share, of } = summary.limit.as_ref()?;
+    let of = match of {
+        LimitOf::Time => "the time",
+        LimitOf::Sessions => "what the sessions were seen at",
+    };
+    Some(format!("{what} ({:.0} % of {of})", share * 100.0))
 }
 
 fn list_files(text: &mut String, summary: &Summary) {
@@ -379,9 +332,8 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::{longest_stage, search, seen_from};
-    use howdah_engine::model::{SessionsStep, Stage, StepReason};
-    use std::collections::BTreeMap;
+    use super::{search, seen_from};
+    use howdah_engine::model::{SessionsStep, StepReason};
 
     #[test]
     fn a_number_of_sessions_is_told_where_it_is_not_the_first() {
@@ -401,23 +353,6 @@ mod tests {
         assert_eq!(search(&found[..2]), None);
         assert_eq!(search(&[step(2.0, 2, 3, false), step(4.0, 3, 2, true)]), None);
         assert_eq!(search(&[]), None);
-    }
-
-    #[test]
-    fn a_stage_that_took_longer_than_the_copying_is_what_held_the_load_back() {
-        let limit = |indexes: f64, finish: f64, wall_seconds: f64| {
-            // Summed over sessions, it may be more than all the time.
-            let copy = (Stage::Copy, 100.0);
-            longest_stage(
-                &BTreeMap::from([copy, (Stage::Indexes, indexes), (Stage::Finish, finish)]),
-                wall_seconds,
-            )
-        };
-        let built = limit(50.0, 5.0, 80.0).unwrap();
-        assert_eq!(built, "dropping and building indexes and keys (62 % of the time)");
-        assert!(limit(1.0, 12.0, 20.0).unwrap().starts_with("what comes behind the last row"));
-        assert_eq!(limit(20.0, 5.0, 80.0), None);
-        assert_eq!(limit(0.3, 0.1, 0.5), None, "too short to be worth a word");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod history;
 mod in_part;
 pub mod indexes;
 pub mod jobs;
+mod limit;
 pub mod load;
 mod locate;
 mod misfits;

@@ -1,6 +1,7 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
 use crate::jobs::{Seen, Trace};
+use crate::limit;
 use howdah_model::summary::Status;
 use howdah_model::{
     Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, SessionsStep,
@@ -438,7 +439,7 @@ impl Tally {
         let sum = |count: fn(&FileTally) -> &AtomicU64| {
             self.files.iter().map(|file| count(file).load(Relaxed)).sum::<u64>()
         };
-        Summary {
+        let mut summary = Summary {
             job: plan.job_id.clone(),
             status,
             server: self.server.clone(),
@@ -459,13 +460,16 @@ impl Tally {
             sessions: self.sessions_max.load(Relaxed),
             sessions_trace: self.trace.lock().unwrap_or_else(PoisonError::into_inner).steps(),
             waits: self.wait_shares(),
+            limit: None,
             retries: self.retries.load(Relaxed),
             tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             paused_seconds: self.paused_ms.load(Relaxed) as f64 / 1000.0,
             files,
             tables: tables.into_values().collect(),
             verified: self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
+        };
+        summary.limit = limit::of(&summary);
+        summary
     }
 
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {

@@ -42,7 +42,9 @@ pub use plan::{
 };
 pub use reading::{DateOrder, Mend, Reading};
 pub use route::RoutePlan;
-pub use summary::{FileSummary, LeftOut, ReadValues, SessionsStep, StepReason, Summary, TableSummary};
+pub use summary::{
+    FileSummary, LeftOut, Limit, LimitOf, ReadValues, SessionsStep, StepReason, Summary, TableSummary,
+};
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
 pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan, UnloggedTable};
 pub use verify::{Verified, Verify};

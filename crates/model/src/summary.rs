@@ -129,6 +129,27 @@ pub struct SessionsStep {
     pub settled: bool,
 }
 
+/// What a share of a [`Limit`] is one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitOf {
+    /// The time of the whole run.
+    Time,
+    /// What the sessions that copied were seen at.
+    Sessions,
+}
+
+/// What held a load back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    /// For people.
+    pub what: String,
+    /// From 0 to 1.
+    pub share: f64,
+    /// Of what.
+    pub of: LimitOf,
+}
+
 /// The whole account of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -172,6 +193,8 @@ pub struct Summary {
     pub sessions_trace: Vec<SessionsStep>,
     /// Wait event -> share of samples, over all sampled sessions.
     pub waits: BTreeMap<String, f64>,
+    /// The one thing that held the load back; null where it was too short to be seen.
+    pub limit: Option<Limit>,
     /// Transient failures that were tried again.
     pub retries: u64,
     /// Settings that were changed while rows came, `name of what = value`; they are put back.

@@ -3,8 +3,8 @@
 
 use howdah_model::summary::Status;
 use howdah_model::{
-    Changes, DateOrder, FileSummary, LeftOut, Mend, ReadValues, Reading, SessionsStep, Stage, StepReason,
-    Summary, TableSummary, Verified, Verify,
+    Changes, DateOrder, FileSummary, LeftOut, Limit, LimitOf, Mend, ReadValues, Reading, SessionsStep, Stage,
+    StepReason, Summary, TableSummary, Verified, Verify,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -106,6 +106,15 @@ const KEYS: &[(&str, &str)] = &[
     (
         "waits",
         "What the copying sessions were seen doing: `Type:Event` of `pg_stat_activity`, or `CPU`, with its share of all samples (0 to 1). Empty for loads too short to be sampled",
+    ),
+    (
+        "limit.what",
+        "The one thing that held the load back, for people; the wording may change. `limit` is null for loads too short to be seen",
+    ),
+    ("limit.share", "How much of it (0 to 1)"),
+    (
+        "limit.of",
+        "What that is a share of: the `time` of this run, or what the copying `sessions` were seen at",
     ),
     ("retries", "Failures that might pass and were tried again"),
     (
@@ -244,6 +253,7 @@ fn example() -> Summary {
         sessions: 2,
         sessions_trace: vec![step()],
         waits: BTreeMap::from([("CPU".to_owned(), 0.75), ("IO:DataFileExtend".to_owned(), 0.25)]),
+        limit: Some(Limit { what: "the server's CPU".to_owned(), share: 0.75, of: LimitOf::Sessions }),
         retries: 0,
         tuned: vec!["autovacuum_enabled of public.flights = false".to_owned()],
         paused_seconds: 0.0,

@@ -1,7 +1,7 @@
 //! Standard input: killed and run again with the same bytes it completes, with other bytes it is refused.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
-use howdah_testkit::{HowdahCommand, Server};
+use howdah_testkit::{Fault, HowdahCommand, Proxy, S3, Server};
 use serde_json::Value;
 use std::io::Write as _;
 use std::time::Duration;
@@ -83,6 +83,30 @@ fn a_slow_source_is_said_to_be_what_held_the_load_back() {
     let told: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
     let share = told["waits"]["Client:ClientRead"].as_f64().unwrap_or(0.0);
     assert!(share > 0.5, "{}", told["waits"]);
+    assert_eq!(told["limit"]["what"], "the source: reading files", "{told:#}");
+    assert_eq!((&told["limit"]["of"], told["limit"]["share"].as_f64()), (&"sessions".into(), Some(share)));
+}
+
+#[test]
+fn a_slow_object_store_is_told_by_name() {
+    let plain = csv(16, 1, 60_000);
+    let s3 = S3::start();
+    s3.put("lake", "a.csv.gz", &gzip(&plain));
+    let proxy = Proxy::before_s3(&s3);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let load =
+        scene.load().args(["--json", "--chunk-size", "256kB", "--jobs", "2"]).envs(s3.env_through(&proxy));
+    let mut running = load.arg("s3://lake/a.csv.gz").spawn();
+    // The bytes of a tenth of the time.
+    while running.is_running() {
+        proxy.set(Fault::Stall);
+        std::thread::sleep(Duration::from_millis(400));
+        proxy.set(Fault::Pass);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let told: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
+    scene.assert_exact("from a slow store");
+    assert_eq!(told["limit"]["what"], "the source: waiting for s3", "{told:#}");
 }
 
 /// What is wrong is said at once, and not when a source that has nothing more to say ends.
