@@ -36,7 +36,7 @@ const SLACK_SHARE: u64 = 8;
 /// The least of it: with chunks of a few bytes, every record would be a long one.
 const SLACK_BYTES_MIN: u64 = 64 << 10;
 /// Below this the budget cannot hold two buffers, two sessions and the process.
-pub const MEMORY_BYTES_MIN: u64 = 64 * MIB;
+const MEMORY_BYTES_MIN: u64 = 64 * MIB;
 /// Chunk sizes considered when the user names none. Measured beside a local PostgreSQL 15 (4 million rows of
 /// title.principals, 2 sessions, 2 cores, 4 runs, median wall and client CPU seconds): 1 MiB 1.39 and 0.22,
 /// 4 MiB 1.51 and 0.28, 16 MiB 1.48 and 0.30, 32 MiB 1.79 and 0.34. Small chunks stay in the processor's
@@ -227,7 +227,7 @@ fn buffer_bytes(chunk_bytes: u64) -> u64 {
 
 /// The pool of chunk buffers and the reserve for long records.
 #[derive(Clone)]
-pub struct Budget {
+pub(crate) struct Budget {
     buffers: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -237,7 +237,7 @@ pub struct Budget {
 
 impl Budget {
     /// A pool as laid out; memory is taken on first use.
-    pub fn new(layout: &Layout) -> Budget {
+    pub(crate) fn new(layout: &Layout) -> Budget {
         Budget {
             buffers: Arc::new(Semaphore::new(layout.buffers as usize)),
             reserve: Arc::new(Semaphore::new(1)),
@@ -249,7 +249,7 @@ impl Budget {
 
     /// What one chunk needs, waiting until the pool has it. All `count` buffers come at once, so that nobody waits
     /// for a further one while holding a first.
-    pub async fn buffers(&self, count: u32) -> Buffers {
+    pub(crate) async fn buffers(&self, count: u32) -> Buffers {
         // The semaphore is never closed, so the permits are there.
         let mut permits = Arc::clone(&self.buffers).acquire_many_owned(count).await.ok();
         let split = |_| permits.as_mut().and_then(|permits| permits.split(1));
@@ -278,7 +278,7 @@ impl Budget {
     ///
     /// # Errors
     /// `RecordTooLong` when the reserve is used up; the caller adds the place.
-    pub async fn grow(&self, buffer: &mut Buffer, more: usize) -> Result<usize> {
+    pub(crate) async fn grow(&self, buffer: &mut Buffer, more: usize) -> Result<usize> {
         let limit = self.record_bytes_max.max(self.buffer_bytes);
         if buffer.is_full() {
             if buffer.filled >= limit {
@@ -302,7 +302,7 @@ impl Budget {
 }
 
 /// The buffers of one chunk.
-pub struct Buffers {
+pub(crate) struct Buffers {
     /// For the records as they are read.
     pub data: Buffer,
     /// For the records as they are rewritten, where they are.
@@ -310,7 +310,7 @@ pub struct Buffers {
 }
 
 /// One chunk buffer. Dropping it, or the last view of it, gives it back.
-pub struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     filled: usize,
     pooled_bytes: usize,
@@ -321,37 +321,37 @@ pub struct Buffer {
 
 impl Buffer {
     /// What has been put in.
-    pub fn filled(&self) -> &[u8] {
+    pub(crate) fn filled(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 
     /// Room for more; tell with [`Buffer::advance`] how much of it was used.
-    pub fn spare(&mut self) -> &mut [u8] {
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
 
     /// What it holds at most without the reserve.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.bytes.len()
     }
 
     /// There is no room without the reserve.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.filled == self.bytes.len()
     }
 
     /// The first `count` spare bytes now hold data.
-    pub fn advance(&mut self, count: usize) {
+    pub(crate) fn advance(&mut self, count: usize) {
         self.filled = (self.filled + count).min(self.bytes.len());
     }
 
     /// Forgets all but the first `length` bytes.
-    pub fn truncate(&mut self, length: usize) {
+    pub(crate) fn truncate(&mut self, length: usize) {
         self.filled = self.filled.min(length);
     }
 
     /// Replaces the contents by what `write` appends to an empty vector.
-    pub fn rewrite<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    pub(crate) fn rewrite<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         self.bytes.clear();
         let written = write(&mut self.bytes);
         self.filled = self.bytes.len();
@@ -362,7 +362,7 @@ impl Buffer {
     }
 
     /// The contents as shared bytes; the buffer goes back to the pool when the last clone is dropped.
-    pub fn freeze(self) -> Bytes {
+    pub(crate) fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }
 }

@@ -23,7 +23,7 @@ mod unpackers;
 
 pub(crate) use mender::mending_shape;
 pub(crate) use sieve::{eol_of_chunk, sifter};
-pub use stored::{Opened, wait_to_retry};
+pub(crate) use stored::{Opened, wait_to_retry};
 pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_shape};
 
 use crate::budget::Buffers;
@@ -95,7 +95,11 @@ struct Feeder {
 ///
 /// # Errors
 /// `Internal` or `Usage` when a file's dialect cannot be split; `Local` when no thread can be had.
-pub fn start(run: &Arc<Run>, opened: Vec<Opened>, queue: &Sender<CopyChunk>) -> Result<Vec<JoinHandle<()>>> {
+pub(crate) fn start(
+    run: &Arc<Run>,
+    opened: Vec<Opened>,
+    queue: &Sender<CopyChunk>,
+) -> Result<Vec<JoinHandle<()>>> {
     let mut supplies = VecDeque::new();
     for (no, opened) in by_table(&run.plan, opened) {
         let file_no = u32::try_from(no).unwrap_or(u32::MAX);
@@ -195,7 +199,7 @@ fn unpackers(run: &Arc<Run>, feeders: usize) -> Result<(Arc<Unpackers>, usize)> 
 const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Waits for the threads to end.
-pub async fn join(feeders: Vec<JoinHandle<()>>) {
+pub(crate) async fn join(feeders: Vec<JoinHandle<()>>) {
     let closed = Instant::now();
     while feeders.iter().any(|feeder| !feeder.is_finished()) && closed.elapsed() < END_WITHIN {
         tokio::time::sleep(Duration::from_millis(5)).await;

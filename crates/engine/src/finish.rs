@@ -26,7 +26,7 @@ pub(crate) const ROUNDS_MAX: u32 = 5;
 ///
 /// # Errors
 /// `Internal` when the account does not come out even; otherwise what ends a load.
-pub async fn finish(run: &Arc<Run>) -> Result<()> {
+pub(crate) async fn finish(run: &Arc<Run>) -> Result<()> {
     let start = Instant::now();
     let done = finish_rounds(run).await;
     run.tally.spend(Stage::Finish, start.elapsed());

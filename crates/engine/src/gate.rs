@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tokio::sync::watch;
 
 /// Open unless there is a reason to pause.
-pub struct Gate {
+pub(crate) struct Gate {
     reason: watch::Sender<Option<String>>,
     sessions_max: AtomicU32,
 }
@@ -17,7 +17,7 @@ impl Default for Gate {
 
 impl Gate {
     /// Returns at once unless the load pauses; else when it goes on.
-    pub async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         // The sender lives in `self`, so waiting ends only by an opened gate.
         let _ = self.reason.subscribe().wait_for(Option::is_none).await;
     }
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// No more sessions may copy at once.
-    pub fn sessions_max(&self) -> u32 {
+    pub(crate) fn sessions_max(&self) -> u32 {
         self.sessions_max.load(Relaxed)
     }
 

@@ -43,7 +43,7 @@ const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 
 /// What is known from sample to sample.
 #[derive(Default)]
-pub struct Guard {
+pub(crate) struct Guard {
     /// The server process that has held the job since it began.
     first: Backend,
     places: Vec<Place>,
@@ -65,7 +65,7 @@ pub struct Guard {
 ///
 /// # Errors
 /// Table, when replicas are to be looked at and the role may not.
-pub async fn begin(run: &Run, session: &Session) -> Result<Guard> {
+pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     let mut guard = Guard { first: session.backend(), ..Guard::default() };
     guard.learn(run, session).await;
     if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
@@ -95,7 +95,7 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
 
 /// Looks out until it is dropped. A session that breaks is replaced, and holds the job again; if somebody else has taken that
 /// meanwhile, the load gives up, as it would not have begun.
-pub async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
+pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
         wait(session).await;
         let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;

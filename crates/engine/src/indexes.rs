@@ -45,7 +45,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// With `--indexes rebuild`, what keeps an index from being dropped; else that is told, and it stays.
-pub async fn drop_all(run: &Run) -> Result<()> {
+pub(crate) async fn drop_all(run: &Run) -> Result<()> {
     let Some(ledger) = &run.ledger else { return Ok(()) };
     let start = Instant::now();
     let mut dropped = Ok(());
@@ -108,7 +108,7 @@ pub(crate) fn lock_within_ms(run: &Run) -> u64 {
 ///
 /// # Errors
 /// Those of the work; `Interrupted`.
-pub async fn change<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
+pub(crate) async fn change<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
     run.context.stop.check()?;
     run.dropped.store(true, Relaxed);
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
@@ -139,7 +139,7 @@ async fn unless_stopped_for_long<T>(stop: &Stop, work: impl Future<Output = Resu
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told by warnings.
-pub async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
+pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let start = Instant::now();
     let context = Context { stop: Stop::default(), ..run.context.clone() };

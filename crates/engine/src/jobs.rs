@@ -11,9 +11,9 @@ mod seen;
 mod trace;
 
 use howdah_model::{Jobs, SessionsStep, StepReason};
-pub use seen::Seen;
+pub(crate) use seen::Seen;
 use std::time::Duration;
-pub use trace::Trace;
+pub(crate) use trace::Trace;
 
 /// Ticks over which a rate is measured; the first tick after a change is left out.
 const TICKS_MEASURED: u32 = 3;
@@ -30,7 +30,7 @@ const FINENESS: u32 = 4;
 
 /// Decides the number of sessions.
 #[derive(Debug)]
-pub struct Climber {
+pub(crate) struct Climber {
     fixed: bool,
     wanted: u32,
     /// What the memory can keep busy, and the server has room for.
@@ -55,7 +55,7 @@ struct Window {
 
 impl Climber {
     /// `server_cpus` is known only where the server runs on this machine.
-    pub fn new(jobs: Jobs, server_cpus: Option<u32>, most: u32) -> Climber {
+    pub(crate) fn new(jobs: Jobs, server_cpus: Option<u32>, most: u32) -> Climber {
         let (fixed, wanted) = match jobs {
             Jobs::Fixed(sessions) => (true, sessions),
             Jobs::Auto => (false, server_cpus.map_or(2, |cpus| cpus.saturating_sub(1).max(2)).min(most)),
@@ -74,25 +74,25 @@ impl Climber {
     }
 
     /// Begins with what was found before.
-    pub fn begin_with(&mut self, sessions: u32) {
+    pub(crate) fn begin_with(&mut self, sessions: u32) {
         if !self.fixed {
             self.wanted = sessions.clamp(1, self.most);
         }
     }
 
     /// The number of sessions that should copy now.
-    pub fn wanted(&self) -> u32 {
+    pub(crate) fn wanted(&self) -> u32 {
         self.wanted
     }
 
     /// The server refused a session: stay below from now on.
-    pub fn refused(&mut self, at: Duration, open: u32) -> Option<SessionsStep> {
+    pub(crate) fn refused(&mut self, at: Duration, open: u32) -> Option<SessionsStep> {
         self.most = open.max(1);
         self.come_down(at, StepReason::Refused)
     }
 
     /// More than so many would take the connections of others.
-    pub fn leave_room(&mut self, at: Duration, room: u32) -> Option<SessionsStep> {
+    pub(crate) fn leave_room(&mut self, at: Duration, room: u32) -> Option<SessionsStep> {
         self.room = room.max(1);
         self.come_down(at, StepReason::Ceiling)
     }
@@ -122,13 +122,13 @@ impl Climber {
     }
 
     /// What is being measured now says nothing of the number of sessions: it is measured again.
-    pub fn disturbed(&mut self) {
+    pub(crate) fn disturbed(&mut self) {
         self.window = Window::default();
     }
 
     /// One tick has passed; `bytes_taken` counts all bytes the server has taken so far, `at` the time since the first of them.
     /// Returns what was decided, if this was the end of a measurement.
-    pub fn observe(&mut self, at: Duration, bytes_taken: u64, seen: Seen) -> Option<SessionsStep> {
+    pub(crate) fn observe(&mut self, at: Duration, bytes_taken: u64, seen: Seen) -> Option<SessionsStep> {
         // Connecting and reading the first chunk says nothing about the server.
         if self.fixed || bytes_taken == 0 {
             return None;

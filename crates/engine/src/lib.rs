@@ -3,59 +3,59 @@
 //! Three verbs, used by every front end and nothing deeper:
 //!
 //! 1. [`plan()`] decides everything before a byte moves and touches nothing;
-//! 2. [`load()`] executes a plan as a stream of exactly-once chunks ([`pipeline`] is that flow on one screen);
-//! 3. [`finish`] makes the result durable, loads again what a server crash took, and closes the ledger.
+//! 2. [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen);
+//! 3. `finish` makes the result durable, loads again what a server crash took, and closes the ledger.
 //!
-//! [`bench()`] measures the three against one plain COPY. Around them: [`budget`] owns every buffer and queue, [`retry`] decides from an error's kind whether to
-//! try again, [`stop`] carries a Ctrl-C to whoever waits.
+//! [`bench()`] measures the three against one plain COPY. Around them: `budget` owns every buffer and queue, `retry` decides from an error's kind whether to
+//! try again, [`Stop`] carries a Ctrl-C to whoever waits.
 
 mod after;
 pub mod again;
 mod arrival;
 mod attend;
 pub mod bench;
-pub mod budget;
+mod budget;
 pub mod check;
-pub mod connection;
+mod connection;
 mod disk;
 mod done;
 mod emptied;
-pub mod feed;
-pub mod finish;
+mod feed;
+mod finish;
 mod frozen;
-pub mod gate;
-pub mod guards;
+mod gate;
+mod guards;
 pub mod history;
 mod in_part;
-pub mod indexes;
-pub mod jobs;
+mod indexes;
+mod jobs;
 mod limit;
 pub mod load;
 mod locate;
 mod misfits;
-pub mod numbers;
-pub mod partitioner;
-pub mod pipeline;
+mod numbers;
+mod partitioner;
+mod pipeline;
 pub mod plan;
 mod predecessor;
 mod probes;
 pub mod rejected;
 mod rejects;
 pub mod restore;
-pub mod retry;
+mod retry;
 mod sequences;
-pub mod sessions;
+mod sessions;
 mod settle;
 mod spot;
 mod statistics;
-pub mod stop;
-pub mod tally;
-pub mod triggers;
-pub mod tune;
-pub mod values;
+mod stop;
+mod tally;
+mod triggers;
+mod tune;
+mod values;
 mod verify;
-pub mod watch;
-pub mod widen;
+mod watch;
+mod widen;
 
 pub use bench::bench;
 pub use check::check;

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 /// Where numbers come from while a load runs.
 #[derive(Debug, Default)]
-pub struct NumberSource {
+pub(crate) struct NumberSource {
     taking: Mutex<Taking>,
     /// The server numbers the rows from now on.
     is_off: AtomicBool,
@@ -29,7 +29,7 @@ struct Taking {
 
 impl NumberSource {
     /// Numbers for so many rows; `None` where the server has to give them. Called from a thread that may block.
-    pub fn take(
+    pub(crate) fn take(
         &self,
         (context, handle): (&Context, &Handle),
         plan: &NumberPlan,

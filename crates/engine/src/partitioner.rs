@@ -23,7 +23,7 @@ const DAY_US: i64 = 86_400_000_000;
 
 /// The tables that partitions are made for.
 #[derive(Debug, Default)]
-pub struct Partitioner {
+pub(crate) struct Partitioner {
     unit: Option<PartitionUnit>,
     tables: BTreeMap<Relation, Dated>,
 }
@@ -76,7 +76,10 @@ impl Partitioner {
     ///
     /// # Errors
     /// Usage, where a bound is one that only the server can read.
-    pub fn new(unit: Option<PartitionUnit>, tables: Vec<(u32, Relation, DateRanges)>) -> Result<Partitioner> {
+    pub(crate) fn new(
+        unit: Option<PartitionUnit>,
+        tables: Vec<(u32, Relation, DateRanges)>,
+    ) -> Result<Partitioner> {
         let dated = |(oid, relation, ranges): (u32, Relation, DateRanges)| {
             let covered = Mutex::new(Covered { ranges: numbers(&relation, &ranges)?, made: 0 });
             let DateRanges { column, time_zone, binary, .. } = ranges;
@@ -86,7 +89,7 @@ impl Partitioner {
     }
 
     /// The column that tells the partition of a row, and the session's TimeZone, where partitions of this table are made.
-    pub fn column(&self, relation: &Relation) -> Option<(&str, &str)> {
+    pub(crate) fn column(&self, relation: &Relation) -> Option<(&str, &str)> {
         self.tables.get(relation).map(|dated| (dated.column.as_str(), dated.time_zone.as_str()))
     }
 
@@ -95,7 +98,7 @@ impl Partitioner {
     ///
     /// # Errors
     /// Table, when a partition cannot be made; those of the session.
-    pub fn settle(
+    pub(crate) fn settle(
         &self,
         (context, handle): (&Context, &Handle),
         relation: &Relation,

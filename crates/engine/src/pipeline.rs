@@ -34,10 +34,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// Receipts of one file by chunk number.
-pub type Receipts = BTreeMap<u64, Receipt>;
+pub(crate) type Receipts = BTreeMap<u64, Receipt>;
 
 /// Everything the parts of one run share.
-pub struct Run {
+pub(crate) struct Run {
     /// Sources, connection, listener, stop flag.
     pub context: Context,
     /// What is to be done.
@@ -101,7 +101,7 @@ impl Listener for Counted {
 
 impl Run {
     /// A run of a plan from this state of the ledger.
-    pub fn new(
+    pub(crate) fn new(
         context: &Context,
         plan: Plan,
         layout: Layout,
@@ -140,7 +140,7 @@ impl Run {
 
     /// How the table's triggers are kept from firing. They are disabled for whoever wants none to fire and cannot have it
     /// otherwise, by this load or another.
-    pub fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
+    pub(crate) fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
         let TablePlan { table, staging, .. } = &self.plan.tables[table_no as usize];
         let is_stored = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,18 +152,18 @@ impl Run {
     }
 
     /// Tells what is not as may be expected, now and in the summary.
-    pub fn warn(&self, message: String) {
+    pub(crate) fn warn(&self, message: String) {
         warn(&self.context, message);
     }
 
     /// What is in of one file.
-    pub fn receipts(&self, file_no: u32) -> Receipts {
+    pub(crate) fn receipts(&self, file_no: u32) -> Receipts {
         let receipts = self.receipts.read().unwrap_or_else(PoisonError::into_inner);
         receipts.get(&file_no).cloned().unwrap_or_default()
     }
 
     /// A chunk is in, by this run or by another one before: counts it, and tells the listener once.
-    pub fn stored(&self, file_no: u32, rows: u64, bytes: u64, before: bool) {
+    pub(crate) fn stored(&self, file_no: u32, rows: u64, bytes: u64, before: bool) {
         let first = self.tally.stored(file_no, rows, before);
         // A chunk that went with its transaction is new when it comes again.
         if first || (!before && self.frozen.of(&self.plan, file_no).is_some()) {
@@ -175,7 +175,7 @@ impl Run {
     ///
     /// # Errors
     /// Why it has given up; `Interrupted`.
-    pub async fn when_open(&self) -> Result<()> {
+    pub(crate) async fn when_open(&self) -> Result<()> {
         let passing = async {
             self.gate.pass().await;
             self.halt.result()
@@ -184,19 +184,19 @@ impl Run {
     }
 
     /// What the load is at while no rows are copied: tells the listener.
-    pub fn is_at(&self, what: impl Into<String>) {
+    pub(crate) fn is_at(&self, what: impl Into<String>) {
         self.context.listener.on_event(&Event::Phase { what: Some(what.into()) });
     }
 
     /// So many bytes of the file need not be read: tells the listener once.
-    pub fn skipped(&self, file_no: u32, bytes: u64) {
+    pub(crate) fn skipped(&self, file_no: u32, bytes: u64) {
         if !self.tally.reads_again() {
             self.context.listener.on_event(&Event::Skipped { file_no, bytes });
         }
     }
 
     /// What is stored of the file in this run is not there any more.
-    pub fn lost(&self, file_no: u32) {
+    pub(crate) fn lost(&self, file_no: u32) {
         let rows = self.tally.file(file_no).rows_stored.swap(0, Relaxed);
         if rows > 0 {
             self.context.listener.on_event(&Event::Lost { file_no, rows });
@@ -204,7 +204,7 @@ impl Run {
     }
 
     /// Tells the listener when a file has become complete.
-    pub fn tell_if_done(&self, file_no: u32) {
+    pub(crate) fn tell_if_done(&self, file_no: u32) {
         if self.frozen.of(&self.plan, file_no).is_some_and(Table::is_pending) {
             return;
         }
@@ -214,7 +214,7 @@ impl Run {
     }
 
     /// The ledger was read again.
-    pub fn set_receipts(&self, receipts: HashMap<u32, Receipts>) {
+    pub(crate) fn set_receipts(&self, receipts: HashMap<u32, Receipts>) {
         *self.receipts.write().unwrap_or_else(PoisonError::into_inner) = receipts;
     }
 }
@@ -225,7 +225,7 @@ impl Run {
 ///
 /// # Errors
 /// The failure that ended the run; `Interrupted` when stopped.
-pub async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+pub(crate) async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     let (queue, chunks) = tokio::sync::mpsc::channel(1);
     let feeders = feed::start(run, opened, &queue)?;
     drop(queue);
@@ -248,7 +248,7 @@ fn ended(stopped: Result<()>, halted: Result<()>) -> Result<()> {
 /// Remembers the first failure. After a failure at chunk `k` of a file the chunks before `k` of that file
 /// are still loaded, so that the record reported is the one a single COPY would have stopped at.
 #[derive(Default)]
-pub struct Halt {
+pub(crate) struct Halt {
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// Wakes who waits for something that may not be wanted any more.
@@ -263,12 +263,12 @@ struct Failure {
 
 impl Halt {
     /// A chunk cannot be stored. Of several in one file the earliest counts.
-    pub fn fail_chunk(&self, file_no: u32, chunk_no: u64, error: Error) {
+    pub(crate) fn fail_chunk(&self, file_no: u32, chunk_no: u64, error: Error) {
         self.fail(Failure { chunk: Some((file_no, chunk_no)), error });
     }
 
     /// The load cannot go on, whatever the chunk.
-    pub fn fail_all(&self, error: Error) {
+    pub(crate) fn fail_all(&self, error: Error) {
         self.fail(Failure { chunk: None, error });
     }
 
@@ -297,7 +297,7 @@ impl Halt {
     }
 
     /// This chunk is still to be stored.
-    pub fn wants(&self, file_no: u32, chunk_no: u64) -> bool {
+    pub(crate) fn wants(&self, file_no: u32, chunk_no: u64) -> bool {
         if !self.failed.load(Relaxed) {
             return true;
         }
@@ -309,7 +309,7 @@ impl Halt {
     }
 
     /// Ends when this chunk is not to be stored any more.
-    pub async fn until_unwanted(&self, file_no: u32, chunk_no: u64) {
+    pub(crate) async fn until_unwanted(&self, file_no: u32, chunk_no: u64) {
         let mut failures = self.failures.subscribe();
         // The sender lives in `self`.
         while self.wants(file_no, chunk_no) && failures.changed().await.is_ok() {}
@@ -319,7 +319,7 @@ impl Halt {
     ///
     /// # Errors
     /// That failure.
-    pub fn result(&self) -> Result<()> {
+    pub(crate) fn result(&self) -> Result<()> {
         match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
             Some(failure) => Err(failure.error.clone()),
@@ -329,7 +329,7 @@ impl Halt {
 
 /// The error of a part that was told that its work is not wanted any more. Never shown: the failure that
 /// caused it is.
-pub fn unwanted() -> Error {
+pub(crate) fn unwanted() -> Error {
     Error::new(ErrorKind::Interrupted, "not wanted any more")
 }
 

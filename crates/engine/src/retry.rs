@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What to do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Directive {
+pub(crate) enum Directive {
     /// Open a new session or request and do the same again.
     Again,
     /// As `Again`, and the server has no room for as many sessions: use fewer from now on.
@@ -18,7 +18,7 @@ pub enum Directive {
 }
 
 /// The table.
-pub fn directive(error: &Error) -> Directive {
+pub(crate) fn directive(error: &Error) -> Directive {
     match error.kind() {
         ErrorKind::SourceTransient | ErrorKind::ConnectionLost | ErrorKind::CommitUnknown => Directive::Again,
         ErrorKind::Server | ErrorKind::ConnectionRefused => match error.sqlstate() {
@@ -47,7 +47,7 @@ const DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// Counts the tries of one piece of work since it last got on.
 #[derive(Debug)]
-pub struct Patience {
+pub(crate) struct Patience {
     retry_for: Duration,
     since: Option<Instant>,
     delay: Duration,
@@ -55,19 +55,19 @@ pub struct Patience {
 
 impl Patience {
     /// Gives up when nothing has worked for `retry_for`.
-    pub fn new(retry_for: Duration) -> Patience {
+    pub(crate) fn new(retry_for: Duration) -> Patience {
         Patience { retry_for, since: None, delay: DELAY_FIRST }
     }
 
     /// It worked; start afresh at the next failure.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.since = None;
         self.delay = DELAY_FIRST;
     }
 
     /// How long to wait before the next try, or `None` when time is up. The wait is drawn between half
     /// and all of the current delay, so that sessions that failed together do not come back together.
-    pub fn next_delay(&mut self) -> Option<Duration> {
+    pub(crate) fn next_delay(&mut self) -> Option<Duration> {
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() >= self.retry_for {
             return None;
@@ -82,7 +82,7 @@ impl Patience {
 ///
 /// # Errors
 /// That error; `Interrupted` when stopped while waiting.
-pub async fn wait(context: &Context, patience: &mut Patience, error: Error) -> Result<()> {
+pub(crate) async fn wait(context: &Context, patience: &mut Patience, error: Error) -> Result<()> {
     if directive(&error) == Directive::GiveUp {
         return Err(error);
     }
@@ -95,7 +95,7 @@ pub async fn wait(context: &Context, patience: &mut Patience, error: Error) -> R
 ///
 /// # Errors
 /// The last error; `Interrupted` when stopped.
-pub async fn patiently<T, F: Future<Output = Result<T>>>(
+pub(crate) async fn patiently<T, F: Future<Output = Result<T>>>(
     context: &Context,
     retry_for: Duration,
     mut work: impl FnMut() -> F,

@@ -77,7 +77,7 @@ impl Shared {
 }
 
 /// Stores chunks until the queue is closed and empty, or nothing is wanted any more.
-pub async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
+pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
     let server_cpus = run.context.connection.server_cpus();
     let mut climber = Climber::new(run.plan.job.jobs, server_cpus, run.layout.sessions_max);
     // What a crash of the server took comes again on as many sessions as were found before.

@@ -57,6 +57,6 @@ impl Stop {
 }
 
 /// The error every interrupted part returns. What else than the same command goes on with a load, the load says.
-pub fn interrupted() -> Error {
+pub(crate) fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "stopped by the user").with_hint("run the same command again")
 }

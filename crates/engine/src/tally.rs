@@ -43,7 +43,7 @@ fn told(location: &str, reject: &Reject) -> LeftOut {
 
 /// One file's counters.
 #[derive(Debug, Default)]
-pub struct FileTally {
+pub(crate) struct FileTally {
     /// Stored bytes read.
     pub bytes_read: AtomicU64,
     /// Records found, those in receipts of earlier runs included.
@@ -75,7 +75,7 @@ pub struct FileTally {
 
 impl FileTally {
     /// A chunk was found that is to be stored.
-    pub fn found_chunk(&self, records: u64, omitted: Omitted) {
+    pub(crate) fn found_chunk(&self, records: u64, omitted: Omitted) {
         self.count_chunk(records, omitted);
         self.open_chunks.fetch_add(1, Relaxed);
     }
@@ -87,30 +87,30 @@ impl FileTally {
     }
 
     /// Counters for a reading of the file that begins now.
-    pub fn fresh_mends(&self, fields: usize) -> Arc<Counts> {
+    pub(crate) fn fresh_mends(&self, fields: usize) -> Arc<Counts> {
         let counts = Arc::new(Counts::new(fields));
         *self.mends.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&counts));
         counts
     }
 
     /// Counters for chunks that are mended one by one: they go on when chunks are loaded once more.
-    pub fn mends(&self, fields: usize) -> Arc<Counts> {
+    pub(crate) fn mends(&self, fields: usize) -> Arc<Counts> {
         let mut mends = self.mends.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(mends.get_or_insert_with(|| Arc::new(Counts::new(fields))))
     }
 
     /// The counters of the reading under way or, if there is none, of the last one.
-    pub fn mends_so_far(&self) -> Option<Arc<Counts>> {
+    pub(crate) fn mends_so_far(&self) -> Option<Arc<Counts>> {
         self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All chunks of the file have been found and stored.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.read_done.load(Relaxed) && self.open_chunks.load(Relaxed) == 0
     }
 
     /// True once, when that is so.
-    pub fn becomes_done(&self) -> bool {
+    pub(crate) fn becomes_done(&self) -> bool {
         self.is_complete() && !self.told_done.swap(true, Relaxed)
     }
 }
@@ -142,7 +142,7 @@ impl FilesOfTable {
 
 /// All counters of one run.
 #[derive(Debug)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// For people: no password.
     server: String,
     started: Instant,
@@ -176,7 +176,7 @@ pub struct Tally {
 
 impl Tally {
     /// All zero, the clock running.
-    pub fn new(plan: &Plan, server: String) -> Tally {
+    pub(crate) fn new(plan: &Plan, server: String) -> Tally {
         Tally {
             server,
             started: Instant::now(),
@@ -201,23 +201,23 @@ impl Tally {
     }
 
     /// The counters of one file.
-    pub fn file(&self, file_no: u32) -> &FileTally {
+    pub(crate) fn file(&self, file_no: u32) -> &FileTally {
         &self.files[file_no as usize]
     }
 
     /// The largest number of sessions that copied at once.
-    pub fn sessions(&self) -> u32 {
+    pub(crate) fn sessions(&self) -> u32 {
         self.sessions_max.load(Relaxed)
     }
 
     /// Adds time to a stage.
-    pub fn spend(&self, stage: Stage, spent: Duration) {
+    pub(crate) fn spend(&self, stage: Stage, spent: Duration) {
         self.stages_ns[stage as usize]
             .fetch_add(u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// Runs `work` and adds its time to a stage.
-    pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
         self.spend(stage, start.elapsed());
@@ -225,18 +225,18 @@ impl Tally {
     }
 
     /// One more session copies.
-    pub fn session_opened(&self) {
+    pub(crate) fn session_opened(&self) {
         let open = self.sessions.fetch_add(1, Relaxed) + 1;
         self.sessions_max.fetch_max(open, Relaxed);
     }
 
     /// One session fewer copies.
-    pub fn session_closed(&self) {
+    pub(crate) fn session_closed(&self) {
         self.sessions.fetch_sub(1, Relaxed);
     }
 
     /// Sessions were seen in these wait events, some of them without a chunk.
-    pub fn saw_waits(&self, seen: &[(String, u32)], without_chunk: u32) {
+    pub(crate) fn saw_waits(&self, seen: &[(String, u32)], without_chunk: u32) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).look(seen, without_chunk);
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         for (wait, sessions) in seen {
@@ -245,27 +245,27 @@ impl Tally {
     }
 
     /// What was seen of the sessions since this was asked last.
-    pub fn take_seen(&self) -> Seen {
+    pub(crate) fn take_seen(&self) -> Seen {
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The time since the server took the first bytes, which it has.
-    pub fn since_first_bytes(&self) -> Duration {
+    pub(crate) fn since_first_bytes(&self) -> Duration {
         self.first_bytes.get_or_init(Instant::now).elapsed()
     }
 
     /// The number of sessions was thought over.
-    pub fn decided(&self, step: SessionsStep) {
+    pub(crate) fn decided(&self, step: SessionsStep) {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).push(step);
     }
 
     /// The number of sessions that was found, if one was looked for.
-    pub fn sessions_found(&self) -> Option<u32> {
+    pub(crate) fn sessions_found(&self) -> Option<u32> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).sessions()
     }
 
     /// The user is to know this; false if it is known already.
-    pub fn warn(&self, message: &str) -> bool {
+    pub(crate) fn warn(&self, message: &str) -> bool {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !warnings.iter().any(|known| known == message);
         if is_new {
@@ -275,22 +275,22 @@ impl Tally {
     }
 
     /// All rows have come from the staging table into this one.
-    pub fn set_changes(&self, table: &Relation, changes: Changes) {
+    pub(crate) fn set_changes(&self, table: &Relation, changes: Changes) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), changes);
     }
 
     /// That is known of this table.
-    pub fn has_changes(&self, table: &Relation) -> bool {
+    pub(crate) fn has_changes(&self, table: &Relation) -> bool {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&table.to_string())
     }
 
     /// Rows still wait in a staging table when the load ends; so many have come into this one.
-    pub fn set_come(&self, table: &Relation, rows: u64) {
+    pub(crate) fn set_come(&self, table: &Relation, rows: u64) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), rows);
     }
 
     /// Rows that are in no table at the end of this run: of all that were stored, those that still wait.
-    pub fn rows_waiting(&self, plan: &Plan) -> u64 {
+    pub(crate) fn rows_waiting(&self, plan: &Plan) -> u64 {
         let come = self.come.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = come.iter().map(|(table, rows)| self.rows_for(plan, table).saturating_sub(*rows));
         waiting.sum()
@@ -304,28 +304,28 @@ impl Tally {
     }
 
     /// A setting was changed for this load.
-    pub fn tuned(&self, setting: String) {
+    pub(crate) fn tuned(&self, setting: String) {
         self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(setting);
     }
 
     /// What is stored is what was read.
-    pub fn set_verified(&self, verified: Verified) {
+    pub(crate) fn set_verified(&self, verified: Verified) {
         *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(verified);
     }
 
     /// No chunk was begun for so long.
-    pub fn paused(&self, paused: Duration) {
+    pub(crate) fn paused(&self, paused: Duration) {
         self.paused_ms.fetch_add(u64::try_from(paused.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// The files are read once more, after a crash of the server.
-    pub fn reads_again(&self) -> bool {
+    pub(crate) fn reads_again(&self) -> bool {
         self.again.load(Relaxed)
     }
 
     /// A chunk is in; `before`: by another run. True when it is the first time that this is counted: of what
     /// is read once more, most is known already.
-    pub fn stored(&self, file_no: u32, rows: u64, before: bool) -> bool {
+    pub(crate) fn stored(&self, file_no: u32, rows: u64, before: bool) -> bool {
         let first = !self.reads_again();
         let file = self.file(file_no);
         file.rows_stored.fetch_add(rows, Relaxed);
@@ -336,7 +336,7 @@ impl Tally {
     }
 
     /// A chunk was found that is in already, with so many rows.
-    pub fn known_chunk(&self, file_no: u32, rows: u64, omitted: Omitted) {
+    pub(crate) fn known_chunk(&self, file_no: u32, rows: u64, omitted: Omitted) {
         let file = self.file(file_no);
         file.count_chunk(rows + omitted.rejected, omitted);
         file.rejected.fetch_add(omitted.rejected, Relaxed);
@@ -347,7 +347,7 @@ impl Tally {
     }
 
     /// Records of a chunk were refused that is in otherwise.
-    pub fn rejected(&self, location: &str, file_no: u32, rejects: &[Reject]) {
+    pub(crate) fn rejected(&self, location: &str, file_no: u32, rejects: &[Reject]) {
         let file = self.file(file_no);
         file.rejected.fetch_add(rejects.len() as u64, Relaxed);
         let mut first = file.first_rejects.lock().unwrap_or_else(PoisonError::into_inner);
@@ -356,12 +356,12 @@ impl Tally {
     }
 
     /// Records refused, those of other runs of the job included.
-    pub fn rows_rejected(&self) -> u64 {
+    pub(crate) fn rows_rejected(&self) -> u64 {
         self.files.iter().map(|file| file.rejected.load(Relaxed)).sum()
     }
 
     /// What the ledger says at the end of a file's rows: some may have been stored by another run at the same time.
-    pub fn settle(&self, file_no: usize, rows: u64, rejected: u64) {
+    pub(crate) fn settle(&self, file_no: usize, rows: u64, rejected: u64) {
         if let Some(file) = self.files.get(file_no) {
             file.rows_stored.store(rows, Relaxed);
             file.rejected.store(rejected, Relaxed);
@@ -371,27 +371,27 @@ impl Tally {
     }
 
     /// Rows in the tables, those of other runs of the job included.
-    pub fn rows_stored(&self) -> u64 {
+    pub(crate) fn rows_stored(&self) -> u64 {
         self.files.iter().map(|file| file.rows_stored.load(Relaxed)).sum()
     }
 
     /// Chunks that are in, those of other runs of the job included.
-    pub fn chunks(&self) -> u64 {
+    pub(crate) fn chunks(&self) -> u64 {
         self.files.iter().map(|file| file.chunks.load(Relaxed)).sum()
     }
 
     /// Records read, those of other runs of the job included.
-    pub fn rows_read(&self) -> u64 {
+    pub(crate) fn rows_read(&self) -> u64 {
         (0..self.files.len()).map(|no| self.account(no).rows_read).sum()
     }
 
     /// Rows of one file in its table.
-    pub fn rows_of(&self, file_no: usize) -> u64 {
+    pub(crate) fn rows_of(&self, file_no: usize) -> u64 {
         self.files.get(file_no).map_or(0, |file| file.rows_stored.load(Relaxed))
     }
 
     /// What was counted of one file.
-    pub fn account(&self, file_no: usize) -> FileAccount {
+    pub(crate) fn account(&self, file_no: usize) -> FileAccount {
         let Some(file) = self.files.get(file_no) else { return FileAccount::default() };
         let left_out = file.left_out.load(Relaxed);
         FileAccount {
@@ -402,7 +402,7 @@ impl Tally {
     }
 
     /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
-    pub fn restart_rows(&self) {
+    pub(crate) fn restart_rows(&self) {
         self.again.store(true, Relaxed);
         for file in &self.files {
             file.chunks.store(0, Relaxed);
@@ -416,7 +416,7 @@ impl Tally {
     }
 
     /// The account so far.
-    pub fn summary(&self, plan: &Plan, status: Status) -> Summary {
+    pub(crate) fn summary(&self, plan: &Plan, status: Status) -> Summary {
         let files: Vec<FileSummary> =
             plan.files.iter().enumerate().map(|(no, _)| self.file_summary(plan, no)).collect();
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// # Errors
 /// What keeps a trigger from being silenced, or one that is to fire from being enabled again: whoever asked for that must not be
 /// disappointed silently.
-pub async fn silence_all(run: &Run) -> Result<()> {
+pub(crate) async fn silence_all(run: &Run) -> Result<()> {
     if run.plan.job.triggers == TriggersChoice::Keep {
         enable_left(run).await?;
     }

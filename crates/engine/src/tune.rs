@@ -31,7 +31,7 @@ const AFTER_STOP: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// What keeps the server from being tuned, which was asked for. A table that is not free is left as it is, and told.
-pub async fn apply(run: &Run) -> Result<()> {
+pub(crate) async fn apply(run: &Run) -> Result<()> {
     for risk in &run.plan.tuning.unsafe_as_it_is {
         tell(&run.context, format!("the server as it is: {risk}"));
     }
@@ -69,7 +69,7 @@ pub async fn apply(run: &Run) -> Result<()> {
 }
 
 /// The tables whose options are to be changed, once each: what the plan lists are their leaves.
-pub fn tables(run: &Run) -> BTreeSet<Relation> {
+pub(crate) fn tables(run: &Run) -> BTreeSet<Relation> {
     let of_tables = run.plan.tuning.settings.iter().filter(|setting| setting.scope == TuneScope::Table);
     of_tables.filter_map(|setting| setting.relation.clone()).collect()
 }
@@ -126,7 +126,7 @@ async fn once_or_again<T, W: Future<Output = Result<T>>>(run: &Run, work: impl F
 }
 
 /// Puts back what this job holds, on the session of its last run ([`last_of_job`]).
-pub async fn put_back(run: &Run, session: &Session, failed: bool) {
+pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.tuned.load(Relaxed)) else { return };
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
@@ -146,7 +146,7 @@ pub async fn put_back(run: &Run, session: &Session, failed: bool) {
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then
 /// has to put back what they share. Whether that run lives cannot be told: a session whose client was cut off holds the job until
 /// the server finds out.
-pub async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Session> {
+pub(crate) async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Session> {
     let ledger = run.ledger.as_ref()?;
     let (context, job_id) = (Context { stop: Stop::default(), ..run.context.clone() }, &run.plan.job_id);
     let last = in_time(failed, is_last(&context, ledger, job_id, session)).await;
@@ -201,7 +201,7 @@ async fn is_last(
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told by warnings.
-pub async fn give_up_all(
+pub(crate) async fn give_up_all(
     context: &Context,
     ledger: &Ledger,
     held: Vec<Held>,
@@ -325,7 +325,7 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
 }
 
 /// Writes what is in memory alone to the disk, when all is done and nobody waits for the disk on behalf of the load.
-pub async fn checkpoint(run: &Run) {
+pub(crate) async fn checkpoint(run: &Run) {
     let tuned = run.plan.tuning.settings.iter().any(|setting| setting.scope == TuneScope::Server);
     if !tuned {
         return;

@@ -5,7 +5,7 @@ use howdah_transcode::encode::text_value;
 
 /// Calls `each` with field number and value of every field of these lines of COPY text (`\t`, `\N`, `\n`; whole
 /// lines) that is not NULL.
-pub fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
+pub(crate) fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         for (no, field) in line.split(|&byte| byte == b'\t').enumerate() {
@@ -22,7 +22,7 @@ pub fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
 }
 
 /// The same of whole records as the file has them.
-pub fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u8])) {
+pub(crate) fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u8])) {
     let (mut record, mut at) = (Record::default(), 0);
     while let Some(rest) = records.get(at..) {
         let length = match cells.read(rest, true, &mut record) {
@@ -43,7 +43,7 @@ pub fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u
 }
 
 /// The fields of the first `count` lines of COPY text, for people to look at; `None` is NULL.
-pub fn preview(lines: &[u8], count: usize) -> Vec<Vec<Option<String>>> {
+pub(crate) fn preview(lines: &[u8], count: usize) -> Vec<Vec<Option<String>>> {
     let value =
         |field: &[u8]| (field != b"\\N").then(|| String::from_utf8_lossy(&text_value(field)).into_owned());
     lines

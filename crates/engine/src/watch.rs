@@ -25,7 +25,7 @@ const STALL_AFTER: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// What is known of one copying session from outside.
-pub struct Slot {
+pub(crate) struct Slot {
     backend: Mutex<Option<Backend>>,
     /// Bytes taken by the connection, counted by the target.
     pub progress: CopyProgress,
@@ -45,13 +45,13 @@ impl Slot {
     }
 
     /// A chunk is being stored on this backend.
-    pub fn begin(&self, backend: Backend) {
+    pub(crate) fn begin(&self, backend: Backend) {
         *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = Some(backend);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (0, 0, Phase::Idle, Instant::now());
     }
 
     /// Nothing is being stored.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -70,7 +70,7 @@ impl Slot {
     }
 
     /// The error of a connection that was given up.
-    pub fn stall_error(&self) -> Error {
+    pub(crate) fn stall_error(&self) -> Error {
         let seconds = STALL_AFTER.as_secs();
         let message = format!(
             "no progress for {seconds} s while the server waits for the client: the connection is dead"
@@ -87,23 +87,23 @@ impl Slot {
 
 /// The sessions that copy now.
 #[derive(Default)]
-pub struct Slots(Mutex<Vec<Arc<Slot>>>);
+pub(crate) struct Slots(Mutex<Vec<Arc<Slot>>>);
 
 impl Slots {
     /// One more.
-    pub fn add(&self) -> Arc<Slot> {
+    pub(crate) fn add(&self) -> Arc<Slot> {
         let slot = Arc::new(Slot::new());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
         slot
     }
 
     /// One fewer.
-    pub fn remove(&self, slot: &Arc<Slot>) {
+    pub(crate) fn remove(&self, slot: &Arc<Slot>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, slot));
     }
 
     /// Bytes of unfinished chunks that the connections have taken.
-    pub fn bytes_under_way(&self) -> u64 {
+    pub(crate) fn bytes_under_way(&self) -> u64 {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|slot| slot.progress.bytes()).sum()
     }
@@ -119,7 +119,7 @@ impl Slots {
 }
 
 /// Samples until aborted. Failures to sample are not failures of the load.
-pub async fn run(run: Arc<Run>) {
+pub(crate) async fn run(run: Arc<Run>) {
     let mut session: Option<Session> = None;
     loop {
         tokio::time::sleep(SAMPLE_EVERY).await;

@@ -34,7 +34,7 @@ pub struct Open {
 
 /// All such columns of one load.
 #[derive(Debug, Default)]
-pub struct Widener {
+pub(crate) struct Widener {
     tables: BTreeMap<Relation, Mutex<Columns>>,
     fixed: bool,
 }
@@ -44,22 +44,22 @@ type Columns = BTreeMap<String, Open>;
 
 /// No column of such a load is altered while its rows come: a staging table has the types that the table had when it was made, and no
 /// other session gets at a table while its frozen rows come.
-pub fn is_fixed(arrival: &Arrival) -> bool {
+pub(crate) fn is_fixed(arrival: &Arrival) -> bool {
     arrival.is_staged() && !arrival.check || arrival.freeze
 }
 
 /// Tells field number and value of all that is not NULL in a chunk.
-pub type Values<'a> = &'a dyn Fn(&mut dyn FnMut(usize, &[u8]));
+pub(crate) type Values<'a> = &'a dyn Fn(&mut dyn FnMut(usize, &[u8]));
 
 /// The columns of one kind of file that are looked at, and the values of one chunk.
-pub struct Watches {
+pub(crate) struct Watches {
     columns: Vec<Option<(String, Watch)>>,
 }
 
 impl Watches {
     /// Takes in the value of field `no`.
     #[inline]
-    pub fn observe(&mut self, no: usize, value: &[u8]) {
+    pub(crate) fn observe(&mut self, no: usize, value: &[u8]) {
         if let Some(Some((_, watch))) = self.columns.get_mut(no) {
             watch.observe(value);
         }
@@ -68,7 +68,7 @@ impl Watches {
 
 impl Widener {
     /// Watches over these columns.
-    pub fn new(open: Vec<Open>, arrival: &Arrival) -> Widener {
+    pub(crate) fn new(open: Vec<Open>, arrival: &Arrival) -> Widener {
         let mut tables: BTreeMap<Relation, Columns> = BTreeMap::new();
         for column in open {
             tables.entry(column.relation.clone()).or_default().insert(column.name.clone(), column);
@@ -78,12 +78,12 @@ impl Widener {
     }
 
     /// Columns stay as they are: what does not fit is told by [`Widener::misfit`], and [`Widener::settle`] is not for it.
-    pub fn is_fixed(&self) -> bool {
+    pub(crate) fn is_fixed(&self) -> bool {
         self.fixed
     }
 
     /// Watches for one chunk of records with these fields; `None` when no column of the table is open.
-    pub fn watches(&self, relation: &Relation, fields: &[Option<String>]) -> Option<Watches> {
+    pub(crate) fn watches(&self, relation: &Relation, fields: &[Option<String>]) -> Option<Watches> {
         let open = self.tables.get(relation)?.lock().unwrap_or_else(PoisonError::into_inner);
         let watch = |field: &Option<String>| {
             let column = open.get(field.as_ref()?).filter(|column| column.type_name != "text")?;
@@ -100,7 +100,7 @@ impl Widener {
     ///
     /// # Errors
     /// Those of the session and of ALTER TABLE.
-    pub fn settle(
+    pub(crate) fn settle(
         &self,
         (context, handle): (&Context, &Handle),
         relation: &Relation,
@@ -135,7 +135,7 @@ impl Widener {
     ///
     /// # Errors
     /// Those of the session.
-    pub fn misfit(
+    pub(crate) fn misfit(
         &self,
         by: (&Context, &Handle),
         relation: &Relation,
@@ -153,7 +153,7 @@ impl Widener {
 }
 
 /// A column that does not hold some value, its type, and one that would.
-pub struct Misfit {
+pub(crate) struct Misfit {
     /// Of the column.
     pub name: String,
     /// Its type.
@@ -232,7 +232,7 @@ pub(crate) fn from_present(change: &Wider, has: &str) -> Option<Wider> {
 }
 
 /// The type is one that inference gives, or alike: what it means is known here.
-pub fn is_inferred(type_name: &str) -> bool {
+pub(crate) fn is_inferred(type_name: &str) -> bool {
     let known = [
         "boolean",
         "date",
@@ -255,7 +255,7 @@ pub fn is_inferred(type_name: &str) -> bool {
 
 /// What a column which others made must become to hold these values, too; `None` if it holds them as it is.
 /// Whether the type gives back every value's own text does not matter there.
-pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
+pub(crate) fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     // The numbers 0 and 1 are truth values to a column that has these.
     let is_truth = short(has) == "boolean" && state.kinds() > 0 && misfit(state, has).is_none();
     if state.is_empty() || is_truth || characters(has).is_some() {
@@ -274,7 +274,7 @@ pub fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
 }
 
 /// What a column of numbers becomes for numbers that are beyond it: only strings of digits that are no numbers would need text.
-pub fn any_number(inferred: Inferred) -> Inferred {
+pub(crate) fn any_number(inferred: Inferred) -> Inferred {
     let evidence = "numbers of more digits than the column takes".to_owned();
     Inferred { type_name: "numeric".to_owned(), evidence, ..inferred }
 }
@@ -294,28 +294,28 @@ fn holds_numbers(has: &str, state: &ColumnState, wanted: &str) -> bool {
 }
 
 /// How many characters a column of strings takes, where that is limited.
-pub fn characters(type_name: &str) -> Option<usize> {
+pub(crate) fn characters(type_name: &str) -> Option<usize> {
     let rest = type_name.strip_prefix("character varying").or_else(|| type_name.strip_prefix("character"))?;
     rest.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
 }
 
 /// How many of them a value has. Blanks at the end that are too many are cut off by the server without a word, as the standard
 /// wants it.
-pub fn count_characters(value: &[u8]) -> usize {
+pub(crate) fn count_characters(value: &[u8]) -> usize {
     let end = value.iter().rposition(|&byte| byte != b' ').map_or(0, |at| at + 1);
     // Each has one byte that does not continue another.
     value[..end].iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
 /// What such a column becomes for longer values. The server need not rewrite the table for that.
-pub fn without_limit(limit: usize) -> Inferred {
+pub(crate) fn without_limit(limit: usize) -> Inferred {
     let evidence = format!("strings of more than {limit} characters");
     let type_name = "text".to_owned();
     Inferred { type_name, reading: None, evidence, settled: true, text_template: None }
 }
 
 /// The SQL that gives the text of what is stored, where the usual one would rewrite the table for nothing.
-pub fn text_sql(has: &str, name: &str) -> Option<String> {
+pub(crate) fn text_sql(has: &str, name: &str) -> Option<String> {
     characters(has).map(|_| quote_ident(name))
 }
 
@@ -344,23 +344,23 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
 }
 
 /// The column takes such values and drops the zone that they are of, without which they are other ones.
-pub fn drops_zone(has: &str, state: &ColumnState) -> bool {
+pub(crate) fn drops_zone(has: &str, state: &ColumnState) -> bool {
     matches!(short(has), "timestamp" | "date") && state.finish(true).type_name == "timestamptz"
 }
 
 /// The type is one of numbers.
-pub fn is_number(type_name: &str) -> bool {
+pub(crate) fn is_number(type_name: &str) -> bool {
     let name = short(type_name);
     matches!(name, "numeric" | "double precision") || digits(name).is_some()
 }
 
 /// The same, of types that give back what they hold.
-pub fn is_exact_number(type_name: &str) -> bool {
+pub(crate) fn is_exact_number(type_name: &str) -> bool {
     is_number(type_name) && type_name != "double precision"
 }
 
 /// A column of type `has` holds whatever one of type `wanted` does. Both are names that inference gives.
-pub fn holds(has: &str, wanted: &str) -> bool {
+pub(crate) fn holds(has: &str, wanted: &str) -> bool {
     let (has, wanted) = (short(has), short(wanted));
     if has == wanted || has == "text" {
         return true;
@@ -382,7 +382,7 @@ pub fn holds(has: &str, wanted: &str) -> bool {
 }
 
 /// The two are names of one type.
-pub fn same_type(one: &str, other: &str) -> bool {
+pub(crate) fn same_type(one: &str, other: &str) -> bool {
     short(one) == short(other)
 }
 

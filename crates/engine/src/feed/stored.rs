@@ -147,7 +147,7 @@ pub(super) fn count_read(run: &Run, file_no: u32, bytes: u64) {
 }
 
 /// Waits before the next try of a load's step and counts it.
-pub async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> Result<()> {
+pub(crate) async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Error) -> Result<()> {
     retry::wait(&run.context, patience, error).await?;
     run.tally.retries.fetch_add(1, Relaxed);
     Ok(())

@@ -11,7 +11,7 @@ const CPUS_SHARE: f64 = 0.75;
 
 /// Adds up what the watcher sees.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     looks: u32,
     without_chunk: u32,
     waits: BTreeMap<String, u32>,
@@ -19,7 +19,7 @@ pub struct Seen {
 
 impl Seen {
     /// One look: sessions by wait event, among them those that could copy a chunk and had none.
-    pub fn look(&mut self, waits: &[(String, u32)], without_chunk: u32) {
+    pub(crate) fn look(&mut self, waits: &[(String, u32)], without_chunk: u32) {
         self.looks += 1;
         self.without_chunk += without_chunk;
         for (wait, sessions) in waits {

@@ -9,14 +9,14 @@ const KEPT: usize = 100;
 
 /// The first steps and the last.
 #[derive(Debug, Default)]
-pub struct Trace {
+pub(crate) struct Trace {
     first: Vec<SessionsStep>,
     last: VecDeque<SessionsStep>,
 }
 
 impl Trace {
     /// One more.
-    pub fn push(&mut self, step: SessionsStep) {
+    pub(crate) fn push(&mut self, step: SessionsStep) {
         if self.first.len() < KEPT {
             self.first.push(step);
             return;
@@ -28,12 +28,12 @@ impl Trace {
     }
 
     /// In the order in which they were taken.
-    pub fn steps(&self) -> Vec<SessionsStep> {
+    pub(crate) fn steps(&self) -> Vec<SessionsStep> {
         self.first.iter().chain(&self.last).cloned().collect()
     }
 
     /// The number that the last step came to.
-    pub fn sessions(&self) -> Option<u32> {
+    pub(crate) fn sessions(&self) -> Option<u32> {
         self.last.back().or(self.first.last()).map(|step| step.after)
     }
 }
