@@ -3,7 +3,7 @@
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, HowdahCommand, Server};
+use howdah_testkit::{Database, HowdahCommand, Server, side_by_side};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -221,17 +221,18 @@ fn columns_told_by_position_are_widened_and_none_is_added() {
 fn readers_get_through_while_a_change_of_the_table_waits() {
     let files = Files::new();
     let source = files.put("a.csv", b"id,weight\n70000,1\n70001,2\n");
-    let database = Server::shared(15).database();
-    let count = |what: &str| {
-        let counted =
-            format!("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {what}");
-        database.value(&counted)
-    };
-    let naps = || count("wait_event = 'PgSleep'");
-    let waiting = || count("wait_event_type = 'Lock' AND query SIMILAR TO '%(ALTER|LOCK) TABLE%'");
-    for evolve in ["add", "widen"] {
+    side_by_side(["add", "widen"], |evolve| {
+        let database = Server::shared(15).database();
+        let count = |what: &str| {
+            let counted = format!(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {what}"
+            );
+            database.value(&counted)
+        };
+        let naps = || count("wait_event = 'PgSleep'");
+        let waiting = || count("wait_event_type = 'Lock' AND query SIMILAR TO '%(ALTER|LOCK) TABLE%'");
         let id = if evolve == "add" { "integer" } else { "smallint" };
-        database.sql(&format!("DROP TABLE IF EXISTS t; CREATE TABLE t (id {id}); INSERT INTO t VALUES (1)"));
+        database.sql(&format!("CREATE TABLE t (id {id}); INSERT INTO t VALUES (1)"));
         let command = load(&database).args(["--evolve", evolve, "--table", "t", "--lock-timeout", "300ms"]);
         // The table is another one, which the ledger cannot tell.
         let command = command.args(["--job-id", evolve, "--known", "load"]).arg(&source);
@@ -271,5 +272,5 @@ fn readers_get_through_while_a_change_of_the_table_waits() {
         assert!(longest < Duration::from_secs(3), "{evolve}: a reader waited for {longest:?}");
         assert_eq!(shape(&database, "t"), "id integer, weight integer", "{evolve}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "3", "{evolve}");
-    }
+    });
 }

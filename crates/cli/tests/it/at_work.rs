@@ -1,7 +1,7 @@
 //! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or whose lock was lost.
 
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{MAJORS, Running, Server};
+use howdah_testkit::{MAJORS, Running, Server, side_by_side};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 2000;
@@ -18,11 +18,8 @@ const SLEEPS: &str =
     "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
 
 fn wait_until(scene: &Scene, running: &mut Running, sql: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while scene.database.try_rows(sql).map_or(true, |rows| rows[0][0].as_deref() != Some("t")) {
-        assert!(running.is_running() && Instant::now() < deadline, "{sql}: {}", running.stderr_so_far());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let hit = scene.database.wait_for(sql, 1, || running.is_running());
+    assert!(hit, "{sql}: {}", running.stderr_so_far());
 }
 
 #[test]
@@ -51,7 +48,7 @@ fn the_next_run_ends_what_a_killed_one_has_left_at_work() {
 /// What a killed load has dropped comes back though its last statement still holds the table.
 #[test]
 fn restore_ends_what_a_killed_load_has_left_at_work() {
-    for major in [13, 18] {
+    side_by_side([13, 18], |major| {
         let (files, plain) = (Files::new(), csv(62, 1, ROWS));
         let source = files.put("a.csv", &plain);
         let scene = Scene::new(Server::shared(major), &[]);
@@ -64,12 +61,12 @@ fn restore_ends_what_a_killed_load_has_left_at_work() {
         scene.verb("restore").run(PATIENCE).expect_code(0);
         assert!(began.elapsed() < SOON, "PostgreSQL {major}: {:?}", began.elapsed());
         assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
-    }
+    });
 }
 
 #[test]
 fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (files, plain) = (Files::new(), csv(63, 1, ROWS));
         let source = files.put("a.csv", &plain);
         let scene = Scene::new(Server::shared(major), &[&plain]);
@@ -92,5 +89,5 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
         assert!(done.contains("check  read 2,000 = stored 2,000"), "{done}");
         scene.assert_exact(&format!("PostgreSQL {major}"));
         assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
-    }
+    });
 }

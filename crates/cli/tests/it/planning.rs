@@ -6,22 +6,15 @@ use std::time::{Duration, Instant};
 
 const ENDED_SQL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
     WHERE datname = current_database() AND wait_event_type = 'Lock'";
-const WAITING_SQL: &str = "SELECT FROM pg_stat_activity \
+const WAITING_SQL: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND wait_event_type = 'Lock'";
-const HELD_SQL: &str = "SELECT FROM pg_locks WHERE relation = 'howdah.migration'::regclass \
+const HELD_SQL: &str = "SELECT count(*) FROM pg_locks WHERE relation = 'howdah.migration'::regclass \
     AND mode = 'AccessExclusiveLock' AND granted";
 
-/// Returns once the statement gives a row.
+/// Returns once the statement gives more than nothing.
 fn wait_for(scene: &Scene, sql: &str, running: Option<&Running>) {
-    let deadline = Instant::now() + PATIENCE;
-    while scene.database.rows(sql).is_empty() {
-        assert!(
-            Instant::now() < deadline,
-            "{sql}\n{}",
-            running.map(Running::stderr_so_far).unwrap_or_default()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let hit = scene.database.wait_for(sql, 1, || true);
+    assert!(hit, "{sql}\n{}", running.map(Running::stderr_so_far).unwrap_or_default());
 }
 
 /// Plans a load while the ledger is locked for so long, which is what it asks first and waits for.

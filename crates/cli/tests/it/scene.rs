@@ -7,7 +7,7 @@ pub(crate) use howdah_testkit::compress::gzip;
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// No single run takes longer, stalls and retries included.
@@ -15,6 +15,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 /// Ends all other sessions of the database.
 pub(crate) const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+/// Ends the sessions of the database that sleep: those that hold something for as long as a test wants.
+pub(crate) const END_SLEEPERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    WHERE datname = current_database() AND wait_event = 'PgSleep'";
 const COLUMNS: &str = "(id bigint, part integer, amount numeric, note text)";
 const HEADER: &str = "id,part,amount,note\n";
 
@@ -146,15 +149,8 @@ impl Scene {
     }
 
     /// Waits until so many chunks are in; false when `go_on` says that it will not happen.
-    pub(crate) fn wait_for_chunks(&self, chunks: u64, mut go_on: impl FnMut() -> bool) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        while self.chunks() < chunks {
-            if !go_on() || Instant::now() > deadline {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        true
+    pub(crate) fn wait_for_chunks(&self, chunks: u64, go_on: impl FnMut() -> bool) -> bool {
+        self.database.wait_for("SELECT count(*) FROM howdah.chunk", chunks, go_on)
     }
 
     /// `t` holds exactly the wanted rows.

@@ -2,7 +2,7 @@
 
 use crate::indexes::{CHUNKS, load, open_entries, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::{Path, PathBuf};
 
 const ROWS: u64 = 500;
@@ -143,7 +143,7 @@ fn who_may_do_neither_is_told_what_to_do_before_anything_is_loaded() {
 
 #[test]
 fn a_kill_leaves_triggers_that_restore_enables() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, _files, source) = prepared(major, SCHEMA, 20_000);
         let role = role(&database, "owner");
         database.sql(&format!(
@@ -173,7 +173,7 @@ fn a_kill_leaves_triggers_that_restore_enables() {
         assert_eq!(seen(&database), "ever", "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "20000");
         assert!(schema(&database) == before && self::states(&database) == states, "PostgreSQL {major}");
-    }
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::crash::forgetful;
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use howdah_testkit::{HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn load(scene: &Scene, source: &Path) -> HowdahCommand {
 fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
     let (files, plain) = (Files::new(), csv(11, 1, ROWS));
     let source = files.put("a.csv", &plain);
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let server = Server::private(major, &forgetful());
         let scene = scene(&server, &plain);
         let load = load(&scene, &source);
@@ -56,7 +56,7 @@ fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
         server.crash_and_restart();
         load.run(PATIENCE).expect_code(0);
         scene.assert_exact("a crash after the end");
-    }
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `--verify`: what is stored is compared with the sources behind the last row, and what differs is found, whoever did it.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server, side_by_side};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -350,7 +350,7 @@ fn records_that_howdah_reads_and_writes_anew_are_compared_as_it_wrote_them() {
 
 #[test]
 fn a_load_that_was_killed_is_verified_whole_by_the_run_that_ends_it() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (files, plain) = (Files::new(), csv(10, 0, ROWS));
         let scene = Scene::new(Server::shared(major), &[&plain]);
         scene.slow_down("AFTER", Duration::from_millis(60));
@@ -362,7 +362,7 @@ fn a_load_that_was_killed_is_verified_whole_by_the_run_that_ends_it() {
         assert!(told(&done)["rows_stored_before"].as_u64().unwrap() > 0);
         assert_verified(&done, "checksum", ROWS);
         scene.assert_exact("killed");
-    }
+    });
 }
 
 /// A table with a key, some rows of which the file `csv(.., 0, ROWS)` has too.

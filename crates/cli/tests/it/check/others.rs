@@ -2,9 +2,9 @@
 
 use super::{assert_forgotten, check, report, state, told};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions};
+use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A table whose constraint holds a check up for as long as there is a row in `gate`. No statistics change but by what is tested.
 const GATED: &str = "CREATE TABLE gate (a int); INSERT INTO gate VALUES (1); \
@@ -15,18 +15,6 @@ const GATED: &str = "CREATE TABLE gate (a int); INSERT INTO gate VALUES (1); \
     INSERT INTO t SELECT generate_series(5001, 5010); \
     ALTER TABLE t ADD CHECK (waits(id))";
 
-/// Under a snapshot of its own a query does not see that the gate has opened: it is ended from outside.
-fn wait_until(database: &Database, running: &mut Running, sql: &str) -> bool {
-    let deadline = Instant::now() + PATIENCE;
-    while database.try_rows(sql).ok().and_then(|rows| rows[0][0].clone()).as_deref() != Some("t") {
-        if !running.is_running() || Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    true
-}
-
 const ASKS: &str = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' \
     AND datname = current_database() AND backend_type = 'client backend')";
 const LOCKS: &str = "SELECT DISTINCT l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation \
@@ -35,7 +23,7 @@ const LOCKS: &str = "SELECT DISTINCT l.mode FROM pg_locks l JOIN pg_class c ON c
 
 #[test]
 fn nobody_who_writes_waits_for_a_check() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, files) = (Server::shared(major).database(), Files::new());
         // The function looks the gate up in a way that no snapshot hides.
         database.sql(
@@ -58,7 +46,7 @@ fn nobody_who_writes_waits_for_a_check() {
             }
             let mut running = check(&database, &[&source]).spawn();
             let asks = "SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-            assert!(wait_until(&database, &mut running, asks), "{}", running.stderr_so_far());
+            assert!(database.wait_for(asks, 1, || running.is_running()), "{}", running.stderr_so_far());
             modes.extend(database.rows(LOCKS).into_iter().map(|row| row[0].clone().unwrap()));
             // The key of a record of the file, too.
             database.sql(
@@ -75,7 +63,7 @@ fn nobody_who_writes_waits_for_a_check() {
             modes.iter().map(String::as_str).filter(|mode| *mode != "RowShareLock").collect();
         assert_eq!(modes, ["AccessShareLock"], "PostgreSQL {major}");
         assert_forgotten(&database);
-    }
+    });
 }
 
 #[test]
@@ -104,7 +92,7 @@ fn a_check_waits_for_nobody_who_writes() {
 
 #[test]
 fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, files) = (Server::shared(major).database(), Files::new());
         database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
         database.sql("CREATE PUBLICATION everything FOR ALL TABLES");
@@ -112,13 +100,13 @@ fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
         let told = check(&database, &[&source]).run(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("warning: the publication everything is of all tables"), "{told}");
         let mut running = check(&database, &[&source]).spawn();
-        assert!(wait_until(&database, &mut running, ASKS), "{}", running.stderr_so_far());
+        assert!(database.wait_for(ASKS, 1, || running.is_running()), "{}", running.stderr_so_far());
         let published = "SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'check%'";
         let made = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'check%'";
         assert_eq!((database.value(published), database.value(made)), ("0".to_owned(), "1".to_owned()));
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(!told.contains("publication"), "{told}");
-    }
+    });
 }
 
 /// The receipts of its chunks are there again, the rows are not.
@@ -129,7 +117,7 @@ fn a_check_whose_server_crashes_does_not_call_rows_good_that_are_gone() {
     database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
     let source = files.put("a.csv", &csv(7, 1, 3000));
     let mut running = check(&database, &[&source]).spawn();
-    assert!(wait_until(&database, &mut running, ASKS), "{}", running.stderr_so_far());
+    assert!(database.wait_for(ASKS, 1, || running.is_running()), "{}", running.stderr_so_far());
     server.crash_and_restart();
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("expected 3000 rows for public.t, got 0"), "{failed}");
@@ -160,7 +148,7 @@ fn a_check_that_is_killed_leaves_nothing_behind_the_next_command() {
         let before = state(&database);
         let source = files.put("a.csv", &csv(5, 1, 5000));
         let mut running = check(&database, &[&source]).spawn();
-        hits += usize::from(wait_until(&database, &mut running, moment));
+        hits += usize::from(database.wait_for(moment, 1, || running.is_running()));
         running.kill();
         let what = format!("PostgreSQL {major}, {moment}, then {next}");
         database.sql(END_SESSIONS);
@@ -200,7 +188,7 @@ fn a_check_that_is_interrupted_takes_everything_away() {
     database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(30) IS NULL"));
     let source = files.put("a.csv", &csv(5, 1, 5000));
     let mut running = check(&database, &[&source]).spawn();
-    assert!(wait_until(&database, &mut running, ASKS));
+    assert!(database.wait_for(ASKS, 1, || running.is_running()));
     running.interrupt();
     let finished = running.wait(PATIENCE).expect_code(130);
     assert_eq!(told(&finished)["status"], "interrupted");

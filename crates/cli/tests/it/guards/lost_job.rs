@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, PLAIN, load};
 use crate::indexes::{CHUNKS, pause, wait_for};
-use crate::scene::{Files, csv};
+use crate::scene::{END_SESSIONS, Files, csv};
 use howdah_testkit::Server;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn a_load_whose_job_another_process_has_taken_meanwhile_gives_up() {
     let take =
         "SELECT pg_advisory_lock(hashtextextended('howdah/' || job_id, 114827953725800)) FROM howdah.job";
     let failed = std::thread::scope(|scope| {
-        let taken = scope.spawn(|| database.sql(&format!("{take}; SELECT pg_sleep(8)")));
+        let taken = scope.spawn(|| database.try_sql(&format!("{take}; SELECT pg_sleep(120)")));
         let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         assert!(wait_for(&database, &mut running, waits, 1), "{}", running.stderr_so_far());
@@ -31,6 +31,7 @@ fn a_load_whose_job_another_process_has_taken_meanwhile_gives_up() {
         );
         let failed = running.wait(PATIENCE).expect_code(1).stderr;
         assert!(!taken.is_finished(), "{failed}");
+        database.sql(END_SESSIONS);
         failed
     });
     assert!(failed.contains("is being put back by another process"), "{failed}");

@@ -16,9 +16,7 @@ fn pauses(
     let mut running = load.spawn();
     wait_for_words(&mut running, words);
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-    while database.value(waits) == "0" {
-        assert!(running.is_running(), "{}", running.stderr_so_far());
-    }
+    assert!(database.wait_for(waits, 1, || running.is_running()), "{}", running.stderr_so_far());
     database.on(standby).sql("SELECT pg_wal_replay_pause()");
     database.sql("CREATE TABLE other AS SELECT generate_series(1, 100000)");
     wait_for_words(&mut running, "paused: the replica standby is ");

@@ -3,7 +3,7 @@
 use super::{open_entries, restore, schema, wait_for};
 use crate::crash::forgetful;
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, HowdahCommand, MAJORS, Running, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Running, Server, side_by_side};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,7 @@ fn wait_until(database: &Database, running: &mut Running, what: &str) {
 
 #[test]
 fn the_small_table_has_its_indexes_back_before_the_last_chunk_of_the_large_one() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let tables = Tables::new(Server::shared(major));
         tables.slow_down(0.15);
         tables.database.sql(&slow_index(0.5));
@@ -124,7 +124,7 @@ fn the_small_table_has_its_indexes_back_before_the_last_chunk_of_the_large_one()
         assert_eq!(tables.database.value(early), "t", "PostgreSQL {major}\n{told}");
         let statistics = "SELECT count(*) > 0 FROM pg_statistic WHERE starelid = 'small_slow'::regclass";
         assert_eq!(tables.database.value(statistics), "t", "PostgreSQL {major}\n{told}");
-    }
+    });
 }
 
 fn number(value: &Option<String>) -> u64 {
@@ -245,7 +245,7 @@ fn ctrl_c_puts_back_what_was_begun_early() {
 /// The index makes the chunks of its table durable with itself; what a crash takes of others is loaded again.
 #[test]
 fn a_crash_behind_an_early_build_loses_nothing() {
-    for major in [13, 18] {
+    side_by_side([13, 18], |major| {
         let server = Server::private(major, &forgetful());
         let tables = Tables::new(&server);
         tables.slow_down(0.1);
@@ -259,7 +259,7 @@ fn a_crash_behind_an_early_build_loses_nothing() {
         assert_eq!(tables.database.value("SELECT count(*) FROM small"), SMALL_ROWS.to_string());
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         tables.assert_exact(&before, &format!("PostgreSQL {major}\n{told}"));
-    }
+    });
 }
 
 /// One session alone has nothing to gain, and rows that come in one transaction are not there before its end.

@@ -3,7 +3,7 @@
 use super::kills::wait_for;
 use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::scene::{Files, PATIENCE, csv};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::time::Duration;
 
 /// Indexes with constants that are written and read in many ways.
@@ -78,7 +78,7 @@ fn a_key_that_comes_back_changes_no_table_that_inherits() {
 
 #[test]
 fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let files = Files::new();
         let source = files.put("a.csv", &csv(16, 1, 20_000));
         let database = Server::shared(major).database();
@@ -108,5 +108,5 @@ fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
         database.sql("ALTER TABLE t RENAME TO other; ALTER TABLE old RENAME TO t");
         restore(&database).run(PATIENCE).expect_code(0);
         assert_eq!(schema(&database), before, "{major}");
-    }
+    });
 }

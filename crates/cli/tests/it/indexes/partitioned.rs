@@ -3,7 +3,7 @@
 use super::kills::{CHUNKS, pause, wait_for};
 use super::{load, open_entries, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::fs::OpenOptions;
 
 const ROWS: u64 = 5000;
@@ -130,7 +130,7 @@ const PLAIN_TABLES: &str = "\
 fn partitions_that_come_and_go_meanwhile_have_their_indexes_afterwards() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(22, 1, 4 * ROWS));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql(PLAIN_TABLES);
         database.sql(&pause(0.1));
@@ -164,7 +164,7 @@ fn partitions_that_come_and_go_meanwhile_have_their_indexes_afterwards() {
         let attached =
             "SELECT count(*) FROM pg_inherits WHERE inhparent IN ('t_pkey'::regclass, 't_note'::regclass)";
         assert_eq!(database.value(attached), "6", "PostgreSQL {major}");
-    }
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a load may not drop, or could not put back, it keeps, and says why.
 
 use super::{PLAIN_SCHEMA, load, open_entries, schema};
-use crate::scene::{Files, PATIENCE, csv, howdah};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -159,7 +159,7 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
     let before = schema(&database);
     std::thread::scope(|scope| {
         let held = scope.spawn(|| {
-            database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(12); COMMIT");
+            let _ = database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(60); COMMIT");
         });
         std::thread::sleep(Duration::from_millis(500));
         let load = load(&database, &source).args(["--indexes", "rebuild"]);
@@ -171,6 +171,7 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
         );
         assert!(finished.stderr.contains(" (role postgres, active) (SQLSTATE 55P03)"), "{}", finished.stderr);
         assert!(finished.stderr.contains("--indexes keep"), "{}", finished.stderr);
+        database.sql(END_SESSIONS);
         held.join().unwrap();
     });
     assert!(open_entries(&database) == 0 && schema(&database) == before);
@@ -194,7 +195,7 @@ fn a_table_at_the_other_end_of_a_foreign_key_that_is_not_free_is_the_one_named()
             );
         });
         let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'parents'::regclass AND granted";
-        while database.value(locked) == "0" {}
+        assert!(database.wait_for(locked, 1, || true));
         let load = load(&database, &source).args(["--indexes", "rebuild"]);
         let told = load.run(PATIENCE).expect_code(1).stderr;
         database.sql("DELETE FROM busy");

@@ -3,9 +3,11 @@
 use super::{assert_nothing_left, load};
 use crate::indexes::schema;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, Fault, HowdahCommand, MAJORS, Proxy, Running, Server, ServerOptions};
+use howdah_testkit::{
+    Database, Fault, HowdahCommand, MAJORS, Proxy, Running, Server, ServerOptions, side_by_side,
+};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const ROWS: u64 = 20_000;
 
@@ -47,15 +49,7 @@ fn frozen(database: &Database, sources: &[&Path]) -> HowdahCommand {
 fn wait_until_held(database: &Database, running: &mut Running) -> bool {
     let held = "SELECT count(*) > 0 FROM pg_locks \
                 WHERE relation = 't'::regclass AND mode = 'AccessExclusiveLock' AND granted";
-    let deadline = Instant::now() + PATIENCE;
-    while database.value(held) != "t" {
-        assert!(Instant::now() < deadline, "the table is never held");
-        if !running.is_running() {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    true
+    database.wait_for(held, 1, || running.is_running())
 }
 
 #[test]
@@ -141,7 +135,7 @@ fn a_killed_load_leaves_the_old_rows_and_its_next_run_all_of_the_new_ones() {
 fn a_transaction_that_is_lost_is_done_again_by_the_same_run() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(74, 1, ROWS));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let server = Server::private(major, &ServerOptions::default());
         let database = prepared(&server);
         slow_down(&database);
@@ -174,7 +168,7 @@ fn a_transaction_that_is_lost_is_done_again_by_the_same_run() {
             );
             assert_nothing_left(&database, &format!("PostgreSQL {major}"));
         }
-    }
+    });
 }
 
 #[test]
@@ -248,7 +242,7 @@ fn what_the_table_refuses_is_told_in_the_words_of_the_file_and_the_old_rows_stay
 fn ctrl_c_leaves_the_old_rows_and_two_runs_at_once_store_all_rows_once() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(76, 1, ROWS));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = prepared(Server::shared(major));
         slow_down(&database);
         let command = frozen(&database, &[&source]).args(["--lock-timeout", "200ms"]);
@@ -269,7 +263,7 @@ fn ctrl_c_leaves_the_old_rows_and_two_runs_at_once_store_all_rows_once() {
             format!("{ROWS}/{ROWS}")
         );
         assert_nothing_left(&database, &format!("PostgreSQL {major}"));
-    }
+    });
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Loads of every mode that are killed at any step: run again or restored, the table is as it should be, and nothing is
 //! left beside it.
 
-use super::{assert_nothing_left, load};
+use super::{assert_nothing_left, load, longest_wait_of_writers};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
-use howdah_testkit::{Database, HowdahCommand, MAJORS, Running, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const ROWS: u64 = 30_000;
 
@@ -91,22 +91,6 @@ impl Kill {
         ])
     }
 
-    /// Waits until the query gives so much, or the load is over.
-    fn wait_for(&self, running: &mut Running, sql: &str, least: u64) -> bool {
-        let deadline = Instant::now() + PATIENCE;
-        let count = || {
-            let rows = self.database.try_rows(sql).ok()?;
-            rows[0][0].as_deref()?.parse::<u64>().ok()
-        };
-        while count().unwrap_or(0) < least {
-            if !running.is_running() || Instant::now() > deadline {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        true
-    }
-
     #[track_caller]
     fn assert_wanted(&self, what: &str) {
         assert_eq!(self.database.digest("t"), self.database.digest("wanted"), "{what}");
@@ -130,7 +114,7 @@ fn kill_at(major: u32, way: Way, (sql, least): (&str, u64), restore: bool) -> bo
     let kill = Kill::new(major, way);
     let what = format!("PostgreSQL {major}, {way:?}: {sql} = {least}, restore: {restore}");
     let mut running = kill.command().spawn();
-    let hit = kill.wait_for(&mut running, sql, least);
+    let hit = kill.database.wait_for(sql, least, || running.is_running());
     running.kill();
     if restore {
         kill.database.sql(END_SESSIONS);
@@ -171,7 +155,7 @@ fn no_kill_loses_or_doubles_a_row_in_any_mode() {
 fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(49, 1, 1000));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql(
             "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
@@ -184,11 +168,7 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
         let command = load(&database, &[&source]).args(["--mode", "replace"]);
         let mut running = command.spawn();
         let naps = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())";
-        let deadline = Instant::now() + PATIENCE;
-        while database.value(naps) == "f" {
-            assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        assert!(database.wait_for(naps, 1, || running.is_running()), "{}", running.stderr_so_far());
         running.kill();
         database.sql(END_SESSIONS);
         let keys = "SELECT string_agg(convalidated::text, ' ' ORDER BY convalidated) FROM pg_constraint WHERE conname = 'ref'";
@@ -198,7 +178,7 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
         assert_eq!(database.value(keys), "true", "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "1000", "PostgreSQL {major}");
         assert_nothing_left(&database, "gone on with");
-    }
+    });
 }
 
 /// A new table with a foreign key is made anew by the next run. That takes a lock on the table that it refers to.
@@ -206,7 +186,7 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
 fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(50, 1, 1000));
-    for major in [13, 18] {
+    side_by_side([13, 18], |major| {
         let database = Server::shared(major).database();
         database.sql(
             "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
@@ -220,38 +200,19 @@ fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
         let command = load(&database, &[&source]);
         let command = command.args(["--mode", "replace", "--on-error", "skip", "--lock-timeout", "300ms"]);
         let mut running = command.spawn();
-        let deadline = Instant::now() + PATIENCE;
-        while database.value(naps) == "f" {
-            assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        assert!(database.wait_for(naps, 1, || running.is_running()), "{}", running.stderr_so_far());
         running.kill();
         database.sql(END_SESSIONS);
         database.sql("DROP EVENT TRIGGER nap");
         // Rows of the left table are none of the next one.
         database.sql("SET session_replication_role = replica; DELETE FROM parent WHERE part = 7");
-        let longest = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database.sql("BEGIN; UPDATE parent SET part = 0 WHERE part = 0; SELECT pg_sleep(5); COMMIT");
-            });
-            while database.value(naps) == "f" {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let again = scope.spawn(|| command.run(PATIENCE).expect_code(3));
-            let mut longest = Duration::ZERO;
-            while !again.is_finished() {
-                let start = Instant::now();
-                database.sql("UPDATE parent SET part = 255 WHERE part = 255");
-                longest = longest.max(start.elapsed());
-            }
-            let told = again.join().unwrap().stderr;
-            assert!(told.contains("cannot be replaced yet"), "PostgreSQL {major}\n{told}");
-            longest
-        });
+        let writes = [0, 255].map(|part| format!("UPDATE parent SET part = {part} WHERE part = {part}"));
+        let writes = writes.each_ref().map(String::as_str);
+        let longest = longest_wait_of_writers(&database, writes, &command, "cannot be replaced yet", 3);
         assert!(longest < Duration::from_millis(2500), "PostgreSQL {major}: a writer waited for {longest:?}");
         assert_eq!(database.value("SELECT count(*) FROM t WHERE part = 7"), "0", "PostgreSQL {major}");
         assert_nothing_left(&database, "made anew");
-    }
+    });
 }
 
 /// What waits in a new table is nobody else's: begun anew, the load neither leaves it nor goes on with it.
@@ -261,7 +222,11 @@ fn what_a_killed_load_that_replaces_has_left_is_dropped_by_force() {
         let kill = Kill::new(major, Way::Replace);
         let what = format!("PostgreSQL {major}, changed: {changed}");
         let mut running = kill.command().spawn();
-        assert!(kill.wait_for(&mut running, CHUNKS, 2), "{what}: {}", running.stderr_so_far());
+        assert!(
+            kill.database.wait_for(CHUNKS, 2, || running.is_running()),
+            "{what}: {}",
+            running.stderr_so_far()
+        );
         running.kill();
         kill.database.sql(END_SESSIONS);
         if changed {

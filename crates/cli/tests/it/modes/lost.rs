@@ -3,17 +3,12 @@
 use super::assert_nothing_left;
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server};
-use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5_000;
 const LOCK: &str = "BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(60)";
 
 fn wait_for(database: &Database, sql: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while database.value(sql) != "t" {
-        assert!(Instant::now() < deadline, "never: {sql}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert!(database.wait_for(sql, 1, || true), "never: {sql}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::{assert_nothing_left, changes, load};
 use crate::scene::{Files, PATIENCE};
 use fastrand::Rng;
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -220,7 +220,7 @@ fn a_record_without_a_key_is_an_error_with_its_place() {
 fn what_others_insert_meanwhile_is_merged_too() {
     let files = Files::new();
     let source = files.put("a.csv", b"id,note\n1,file\n2,file\n3,file\n");
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (1, 'old')");
         // The rows come while the load waits, or before or after it: the file has the last word in all cases but the last.
@@ -228,9 +228,7 @@ fn what_others_insert_meanwhile_is_merged_too() {
         std::thread::scope(|scope| {
             scope.spawn(|| database.sql(slowly));
             let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-            while database.value(waits) == "0" {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            assert!(database.wait_for(waits, 1, || true));
             let command =
                 load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--lock-timeout", "1s"]);
             let [inserted, updated, unchanged, ..] = changes(&command);
@@ -241,7 +239,7 @@ fn what_others_insert_meanwhile_is_merged_too() {
             "1file,2file,3file"
         );
         assert_nothing_left(&database, "after a wait");
-    }
+    });
 }
 
 #[test]

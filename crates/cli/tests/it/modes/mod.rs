@@ -16,10 +16,13 @@ mod turns;
 mod unasked;
 mod waiting;
 
-use crate::scene::{PATIENCE, howdah};
+use crate::guards::wait_for_words;
+use crate::scene::{END_SLEEPERS, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// `howdah load` of a csv file with a header into `t`.
 fn load(database: &Database, sources: &[&Path]) -> HowdahCommand {
@@ -46,4 +49,38 @@ fn assert_nothing_left(database: &Database, what: &str) {
     assert_eq!(database.value(left), "", "{what}");
     let open = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
     assert_eq!(database.value(open), "0", "{what}");
+}
+
+/// The longest that a writer waits while a load replaces a table, and another has written and leaves its transaction open until
+/// the load has said that it waits for it, and has tried again for a while.
+fn longest_wait_of_writers(
+    database: &Database,
+    [left_open, write]: [&str; 2],
+    command: &HowdahCommand,
+    told: &str,
+    code: i32,
+) -> Duration {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.try_sql(&format!("BEGIN; {left_open}; SELECT pg_sleep(60)")));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        assert!(database.wait_for(naps, 1, || true));
+        let writer = scope.spawn(|| {
+            let (mut longest, began) = (Duration::ZERO, Instant::now());
+            while !over.load(Relaxed) && began.elapsed() < PATIENCE {
+                let start = Instant::now();
+                database.sql(write);
+                longest = longest.max(start.elapsed());
+            }
+            longest
+        });
+        let mut running = command.spawn();
+        wait_for_words(&mut running, told);
+        std::thread::sleep(Duration::from_secs(2));
+        database.sql(END_SLEEPERS);
+        let finished = running.wait(PATIENCE);
+        over.store(true, Relaxed);
+        finished.expect_code(code);
+        writer.join().unwrap()
+    })
 }

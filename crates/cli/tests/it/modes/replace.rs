@@ -1,9 +1,9 @@
 //! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why not.
 
-use super::{assert_nothing_left, changes, load};
+use super::{assert_nothing_left, changes, load, longest_wait_of_writers};
 use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -160,7 +160,7 @@ fn a_foreign_key_to_a_partitioned_table_is_made_once() {
 fn writers_of_a_table_that_is_referred_to_get_through() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(66, 1, ROWS));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql(
             "CREATE TABLE parent (part integer PRIMARY KEY, note text); INSERT INTO parent SELECT generate_series(0, 255); \
@@ -172,40 +172,17 @@ fn writers_of_a_table_that_is_referred_to_get_through() {
                  FROM pg_constraint k WHERE k.conname = 'ref' AND k.conrelid::regclass::text LIKE '%howdah_new%'; END $$; \
              CREATE EVENT TRIGGER note_step ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION note_step()",
         );
-        let over = AtomicBool::new(false);
-        let longest = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database
-                    .sql("BEGIN; UPDATE parent SET note = 'x' WHERE part = 0; SELECT pg_sleep(5); COMMIT");
-            });
-            let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-            while database.value(naps) == "0" {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let writer = scope.spawn(|| {
-                let mut longest = Duration::ZERO;
-                while !over.load(Relaxed) {
-                    let start = Instant::now();
-                    database.sql("UPDATE parent SET note = 'y' WHERE part = 255");
-                    longest = longest.max(start.elapsed());
-                }
-                longest
-            });
-            let finished = load(&database, &[&source])
-                .args(["--mode", "replace", "--lock-timeout", "300ms"])
-                .run(PATIENCE);
-            over.store(true, Relaxed);
-            let finished = finished.expect_code(0);
-            let told = "cannot be replaced yet: other sessions hold it or a table that it refers to";
-            assert!(finished.stderr.contains(told), "PostgreSQL {major}\n{}", finished.stderr);
-            writer.join().unwrap()
-        });
+        let writes =
+            ["UPDATE parent SET note = 'x' WHERE part = 0", "UPDATE parent SET note = 'y' WHERE part = 255"];
+        let command = load(&database, &[&source]).args(["--mode", "replace", "--lock-timeout", "300ms"]);
+        let told = "cannot be replaced yet: other sessions hold it or a table that it refers to";
+        let longest = longest_wait_of_writers(&database, writes, &command, told, 0);
         assert!(longest < Duration::from_secs(3), "PostgreSQL {major}: a writer waited for {longest:?}");
         let steps = "SELECT DISTINCT validated, shuts_out_writers FROM step ORDER BY 1, 2 LIMIT 2";
         let steps: Vec<_> = database.rows(steps).into_iter().flatten().flatten().collect();
         assert_eq!(steps, ["f", "t", "t", "f"], "PostgreSQL {major}: shut out only while it is added");
         assert_eq!(database.value("SELECT convalidated FROM pg_constraint WHERE conname = 'ref'"), "t");
-    }
+    });
 }
 
 /// It would refuse deletes from the table that it refers to, by a name that nobody knows.

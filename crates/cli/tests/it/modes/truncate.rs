@@ -3,7 +3,7 @@
 use super::load;
 use crate::indexes::schema;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 20_000;
@@ -49,7 +49,7 @@ fn tables_whose_names_read_alike_are_two() {
 fn a_table_is_emptied_once_though_its_load_is_killed() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(51, 1, ROWS));
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let database = prepared(major);
         let before = schema(&database);
         database.sql(
@@ -87,7 +87,7 @@ fn a_table_is_emptied_once_though_its_load_is_killed() {
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         command.arg("--force").run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "forced: emptied once more");
-    }
+    });
 }
 
 #[test]

@@ -5,7 +5,6 @@ use crate::indexes::{CHUNKS, pause, restore, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5000;
 const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
@@ -32,15 +31,9 @@ fn auto_conf(server: &Server) -> Vec<String> {
 
 /// A reload takes a moment to reach everybody.
 fn wait_until(database: &Database, name: &str, value: &str) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while database.value(&format!("SHOW {name}")) != value {
-        assert!(
-            Instant::now() < deadline,
-            "{name}: {} and not {value}",
-            database.value(&format!("SHOW {name}"))
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let is_so = format!("SELECT current_setting('{name}') = '{value}'");
+    let came = database.wait_for(&is_so, 1, || true);
+    assert!(came, "{name}: {} and not {value}", database.value(&format!("SHOW {name}")));
 }
 
 #[test]

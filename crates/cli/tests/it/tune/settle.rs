@@ -3,7 +3,7 @@
 use super::{GATE, HELD, held, load};
 use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, restore, schema, wait_for};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
-use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
+use howdah_testkit::{Database, MAJORS, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn prepared(major: u32) -> (Database, Files, PathBuf, PathBuf) {
 
 #[test]
 fn the_next_load_of_another_table_puts_back_what_a_killed_one_has_left() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, _files, source, other) = prepared(major);
         database.sql(PLAIN_SCHEMA);
         database.sql("CREATE TABLE u (id bigint, part integer, amount numeric, note text)");
@@ -56,7 +56,7 @@ fn the_next_load_of_another_table_puts_back_what_a_killed_one_has_left() {
         killed.run(PATIENCE).expect_code(0);
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
-    }
+    });
 }
 
 #[test]

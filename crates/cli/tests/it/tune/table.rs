@@ -3,7 +3,7 @@
 use super::{GATE, HELD, held, load, plan};
 use crate::indexes::{CHUNKS, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server, ServerOptions};
+use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -220,7 +220,7 @@ fn tables_are_not_worth_it_for_a_short_load_unless_asked_for() {
 
 #[test]
 fn no_kill_leaves_a_table_without_autovacuum() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         for again in [false, true] {
             let (database, _files, source) = prepared(major, WITH_OPTIONS);
             database.sql(&pause(0.05));
@@ -251,7 +251,7 @@ fn no_kill_leaves_a_table_without_autovacuum() {
             assert_eq!(schema(&database), before, "PostgreSQL {major}, again: {again}");
             assert_eq!(held(&database), 0);
         }
-    }
+    });
 }
 
 /// Each ledger knows its own loads alone, and a new table takes the options of the old one.
@@ -288,7 +288,7 @@ fn a_table_that_another_ledger_has_changed_is_not_replaced_and_its_options_are_n
 
 #[test]
 fn of_two_loads_the_last_puts_back() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, files, source) = prepared(major, WITH_OPTIONS);
         database.sql(GATE);
         let before = schema(&database);
@@ -303,7 +303,7 @@ fn of_two_loads_the_last_puts_back() {
         long.wait(PATIENCE).expect_code(0);
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         assert_eq!(held(&database), 0);
-    }
+    });
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_server_that_crashes_gets_its_tables_back() {
 
 #[test]
 fn options_do_not_come_back_to_a_table_that_has_got_the_name() {
-    for major in MAJORS {
+    side_by_side(MAJORS, |major| {
         let (database, _files, source) = prepared(major, PLAIN);
         database.sql(&format!(
             "{}; CREATE TABLE other (LIKE t) WITH (autovacuum_enabled = false, toast.autovacuum_enabled = false)",
@@ -372,5 +372,5 @@ fn options_do_not_come_back_to_a_table_that_has_got_the_name() {
                          WHERE relname IN ('t', 'old') AND 'autovacuum_enabled=false' = ANY (reloptions)";
         assert_eq!(database.value(kept_from), "t", "PostgreSQL {major}: {told}");
         assert_eq!(held(&database), 0, "PostgreSQL {major}: {told}");
-    }
+    });
 }
