@@ -94,6 +94,12 @@ const NAMES: &[(&str, &str)] = &[
     ("verify", "\"checksum\""),
 ];
 
+/// What help says for a shell, and what a file has in its place.
+const NOT_FOR_FILES: [(&str, &str); 2] = [
+    ("columns", "; a name that holds a comma in double quotes, as in csv"),
+    ("map", "; may be given many times"),
+];
+
 /// Options of `howdah load` that a job file does not have: they belong to one run.
 const NOT_IN_FILES: [&str; 8] =
     ["job", "password", "no-password", "reject-file", "rejects", "force", "quiet", "json"];
@@ -101,7 +107,10 @@ const NOT_IN_FILES: [&str; 8] =
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for (name, example) in NAMES {
-        let help = help_of_load_option(name).unwrap_or_default().replace('|', "\\|");
+        let mut help = help_of_load_option(name).unwrap_or_default().replace('|', "\\|");
+        for (_, words) in NOT_FOR_FILES.iter().filter(|(of, _)| of == name) {
+            help = help.replace(words, "");
+        }
         // Writing to a String cannot fail.
         let _ = writeln!(page, "| `{name}` | `{example}` | {help} |");
     }

@@ -5,6 +5,7 @@
 //! `too_many_lines`.)
 
 mod edges;
+mod links;
 mod names;
 mod purity;
 mod size;
@@ -21,8 +22,9 @@ type Rule = fn(&[Source]) -> Vec<String>;
 /// Checks every rule and names all offences at once.
 pub(crate) fn run(workspace: &Path) -> Result<()> {
     let sources = sources::tracked(workspace)?;
-    let rules: [(&str, Rule); 5] = [
+    let rules: [(&str, Rule); 6] = [
         ("imports", edges::check),
+        ("links", links::check),
         ("names", names::check),
         ("purity", purity::check),
         ("size", size::check),
