@@ -43,6 +43,7 @@ def load(
     create_partitions: Literal["day", "month"] | None = None,
     indexes: Literal["auto", "keep", "rebuild"] = "auto",
     triggers: Literal["keep", "disable"] = "keep",
+    sequences: Literal["advance", "keep"] = "advance",
     on_error: Literal["stop", "skip"] = "stop",
     max_errors: int | str | None = None,
     nul: Literal["reject", "strip", "replace"] = "reject",
@@ -136,6 +137,8 @@ def load(
             are loaded into the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
+        sequences: Sequences whose columns the sources fill: moved behind the largest value when all rows are in, or
+            left alone.
         mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into
             a new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds
             the others, `"insert-new"` only adds.

@@ -11,7 +11,7 @@ use howdah_cli::commands::check::expect_none_for_rows;
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IfDoneName, IndexesName,
     KeepName, KnownName, LoadOptions, ModeName, NamesName, OutputOptions, PartitionUnitName, PartitionsName,
-    RunOptions, ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
+    RunOptions, SequencesName, ShapingOptions, TargetOptions, ToastName, TriggersName, TuneName, VerifyName,
 };
 use howdah_cli::rerun::RerunOptions;
 use howdah_cli::settings::Settings;
@@ -185,6 +185,7 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         create_partitions: keywords.take::<Word<PartitionUnitName>>("create_partitions")?.map(|word| word.0),
         indexes: keywords.take::<Word<IndexesName>>("indexes")?.map(|word| word.0),
         triggers: keywords.take::<Word<TriggersName>>("triggers")?.map(|word| word.0),
+        sequences: keywords.take::<Word<SequencesName>>("sequences")?.map(|word| word.0),
         after: after(keywords)?,
         job_id: keywords.take("job_id")?,
         force: keywords.take("force")?.unwrap_or(false),

@@ -64,6 +64,7 @@ struct JobFile {
     after: Option<Vec<String>>,
     indexes: Option<String>,
     triggers: Option<String>,
+    sequences: Option<String>,
     on_error: Option<String>,
     max_errors: Option<Number>,
     nul: Option<String>,
@@ -284,6 +285,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     fill(&mut run.create_partitions, unit);
     fill(&mut run.indexes, file.indexes.take().map(|name| word("indexes", &name)).transpose()?);
     fill(&mut run.triggers, file.triggers.take().map(|name| word("triggers", &name)).transpose()?);
+    fill(&mut run.sequences, file.sequences.take().map(|name| word("sequences", &name)).transpose()?);
     let words = file.after.take().map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id.take());

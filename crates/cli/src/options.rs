@@ -127,7 +127,8 @@ pub struct TargetOptions {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Format options (those of COPY; found from the data where not given)")]
 pub struct FormatOptions {
-    /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data
+    /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data, so not beside --create,
+    /// --types, --evolve, --lenient or --nul
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
     /// Between fields; `\t` is a tab; more than one character only without --format [with --format: comma for csv, tab
@@ -149,10 +150,12 @@ pub struct FormatOptions {
     /// The files' encoding [with --format: $PGCLIENTENCODING or UTF8]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
-    /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only
+    /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only; nothing is then found from the data, as with
+    /// --format
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub force_null: Option<Vec<ColumnNames>>,
-    /// Columns in which the NULL spelling is never NULL, or `*`; csv only
+    /// Columns in which the NULL spelling is never NULL, or `*`; csv only; nothing is then found from the data, as with
+    /// --format
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub force_not_null: Option<Vec<ColumnNames>>,
     /// The spelling that stands for a column's default; PostgreSQL 16 and newer
@@ -291,6 +294,15 @@ pub enum TriggersName {
     Keep,
     /// They do not fire for these rows; foreign keys are checked at the end
     Disable,
+}
+
+/// What becomes of sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SequencesName {
+    /// They go on behind the largest value
+    Advance,
+    /// They stay where they are
+    Keep,
 }
 
 /// How far a load may go with settings.
@@ -445,6 +457,10 @@ pub struct RunOptions {
     /// [default: keep]
     #[arg(long, value_enum)]
     pub triggers: Option<TriggersName>,
+    /// Sequences whose columns the files fill: moved behind the largest value when all rows are in, or left alone
+    /// [default: advance]
+    #[arg(long, value_enum)]
+    pub sequences: Option<SequencesName>,
     /// What is done to the tables when all rows are in [default: analyze, for tables that have grown by a tenth]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub after: Option<Vec<AfterName>>,

@@ -4,15 +4,15 @@ use crate::access::Access;
 use crate::bad_records::BadRecordOptions;
 use crate::options::{
     AfterName, ColumnNames, EncodeName, FormatName, FormatOptions, IfDoneName, IndexesName, KnownName,
-    LoadOptions, PartitionUnitName, PartitionsName, RunOptions, TargetOptions, ToastName, TriggersName,
-    TuneName, VerifyName,
+    LoadOptions, PartitionUnitName, PartitionsName, RunOptions, SequencesName, TargetOptions, ToastName,
+    TriggersName, TuneName, VerifyName,
 };
 use crate::{arrival, bad_records, job_file, shaping, units};
 use howdah_engine::again::LEDGER_DEFAULT;
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IfDone, IndexesChoice,
     Job, Jobs, KnownFiles, LedgerChoice, Mode, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result,
-    SourceSpec, ToastCompression, TriggersChoice, Tune, Verify,
+    SequencesChoice, SourceSpec, ToastCompression, TriggersChoice, Tune, Verify,
 };
 use howdah_engine::{Absent, Connection, copy_options};
 use std::collections::BTreeMap;
@@ -84,6 +84,10 @@ impl Settings {
             }),
             indexes: indexes(&options.run, &options.target)?,
             triggers: options.run.triggers.map_or(TriggersChoice::Keep, TriggersChoice::from),
+            sequences: match options.run.sequences {
+                None | Some(SequencesName::Advance) => SequencesChoice::Advance,
+                Some(SequencesName::Keep) => SequencesChoice::Keep,
+            },
             bad_records: options.bad_records.resolve(&ledger(&options.target))?,
             arrival,
             chunk_bytes: bytes("--chunk-size", options.run.chunk_size.as_deref())?,

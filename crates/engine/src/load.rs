@@ -16,7 +16,7 @@ use crate::{
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Mode, NewColumn, Plan, Receipt, Relation, Result,
-    Summary, TableChange, TablePlan,
+    SequencesChoice, Summary, TableChange, TablePlan,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -537,8 +537,10 @@ fn chunks_to_hold(run: &Run) -> u64 {
 
 async fn after_the_rows(run: &Run) -> Result<()> {
     indexes::put_back_all(run, false).await?;
-    // Whose columns have their indexes again, which tell the largest value.
-    sequences::advance(run).await?;
+    if run.plan.job.sequences == SequencesChoice::Advance {
+        // Whose columns have their indexes again, which tell the largest value.
+        sequences::advance(run).await?;
+    }
     // Before the job counts as done: a run that goes on with it does this once more.
     rejected::settle(run).await
 }

@@ -160,6 +160,17 @@ pub enum TriggersChoice {
     Disable,
 }
 
+/// What becomes of sequences whose columns the files fill.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SequencesChoice {
+    /// They go on behind the largest value, when all rows are in.
+    #[default]
+    Advance,
+    /// They stay where they are.
+    Keep,
+}
+
 /// What may be done to the tables when all rows are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -310,6 +321,9 @@ pub struct Job {
     /// What becomes of the tables' triggers. Jobs in older ledgers lack it.
     #[serde(default)]
     pub triggers: TriggersChoice,
+    /// What becomes of sequences whose columns the files fill. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub sequences: SequencesChoice,
     /// What becomes of records that the table does not take. Jobs in older ledgers lack it.
     #[serde(default)]
     pub bad_records: BadRecords,

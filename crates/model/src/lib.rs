@@ -33,8 +33,8 @@ pub use event::{Event, Listener, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
     After, BadRecords, EncodeChoice, Evolve, IfDone, IndexesChoice, Job, Jobs, KnownFiles, LedgerChoice,
-    MaxErrors, Names, Nul, OnError, PartitionUnit, PartitionsChoice, RejectsOf, Shaping, SourceSpec,
-    ToastCompression, Told, TriggersChoice,
+    MaxErrors, Names, Nul, OnError, PartitionUnit, PartitionsChoice, RejectsOf, SequencesChoice, Shaping,
+    SourceSpec, ToastCompression, Told, TriggersChoice,
 };
 pub use plan::{
     BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownFile, KnownTypes, NumberPlan,

@@ -72,6 +72,7 @@ const NAMES: &[(&str, &str)] = &[
     ("after", "[\"vacuum\", \"checkpoint\"]"),
     ("indexes", "\"rebuild\""),
     ("triggers", "\"disable\""),
+    ("sequences", "\"keep\""),
     ("on-error", "\"skip\""),
     ("nul", "\"strip\""),
     ("max-errors", "\"0.5%\""),

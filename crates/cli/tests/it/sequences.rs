@@ -38,6 +38,29 @@ fn the_next_value_is_behind_the_largest_that_was_loaded() {
     }
 }
 
+/// Data only.
+#[test]
+fn sequences_that_are_to_stay_stay() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,f\n7,1\n");
+    let job = files.put("job.toml", b"sequences = \"keep\"\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a serial PRIMARY KEY, f int)");
+    let before = database.value("SELECT last_value || ' ' || is_called FROM t_a_seq");
+    let kept = load(&database).args(["--sequences", "keep", "--after", "none"]).arg(&source);
+    let done = kept.run(PATIENCE).expect_code(0);
+    assert!(notices(&done.stderr).is_empty(), "{}", done.stderr);
+    database.sql("TRUNCATE t");
+    load(&database)
+        .arg("--job")
+        .arg(&job)
+        .args(["--force", "--table", "t"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(0);
+    assert_eq!(database.value("SELECT last_value || ' ' || is_called FROM t_a_seq"), before);
+}
+
 #[test]
 fn a_sequence_that_may_not_be_moved_is_said_with_what_moves_it() {
     let files = Files::new();

@@ -438,6 +438,7 @@ mod tests {
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,
+            sequences: howdah_model::SequencesChoice::default(),
             bad_records: howdah_model::BadRecords::default(),
             arrival: howdah_model::Arrival::default(),
             chunk_bytes: None,

@@ -122,6 +122,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         toast_compression: howdah_engine::model::ToastCompression::Auto,
         indexes: howdah_engine::model::IndexesChoice::Keep,
         triggers: howdah_engine::model::TriggersChoice::Keep,
+        sequences: howdah_engine::model::SequencesChoice::default(),
         bad_records: howdah_engine::model::BadRecords::default(),
         arrival: howdah_engine::model::Arrival::default(),
         chunk_bytes: None,

@@ -56,6 +56,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         ignore_extra: false,
         encode: howdah_model::EncodeChoice::Auto,
         after: None,
+        sequences: howdah_model::SequencesChoice::default(),
         partitions: howdah_model::PartitionsChoice::Auto,
         create_partitions: None,
         max_decompressed_bytes: None,
