@@ -8,7 +8,7 @@ use crate::disk::server_places;
 use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
 use howdah_target::ledger::Held;
 use howdah_target::session::Session;
-use howdah_target::tune::server::{self, Rights, Setting};
+use howdah_target::tune::server::{self, AMAZON, Rights, Setting};
 use howdah_target::tune::tuners;
 
 const GIB: u64 = 1 << 30;
@@ -147,7 +147,12 @@ pub(super) async fn choose(
     }
     let may = |setting: &&Setting| !setting.may && tuned.iter().any(|tuned| tuned.name == setting.name);
     let denied: Vec<&str> = settings.iter().filter(may).map(|setting| setting.name.as_str()).collect();
-    check(&rights, &denied, ledger_of(&plan.job).is_some(), session.server_version())?;
+    let by_hand: Vec<ByHand> = wanted
+        .iter()
+        .filter(|wanted| tuned.iter().any(|tuned| tuned.name == wanted.name))
+        .filter_map(|wanted| ByHand::of(wanted, &settings))
+        .collect();
+    check(&rights, &denied, &by_hand, ledger_of(&plan.job).is_some(), session.server_version())?;
     let checkpoint = if rights.checkpoints {
         "a CHECKPOINT ends the load, behind everything else"
     } else {
@@ -198,8 +203,78 @@ fn during(wanted: &Wanted, setting: &Setting, settings: &[Setting]) -> Result<St
     }
 }
 
+/// A change that the user makes where the provider keeps the server's configuration.
+struct ByHand {
+    name: String,
+    /// For people.
+    shown: String,
+    /// In the setting's own unit, which a parameter group takes.
+    now: String,
+    during: String,
+}
+
+impl ByHand {
+    fn of(wanted: &Wanted, settings: &[Setting]) -> Option<ByHand> {
+        let named = |name: &str| settings.iter().find(|setting| setting.name == name);
+        let setting = named(wanted.name)?;
+        let (during, shown) = match &wanted.value {
+            Value::AtLeast(number, text) => (number.to_string(), text.clone()),
+            Value::Word(word) => ((*word).to_owned(), (*word).to_owned()),
+            Value::AsNow(other) => named(other).map(|other| (other.value.clone(), other.shown.clone()))?,
+        };
+        Some(ByHand {
+            name: setting.name.clone(),
+            shown: format!("{} {} -> {shown}", setting.name, setting.shown),
+            now: setting.value.clone(),
+            during,
+        })
+    }
+}
+
+/// A parameter group takes so many at a time (Amazon's limit).
+const PARAMETERS_MAX: usize = 20;
+
+/// The command that gives settings these values; only the group's name is left to be written.
+fn modify_group<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let parameters: Vec<String> = settings
+        .take(PARAMETERS_MAX)
+        .map(|(name, value)| format!("ParameterName={name},ParameterValue={value},ApplyMethod=immediate"))
+        .collect();
+    format!(
+        "`aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters {}`",
+        parameters.join(" ")
+    )
+}
+
+/// What somebody can do where there is no ALTER SYSTEM.
+fn advice(provider: &str, by_hand: &[ByHand]) -> String {
+    if by_hand.is_empty() {
+        return "the settings that a load would change are as it wants them".to_owned();
+    }
+    let shown: Vec<&str> = by_hand.iter().map(|change| change.shown.as_str()).collect();
+    let shown = shown.join(", ");
+    if provider != AMAZON {
+        return format!(
+            "set these in the flags (parameters) of the instance before the load and put them back behind it: {shown}"
+        );
+    }
+    let during = by_hand.iter().map(|change| (change.name.as_str(), change.during.as_str()));
+    let now = by_hand.iter().map(|change| (change.name.as_str(), change.now.as_str()));
+    format!(
+        "set these in the instance's parameter group before the load, as far as it has them: {shown}: {}; put them back behind it: {}",
+        modify_group(during),
+        modify_group(now)
+    )
+}
+
 /// Names every right that is missing, with the statement that gives it.
-fn check(rights: &Rights, denied: &[&str], has_ledger: bool, server_version: u32) -> Result<()> {
+fn check(
+    rights: &Rights,
+    denied: &[&str],
+    by_hand: &[ByHand],
+    has_ledger: bool,
+    server_version: u32,
+) -> Result<()> {
     let leave = "or give --tune table, which leaves the server as it is";
     let error = |message: &str| Error::new(ErrorKind::Table, format!("--tune server: {message}"));
     if !has_ledger {
@@ -217,10 +292,8 @@ fn check(rights: &Rights, denied: &[&str], has_ledger: bool, server_version: u32
         return Ok(());
     }
     if let Some(provider) = rights.managed {
-        return Err(error(&format!("{provider} has no ALTER SYSTEM")).with_hint(format!(
-            "set max_wal_size, checkpoint_timeout and maintenance_work_mem in the parameter group (or flags) of the instance \
-             before the load and put them back behind it, {leave}"
-        )));
+        return Err(error(&format!("{provider} has no ALTER SYSTEM"))
+            .with_hint(format!("{}; {leave}", advice(provider, by_hand))));
     }
     let role = format!("\"{}\"", rights.role.replace('"', "\"\""));
     let mut grants = Vec::new();
@@ -267,10 +340,62 @@ mod tests {
         }
     }
 
+    fn setting(name: &str, value: &str, shown: &str) -> Setting {
+        Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            shown: shown.to_owned(),
+            of_session: false,
+            reloadable: true,
+            words: Vec::new(),
+            most: None,
+            in_file: None,
+            may: false,
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_alter_system_the_commands_are_told_that_set_and_put_back() {
+        let settings = [
+            setting("max_wal_size", "1024", "1GB"),
+            setting("checkpoint_completion_target", "0.5", "0.5"),
+            setting("maintenance_work_mem", "65536", "64MB"),
+            setting("autovacuum_work_mem", "-1", "-1"),
+        ];
+        let by_hand: Vec<ByHand> =
+            wanted(4).iter().filter_map(|wanted| ByHand::of(wanted, &settings)).collect();
+        let hint = |managed| {
+            let rights = Rights { managed: Some(managed), ..Rights::default() };
+            let error = check(&rights, &[], &by_hand, true, 150_000).unwrap_err();
+            error.hint().unwrap().to_owned()
+        };
+        let amazon = hint(AMAZON);
+        let command = "`aws rds modify-db-parameter-group --db-parameter-group-name GROUP --parameters ";
+        let (_, commands) = amazon.split_once(command).unwrap();
+        let (set, back) = commands.split_once(command).unwrap();
+        assert!(
+            amazon.contains("max_wal_size 1GB -> 4GB, checkpoint_completion_target 0.5 -> 0.9, "),
+            "{amazon}"
+        );
+        assert!(amazon.contains("autovacuum_work_mem -1 -> 64MB"), "{amazon}");
+        for (name, now, during) in [
+            ("max_wal_size", "1024", "4096"),
+            ("checkpoint_completion_target", "0.5", "0.9"),
+            ("maintenance_work_mem", "65536", "98304"),
+            ("autovacuum_work_mem", "-1", "65536"),
+        ] {
+            let parameter =
+                |value| format!("ParameterName={name},ParameterValue={value},ApplyMethod=immediate");
+            assert!(set.contains(&parameter(during)) && back.contains(&parameter(now)), "{amazon}");
+        }
+        let other = hint("Cloud SQL");
+        assert!(other.contains("max_wal_size 1GB -> 4GB") && !other.contains("aws"), "{other}");
+    }
+
     #[test]
     fn each_missing_right_is_named_with_its_grant() {
         let rights = Rights { role: "Load".to_owned(), ..Rights::default() };
-        let error = check(&rights, &["max_wal_size"], true, 150_000).unwrap_err();
+        let error = check(&rights, &["max_wal_size"], &[], true, 150_000).unwrap_err();
         let hint = error.hint().unwrap();
         for grant in [
             "GRANT ALTER SYSTEM ON PARAMETER max_wal_size TO \"Load\"",

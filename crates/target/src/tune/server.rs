@@ -57,6 +57,9 @@ pub struct Rights {
     pub forbidden: bool,
 }
 
+/// The provider whose parameter groups are changed by a command.
+pub const AMAZON: &str = "Amazon RDS or Aurora";
+
 /// A setting and the value it is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -94,7 +97,7 @@ pub async fn rights(session: &Session) -> Result<Rights> {
         reloads: row.get(3),
         checkpoints: superuser || row.get(6),
         managed: match row.get::<_, Option<&str>>(4) {
-            Some("rdsadmin") => Some("Amazon RDS or Aurora"),
+            Some("rdsadmin") => Some(AMAZON),
             Some("cloudsqladmin") => Some("Cloud SQL"),
             Some("alloydbadmin") => Some("AlloyDB"),
             Some(_) => Some("Azure Database"),
