@@ -33,6 +33,7 @@ mod toast;
 mod triggers;
 mod tune;
 mod tune_server;
+mod unmet;
 mod verify;
 mod whole;
 
@@ -241,6 +242,7 @@ async fn plan_all(
         (&rows_to_come, settled.history.has_rows(), to_load),
     ))
     .await?;
+    unmet::warn(context, &session, &mut plan, &placed).await?;
     plan.warnings.extend(came);
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;

@@ -97,3 +97,35 @@ fn nasty_keys_of_objects_are_read() {
     let told = r#"the key "other/a\nb.csv" cannot be addressed"#;
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
 }
+
+/// The next load of the same command meets the table that the first has made.
+#[test]
+fn a_key_and_names_for_a_new_table_are_said_to_be_for_none_where_it_is_there() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"Id,Note\n1,a\n");
+    let database = Server::shared(15).database();
+    let plan = |options: &[&str]| {
+        let plan = howdah("plan").args(["--json", "--to", &database.conninfo(), "--table", "t"]);
+        let done = plan.args(options).arg(&source).run(PATIENCE).expect_code(0);
+        let document: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        document["warnings"].to_string()
+    };
+    database.sql("CREATE TABLE t (id int, note text)");
+    let told = plan(&["--primary-key", "id", "--names", "keep"]);
+    assert!(
+        told.contains(
+            "--primary-key is for a table that the load makes: public.t is there, and has no primary key"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("--names is for a table that the load makes: public.t is there"), "{told}");
+    database.sql("ALTER TABLE t ADD PRIMARY KEY (note)");
+    assert!(plan(&["--primary-key", "id"]).contains("has the primary key (note)"));
+    database.sql("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, note)");
+    assert_eq!(plan(&["--primary-key", "note,id", "--names", "snake"]), "[]");
+    database.sql("DROP TABLE t");
+    assert_eq!(plan(&["--create", "--primary-key", "Id", "--names", "keep"]), "[]");
+    let load = howdah("load").args(["-q", "--to", &database.conninfo(), "--table", "t", "--create"]);
+    load.args(["--primary-key", "Id", "--names", "keep"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(plan(&["--primary-key", "Id", "--names", "keep", "--force"]), "[]");
+}

@@ -47,6 +47,20 @@ pub async fn read_table(session: &Session, written_name: &str) -> Result<Table> 
     }
 }
 
+/// The columns of the relation's primary key, in its order; none if it has none.
+///
+/// # Errors
+/// Those of the session.
+pub async fn primary_key(session: &Session, oid: u32) -> Result<Vec<String>> {
+    let sql = "SELECT a.attname::text FROM pg_catalog.pg_constraint k \
+               CROSS JOIN LATERAL pg_catalog.unnest(k.conkey) WITH ORDINALITY AS c (number, place) \
+               JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = c.number \
+               WHERE k.conrelid = $1 AND k.contype = 'p' ORDER BY c.place";
+    let rows = session.client().query_typed(sql, &[(&oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's primary key"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
 /// Reads the relation that this name means to the server, if there is one.
 ///
 /// # Errors
