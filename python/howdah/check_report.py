@@ -20,7 +20,7 @@ class CheckReport:
     """Those that they would not, each counted once."""
     findings: list[dict[str, Any]]
     """By reason: `table`, `sqlstate`, `column`, `constraint`, `reason`, how many `records`, and the `first` of them,
-    each with `file`, `record`, `byte`, `first_file` and `first_record`."""
+    each with `file`, `line`, `record`, `byte`, `first_file` and `first_record`."""
     not_checked: list[dict[str, Any]]
     """`table`, `what` and `reason` of what only storing rows would tell."""
     warnings: list[str]

@@ -60,6 +60,8 @@ class Error(Exception):
     """What went wrong, stable across releases."""
     file: str | None
     """The source, as `Summary.files` names it."""
+    line: int | None
+    """The line in which the record begins, counted from 1 as an editor does, header and newlines within quotes included."""
     record: int | None
     """The data record, counted from 1 without the header."""
     byte: int | None
@@ -81,6 +83,7 @@ class Error(Exception):
         *,
         kind: Kind = "internal",
         file: str | None = None,
+        line: int | None = None,
         record: int | None = None,
         byte: int | None = None,
         column: str | None = None,
@@ -93,6 +96,7 @@ class Error(Exception):
         super().__init__(message)
         self.kind = kind
         self.file = file
+        self.line = line
         self.record = record
         self.byte = byte
         self.column = column

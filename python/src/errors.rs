@@ -44,6 +44,7 @@ impl Failure {
         let attributes = PyDict::new(py);
         attributes.set_item("kind", json::to_python(py, &error.kind())?)?;
         attributes.set_item("file", &place.file)?;
+        attributes.set_item("line", place.line)?;
         attributes.set_item("record", place.record)?;
         attributes.set_item("byte", place.byte)?;
         attributes.set_item("column", &place.column)?;

@@ -76,7 +76,7 @@ fn finish<T>(
 pub(crate) fn too_late() -> Error {
     Error::new(
         ErrorKind::Interrupted,
-        "stopped by the user when all rows were in: what came behind them may be missing",
+        "stopped by the user behind the last row: what was still to come may not be done",
     )
 }
 

@@ -69,6 +69,7 @@ fn show_finding(text: &mut String, finding: &Finding) {
 }
 
 fn place_words(place: &BadPlace) -> String {
+    let line = place.line.map(|line| format!(", line {}", show_count(line))).unwrap_or_default();
     let record = place.record.map(|record| format!(", record {}", show_count(record))).unwrap_or_default();
     let byte = place.byte.map(|byte| format!(", byte {}", show_count(byte))).unwrap_or_default();
     let first = match (&place.first_file, place.first_record) {
@@ -79,7 +80,7 @@ fn place_words(place: &BadPlace) -> String {
         (Some(file), None) => format!(", as a record of {}", short(file)),
         (None, _) => String::new(),
     };
-    format!("{}{record}{byte}{first}", short(&place.file))
+    format!("{}{line}{record}{byte}{first}", short(&place.file))
 }
 
 fn show_not_checked(text: &mut String, not: &NotChecked) {

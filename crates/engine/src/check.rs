@@ -14,6 +14,7 @@ use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
 use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables, warn_of_record_like};
+use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
@@ -173,6 +174,10 @@ async fn account(
         run.warn(format!("a staging table is left: {restore} drops it"));
         error = error.or(Some(left));
     }
+    let error = match error {
+        Some(error) => Some(with_line(run, error).await),
+        None => None,
+    };
     report.warnings = run.tally.summary(&run.plan, status).warnings;
     report.status = error.as_ref().map_or(Status::Done, ended_by);
     Checked { report, written, error }

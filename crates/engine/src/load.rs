@@ -4,6 +4,7 @@ use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
+use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes, routing};
@@ -474,6 +475,10 @@ async fn account(
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
     }
+    let error = match error {
+        Some(error) => Some(with_line(run, error).await),
+        None => None,
+    };
     Outcome { summary: run.tally.summary(&run.plan, status), error, written }
 }
 

@@ -6,6 +6,7 @@
 //! the one that fails. Records in a dialect that COPY cannot be told, and those that `--lenient` mends, are found by
 //! reading them again as they were read ([`reread`]). Of a pipe only the record is told, unless it begins the chunk.
 
+pub(crate) mod line;
 pub(crate) mod reread;
 
 use crate::feed::eol_of_chunk;

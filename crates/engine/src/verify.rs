@@ -356,6 +356,7 @@ fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Dif
         record: Some(from),
         byte: Some(first.start_byte),
         column: first.column.clone(),
+        ..Place::default()
     };
     Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(HINT))
 }

@@ -30,6 +30,8 @@ pub struct CheckedFile {
 pub struct BadPlace {
     /// The file.
     pub file: String,
+    /// The line in which it begins, as an editor counts, where that can be told.
+    pub line: Option<u64>,
     /// Its number, from 1, the header not counted; `None` where that cannot be told.
     pub record: Option<u64>,
     /// Its first byte in the plain bytes of the file, where that can be told.

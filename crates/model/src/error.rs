@@ -67,6 +67,9 @@ pub enum ErrorKind {
 pub struct Place {
     /// The file as [`crate::FilePlan::location`] names it.
     pub file: Option<String>,
+    /// The line in which the record begins, counted from 1 as an editor does: header and lines within quotes count, too.
+    #[serde(default)]
+    pub line: Option<u64>,
     /// The data record, counted from 1 without the header.
     pub record: Option<u64>,
     /// Plain (decompressed) byte offset of the record's first byte.
@@ -107,6 +110,7 @@ impl Error {
     pub fn at(mut self, place: Place) -> Error {
         let own = &mut self.0.place;
         own.file = own.file.take().or(place.file);
+        own.line = own.line.or(place.line);
         own.record = own.record.or(place.record);
         own.byte = own.byte.or(place.byte);
         own.column = own.column.take().or(place.column);
@@ -185,11 +189,12 @@ impl<'a> ErrorReport<'a> {
 }
 
 impl fmt::Display for Error {
-    /// `file FILE, record N, byte B, column C: message (SQLSTATE X)`; the hint is left to the printer.
+    /// `file FILE, line L, record N, byte B, column C: message (SQLSTATE X)`; the hint is left to the printer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         let parts = [
             place.file.as_ref().map(|file| format!("file {file}")),
+            place.line.map(|line| format!("line {line}")),
             place.record.map(|record| format!("record {record}")),
             place.byte.map(|byte| format!("byte {byte}")),
             place.column.as_ref().map(|column| format!("column {column}")),

@@ -32,6 +32,10 @@ const KEYS: &[(&str, &str)] = &[
     ("findings[].records", "Records with this reason. One with several reasons is counted in each"),
     ("findings[].first[].file", "The file of one of the first ten"),
     (
+        "findings[].first[].line",
+        "The line in which it begins, from 1, as an editor counts: header and newlines within quotes count, too; null where that cannot be told",
+    ),
+    (
         "findings[].first[].record",
         "Its number, from 1, the header not counted; null where that cannot be told",
     ),
@@ -79,6 +83,7 @@ fn example() -> CheckReport {
     let table = || "public.orders".to_owned();
     let place = |record, byte, first: Option<u64>| BadPlace {
         file: "/data/orders.csv".to_owned(),
+        line: Some(record + 1),
         record: Some(record),
         byte: Some(byte),
         first_file: first.map(|_| "/data/orders.csv".to_owned()),

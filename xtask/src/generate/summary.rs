@@ -14,7 +14,7 @@ const INTRODUCTION: &str = "\
 
 `howdah load --json` and `howdah resume --json` print one JSON document on standard output when the load has ended, also
 when it failed or was stopped under way. A last key `error` is null when all is well, else an object with `kind`,
-`message`, `file`, `record`, `byte`, `column`, `sqlstate` and `hint`. A load that is refused or stopped before its first chunk
+`message`, `file`, `line`, `record`, `byte`, `column`, `sqlstate` and `hint`. A load that is refused or stopped before its first chunk
 (no such file, no such table, finished before) prints only [`status` and `error`](json.md#where-a-command-fails). Keys are never
 renamed or removed; new ones may come, so skip those you do not know.
 ";

@@ -22,7 +22,7 @@ fn the_column_of_a_broken_byte_is_told() {
         let source = files.put(name, bytes);
         let command = load(&database).args(["--table", "t"]).args(options).arg(&source);
         let refused = command.run(PATIENCE).expect_code(1);
-        for words in [format!("{name}, record {record}, byte "), "column full_name".to_owned()] {
+        for words in [format!(", record {record}, byte "), "column full_name".to_owned()] {
             assert!(refused.stderr.contains(&words), "{words}\n{}", refused.stderr);
         }
         assert!(refused.stderr.contains("hint: give --encoding LATIN1 or WIN1252"), "{}", refused.stderr);
@@ -120,7 +120,7 @@ fn broken_bytes_are_found_before_the_server_sees_them() {
             load(&database).args(["--table", "t", "--chunk-size", "64kB"]).args(way.options).arg(&source)
         };
         let refused = load().run(PATIENCE).expect_code(1);
-        let place = format!("way_{no}, record {BROKEN}, byte {byte}, column name");
+        let place = format!(", record {BROKEN}, byte {byte}, column name");
         for words in [&place, "bytes into the record are no character of UTF-8"] {
             assert!(refused.stderr.contains(words), "{words}\n{}", refused.stderr);
         }
@@ -168,7 +168,7 @@ fn a_load_refuses_the_bytes_that_copy_refuses() {
             let loaded = loaded.expect_code(if stored { 0 } else { 1 });
             // What backslashes stand for is in the encoding of the database, of which only the server knows.
             if (of_database, of_file, stored) == ("UTF8", "UTF8", false) {
-                let place = "t.txt, record 2, byte 4, column b";
+                let place = "t.txt, line 2, record 2, byte 4, column b";
                 assert!(loaded.stderr.contains(place), "{}: {}", value.escape_ascii(), loaded.stderr);
             }
         }

@@ -36,6 +36,7 @@ mod left_out;
 mod lenient;
 mod limits;
 mod links;
+mod lines;
 mod long_records;
 mod memory;
 mod modes;

@@ -2,6 +2,7 @@
 
 use super::findings::{self, Counted, FIRST, Findings};
 use super::reread::Files;
+use crate::locate::line::lines;
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use howdah_model::summary::Status;
@@ -37,7 +38,26 @@ pub(super) async fn report(
         report.findings.push(found(run, (&spots, &mut files), counted, deadline).await);
     }
     report.not_checked = findings.unchecked.into_iter().map(not_checked).collect();
+    if status == Status::Done {
+        // They are a help, and worth no more waiting.
+        let _ = timeout_at(deadline, add_lines(run, &mut report.findings)).await;
+    }
     Ok(report)
+}
+
+/// Adds the lines in which the records begin.
+async fn add_lines(run: &Run, findings: &mut [Finding]) {
+    for file in &run.plan.files {
+        let of_file = |place: &&BadPlace| place.file == file.location && place.line.is_none();
+        let places = findings.iter().flat_map(|finding| &finding.first);
+        let bytes: Vec<u64> = places.filter(of_file).filter_map(|place| place.byte).collect();
+        let lines = lines(run, file, &bytes).await;
+        for place in findings.iter_mut().flat_map(|finding| &mut finding.first) {
+            if place.file == file.location && place.line.is_none() {
+                place.line = place.byte.and_then(|byte| lines.get(&byte).copied());
+            }
+        }
+    }
 }
 
 /// The same without what is wrong: where the server cannot be asked.
@@ -82,6 +102,7 @@ fn left_out(summary: &Summary) -> Option<Finding> {
     let unread: Vec<_> = summary.left_out.iter().filter(|out| out.sqlstate.is_none()).collect();
     let place = |out: &&howdah_model::LeftOut| BadPlace {
         file: out.file.clone(),
+        line: None,
         record: Some(out.record),
         byte: out.byte,
         first_file: None,
@@ -105,6 +126,7 @@ fn location(run: &Run, file_no: u32) -> String {
 fn refused(run: &Run, kind: RejectKind) -> Finding {
     let place = |(file_no, record, byte): (u32, u64, Option<u64>)| BadPlace {
         file: location(run, file_no),
+        line: None,
         record: Some(record),
         byte,
         first_file: None,
@@ -141,6 +163,7 @@ async fn found(
         let looked_up = timeout_at(deadline, looking).await.unwrap_or((None, None));
         first.push(BadPlace {
             file: file.unwrap_or_default(),
+            line: None,
             record: looked_up.0.or(record),
             byte: looked_up.1,
             first_file: earlier.file,

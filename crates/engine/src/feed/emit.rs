@@ -405,7 +405,7 @@ impl Emitter {
             file: Some(run.plan.files[self.file_no as usize].location.clone()),
             record: Some(origin.first_record + record),
             byte: Some(origin.start_byte + offset as u64),
-            column: None,
+            ..Place::default()
         };
         Refusal { record, offset, error: error.at(place) }
     }

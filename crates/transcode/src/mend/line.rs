@@ -50,7 +50,7 @@ impl Misread {
             record: Some(at.record),
             byte: Some(at.byte),
             column: Some(self.column.clone()),
-            file: None,
+            ..Place::default()
         };
         Error::new(ErrorKind::Record, self.message()).at(place).with_hint(
             "--types COLUMN=TYPE:SPELLING says how values are written, or --lenient leaves such records out",

@@ -299,9 +299,9 @@ fn people_get_a_report_to_read() {
     for line in [
         "file   a.csv -> public.t: read 4 = good 1 + bad 3",
         "bad    1 record for public.t, column id (SQLSTATE 22P02): the server says: invalid input syntax for type integer: \"...\"",
-        "       a.csv, record 3, byte 13",
+        "       a.csv, line 4, record 3, byte 13",
         "bad    1 record for public.t (SQLSTATE 23505): repeats a value of unique key t_pkey within the files",
-        "       a.csv, record 2, byte 9, as record 1",
+        "       a.csv, line 3, record 2, byte 9, as record 1",
         "total  read 4 = good 1 + bad 3; nothing was stored",
     ] {
         assert!(finished.stdout.contains(line), "{line}\n{}", finished.stdout);

@@ -212,7 +212,7 @@ fn a_record_without_a_key_is_an_error_with_its_place() {
         .args(["--mode", "merge", "--key", "id,code"])
         .run(PATIENCE)
         .expect_code(1);
-    assert!(failed.stderr.contains("a.csv, record 2, byte 19, column code: "), "{}", failed.stderr);
+    assert!(failed.stderr.contains("a.csv, line 3, record 2, byte 19, column code: "), "{}", failed.stderr);
     assert_nothing_left(&database, "after NULL in the key");
 }
 

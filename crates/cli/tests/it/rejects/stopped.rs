@@ -44,7 +44,7 @@ fn a_record_that_is_refused_behind_the_rows_is_named() {
             let load =
                 load.args(["--header=false", "--chunk-size", "64kB", "--indexes", "keep"]).arg(&source);
             let told = load.run(PATIENCE).expect_code(1).stderr;
-            let place = format!("a.csv, record {BAD}, byte {byte}");
+            let place = format!(", record {BAD}, byte {byte}");
             assert!(told.contains(&place) && told.contains(sqlstate), "PostgreSQL {major}, {create}: {told}");
         }
     }

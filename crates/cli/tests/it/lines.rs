@@ -1,0 +1,30 @@
+//! The line that an editor shows, beside the record's number.
+
+use crate::scene::{Files, PATIENCE, gzip, howdah};
+use howdah_testkit::Server;
+
+#[test]
+fn the_line_of_a_bad_record_counts_header_and_quoted_newlines() {
+    let files = Files::new();
+    let text = b"a,b\n1,\"x\ny\"\nbad,z\n3,w\n";
+    let macintosh: Vec<u8> = text.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
+    let sources = [("a.csv", text.to_vec()), ("b.csv.gz", gzip(text)), ("c.csv", macintosh)];
+    for (name, bytes) in sources {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (a int, b text)");
+        let source = files.put(name, &bytes);
+        let command = |verb: &str| {
+            let typed = howdah(verb).args(["--json", "--to", &database.conninfo(), "--table", "t"]);
+            typed.args(["--format", "csv", "--header"]).arg(&source)
+        };
+        let failed = command("load").run(PATIENCE).expect_code(1);
+        let document: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
+        let place = ["line", "record", "byte"].map(|key| document["error"][key].as_u64());
+        assert_eq!(place, [Some(4), Some(2), Some(12)], "{name} {document}");
+        assert!(failed.stderr.contains(", line 4, record 2, byte 12, column a: "), "{}", failed.stderr);
+        let checked = command("check").run(PATIENCE).expect_code(3);
+        let document: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
+        let first = &document["findings"][0]["first"][0];
+        assert_eq!((&first["line"], &first["record"]), (&4.into(), &2.into()), "{name} {document}");
+    }
+}

@@ -1,0 +1,81 @@
+//! The line of a file in which a record begins, as an editor counts: header and newlines within quotes count, too.
+//!
+//! Enters a byte that a record begins at, leaves the line; nothing for a pipe, for a source that has become unreadable, and for what
+//! is too far behind the beginning of the file, from which it is read: the record's number and byte are told without it.
+
+use super::reread::Stored;
+use crate::feed::{Recoding, plain_error, plain_utf8, recoding};
+use crate::pipeline::Run;
+use howdah_model::{Eol, Error, FilePlan, Place, Result};
+use howdah_transcode::decompress;
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read};
+use std::time::Duration;
+
+/// Somebody waits for the error: what takes longer to read is told without the line.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Read and decompressed in the time that anybody waits gladly: a second or two, with the file near.
+const PLAIN_BYTES_MAX: u64 = 1 << 30;
+/// Bytes read at a time.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// The error with the line of its record.
+pub(crate) async fn with_line(run: &Run, error: Error) -> Error {
+    let place = error.place();
+    let (Some(location), Some(_), Some(byte), None) = (&place.file, place.record, place.byte, place.line)
+    else {
+        return error;
+    };
+    let Some(file) = run.plan.files.iter().find(|file| file.location == *location) else { return error };
+    let line = lines(run, file, &[byte]).await.get(&byte).copied();
+    error.at(Place { line, ..Place::default() })
+}
+
+/// The lines that these bytes of a file are in, as far as they can be told.
+pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64]) -> BTreeMap<u64, u64> {
+    let mut wanted: Vec<u64> = bytes.iter().copied().filter(|byte| *byte <= PLAIN_BYTES_MAX).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    if !file.rereadable || wanted.is_empty() {
+        return BTreeMap::new();
+    }
+    let Ok(object) = run.context.sources.open(&file.location, file.version.as_deref()).await else {
+        return BTreeMap::new();
+    };
+    let stored = Stored::new(&run.context, object, 0, WITHIN);
+    let (file, recoding) = (file.clone(), recoding(&run.plan, file));
+    let counting = tokio::task::spawn_blocking(move || {
+        let mut found = BTreeMap::new();
+        // What was found before it cannot be read any further is found.
+        let _ = count(&file, recoding, stored, &wanted, &mut found);
+        found
+    });
+    counting.await.unwrap_or_default()
+}
+
+fn count(
+    file: &FilePlan,
+    recoding: Recoding,
+    stored: Stored,
+    wanted: &[u64],
+    found: &mut BTreeMap<u64, u64>,
+) -> Result<()> {
+    let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
+    let mut plain = plain_utf8(file, recoding, plain, 0)?;
+    let ends_with = if file.eol == Some(Eol::Cr) { b'\r' } else { b'\n' };
+    let mut block = vec![0; BLOCK_BYTES];
+    let (mut at, mut line) = (0, 1);
+    for byte in wanted {
+        while at < *byte {
+            let most = block.len().min(usize::try_from(byte - at).unwrap_or(usize::MAX));
+            let count = plain.read(&mut block[..most]).map_err(plain_error)?;
+            if count == 0 {
+                return Ok(());
+            }
+            line += block[..count].iter().filter(|byte| **byte == ends_with).count() as u64;
+            at += count as u64;
+        }
+        found.insert(*byte, line);
+    }
+    Ok(())
+}
