@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tokio_postgres::error::Severity;
+use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::{CopyInSink, Statement};
 
 /// Where chunks go.
@@ -408,7 +408,9 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
     };
     // An ERROR at COMMIT (a deferred constraint) is an answer: nothing was committed.
     // FATAL and PANIC are not: the server may have committed before it ended the session.
-    if let Some(db) = error.as_db_error().filter(|db| db.parsed_severity() == Some(Severity::Error)) {
+    let is_answer =
+        |db: &&DbError| db.parsed_severity() == Some(Severity::Error) && !leaves_open(db.code().code());
+    if let Some(db) = error.as_db_error().filter(is_answer) {
         // A COMMIT that was cancelled before it began leaves the failed transaction open.
         roll_back(session).await;
         // A deferred trigger may say anything about the rows it sees.
@@ -418,6 +420,11 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
     session.abandon();
     let cause = session_error(&error, "waiting for COMMIT");
     Err(Error::new(ErrorKind::CommitUnknown, format!("the answer to COMMIT was lost: {}", cause.message())))
+}
+
+/// `connection_exception` and its kin, `statement_completion_unknown`: whoever stands between has lost the server behind COMMIT.
+fn leaves_open(sqlstate: &str) -> bool {
+    sqlstate.starts_with("08") || sqlstate == "40003"
 }
 
 /// Ends the transaction; a session that cannot even do that is closed.

@@ -438,14 +438,20 @@ fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {
     let plain = csv(54, 1, 10_000);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
-    for (major, jobs) in [(13, "1"), (18, "3")] {
+    for (major, jobs, fault) in [
+        (13, "1", Fault::CutAfterCommit { skip: 0 }),
+        (18, "3", Fault::CutAfterCommit { skip: 0 }),
+        // Whoever stands between tells that the server is gone.
+        (15, "1", Fault::RefuseAfterCommit),
+        (18, "2", Fault::RefuseAfterCommit),
+    ] {
         let server = Server::shared(major);
         let (scene, proxy) = (Scene::new(server, &[&plain]), Proxy::before_server(server));
         let load = scene
             .load_to(&scene.database.conninfo_through(&proxy))
             .args(["--ledger", "none", "--chunk-size", "64kB", "--retry-for", "30s", "--jobs", jobs])
             .arg(&source);
-        proxy.set_times(Fault::CutAfterCommit { skip: 0 }, 1);
+        proxy.set_times(fault, 1);
         let failed = load.run(PATIENCE).expect_code(1);
         assert!(failed.stderr.contains("the answer to COMMIT was lost"), "{}", failed.stderr);
         assert!(failed.stderr.contains("hint: without a ledger nobody knows"), "{}", failed.stderr);

@@ -43,6 +43,8 @@ pub enum Fault {
         /// So many COMMITs go by before, those of all connections.
         skip: u64,
     },
+    /// COMMIT reaches the server and is carried out; an ERROR 08006 comes in the place of its answer.
+    RefuseAfterCommit,
     /// Every n-th GET of an object (listings are not counted) fails.
     Http {
         /// 1 lets every GET fail.
@@ -215,6 +217,8 @@ enum Verdict {
     CutAfter(usize),
     /// Forward the first so many, let the server finish, and never answer.
     LoseAnswer(usize),
+    /// Forward them all, and answer for the server that it is gone.
+    RefuseAnswer,
     /// Forward them all, and cut the connection after so many bytes of the response's body.
     CutBody(u64),
     /// Answer in the server's place.
@@ -270,6 +274,7 @@ impl Shared {
             (Fault::CutAfterCommit { skip }, Some(commit)) if armed.commits > skip => {
                 Verdict::LoseAnswer(commit.end)
             }
+            (Fault::RefuseAfterCommit, Some(_)) => Verdict::RefuseAnswer,
             (Fault::Http { every, failure }, _) if request::is_object_get(bytes) => {
                 armed.gets += 1;
                 match failure {

@@ -17,6 +17,10 @@ use tokio::time::{Instant, sleep_until};
 const PACKETS_MAX: usize = 256;
 const PACKET_BYTES_MAX: usize = 64 * 1024;
 
+/// An ERROR that tells of a lost connection, and that the session is ready for more (PostgreSQL documentation,
+/// "Message Formats", ErrorResponse and ReadyForQuery).
+const GONE: &[u8] = b"E\0\0\0\x27SERROR\0VERROR\0C08006\0Mserver lost\0\0Z\0\0\0\x05I";
+
 /// Bytes and when they are due. No bytes: the end, since a queue to the client has two senders.
 struct Packet {
     due: Instant,
@@ -28,6 +32,8 @@ struct Packet {
 struct Connection {
     /// The server's answers are read and thrown away.
     swallow: AtomicBool,
+    /// The next of them is replaced.
+    refuse: AtomicBool,
     /// The response under way is cut.
     body_cut: Mutex<Option<BodyCut>>,
 }
@@ -94,6 +100,10 @@ async fn read_client(
                 connection.swallow.store(true, Ordering::SeqCst);
                 (&bytes[..length], Some(End::UntilServerCloses))
             }
+            Verdict::RefuseAnswer => {
+                connection.refuse.store(true, Ordering::SeqCst);
+                (bytes, None)
+            }
             Verdict::SlowDown => {
                 send(shared, &answers, SLOW_DOWN).await;
                 continue;
@@ -123,6 +133,10 @@ async fn read_server(
         }
         shared.wait_while_stalled().await;
         if connection.swallow.load(Ordering::SeqCst) {
+            continue;
+        }
+        if connection.refuse.swap(false, Ordering::SeqCst) {
+            send(shared, &queue, GONE).await;
             continue;
         }
         let bytes = &block[..count];
