@@ -233,9 +233,35 @@ fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
         .with_hint("--keep last lets the last record of each key count, --keep first the first")
 }
 
+/// Of several records of one key one counts, by their order; a record that is left out, or comes later than the others, has none.
+pub(crate) fn warn_of_order(run: &Run) {
+    let arrival = &run.plan.job.arrival;
+    if !arrival.has_key() || arrival.keep == Keep::Error {
+        return;
+    }
+    let rejected = rows_rejected(run);
+    if rejected > 0 {
+        let records = if rejected == 1 { "record was" } else { "records were" };
+        run.warn(format!(
+            "{rejected} {records} rejected: where one of them is the one of its key that --keep lets count, another record of this \
+             key counts in its place"
+        ));
+    }
+    if let (Some(of), Mode::Merge) = (&run.plan.job.rejects_of, arrival.mode) {
+        let job_id = &of.job_id;
+        run.warn(format!(
+            "what records of job {job_id}, or others since, say of the same keys is overwritten by these, also where it is newer"
+        ));
+    }
+}
+
+fn rows_rejected(run: &Run) -> u64 {
+    (0..run.plan.files.len()).map(|no| run.tally.account(no).rows_rejected).sum()
+}
+
 /// The rows of records that were left out while they were read have no record in the staging table.
 fn expect_none_left_out(run: &Run) -> Result<()> {
-    let left_out: u64 = (0..run.plan.files.len()).map(|no| run.tally.account(no).rows_rejected).sum();
+    let left_out = rows_rejected(run);
     if left_out == 0 {
         return Ok(());
     }

@@ -547,7 +547,9 @@ async fn after_the_rows(run: &Run) -> Result<()> {
         sequences::advance(run).await?;
     }
     // Before the job counts as done: a run that goes on with it does this once more.
-    rejected::settle(run).await
+    rejected::settle(run).await?;
+    arrival::warn_of_order(run);
+    Ok(())
 }
 
 pub(crate) fn ended_by(error: &Error) -> Status {

@@ -118,6 +118,28 @@ fn mended_records_that_come_all_at_once_are_settled_with_them() {
     assert_eq!(database.value(OPEN), "0");
 }
 
+/// The order of records is lost with those that are left out, which is told.
+#[test]
+fn that_order_does_not_count_for_rejected_records_is_said() {
+    let files = Files::new();
+    let source = files.put("day.csv", b"id,n\n1,old\n1,5\n2,5\n2,new\n");
+    let rejects = files.path().join("bad.csv");
+    for (keep, warns) in [("last", true), ("error", false)] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, n int)");
+        let first = load(&database).args(["--table", "t", "--mode", "merge", "--key", "id", "--keep", keep]);
+        let first = told(&first.arg("--reject-file").arg(&rejects).arg(&source).run(PATIENCE).expect_code(3));
+        let warnings = first["warnings"].to_string();
+        assert_eq!(warnings.contains("2 records were rejected"), warns, "{warnings}");
+        let written = std::fs::read_to_string(&rejects).unwrap();
+        std::fs::write(&rejects, written.replace("old", "1").replace("new", "9")).unwrap();
+        let again = reload(&database, first["job"].as_str().unwrap(), &rejects).run(PATIENCE);
+        let warnings = told(&again.expect_code(0))["warnings"].to_string();
+        assert_eq!(warnings.contains("is overwritten by these"), warns, "{warnings}");
+        assert_eq!(database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"), "1=1 2=9");
+    }
+}
+
 /// Words that are NULL to the job's files are NULL in few records of them, too.
 #[test]
 fn mended_records_are_read_in_the_dialect_of_their_job() {
