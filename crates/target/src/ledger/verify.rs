@@ -66,9 +66,9 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         origin: &Origin,
-    ) -> Result<Vec<Bytes>> {
+    ) -> Result<Vec<(u64, Bytes)>> {
         let sql = format!(
-            "SELECT bytes FROM {}.reject WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3",
+            "SELECT record, bytes FROM {}.reject WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3",
             self.quoted
         );
         let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
@@ -76,7 +76,10 @@ impl Ledger {
             [(&job_id, Type::TEXT), (&file_no, Type::INT4), (&chunk_no, Type::INT8)];
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
-        Ok(rows.iter().map(|row| Bytes::from(row.get::<_, Vec<u8>>(0))).collect())
+        let record = |row: &tokio_postgres::Row| {
+            (row.get::<_, i64>(0).cast_unsigned(), row.get::<_, Vec<u8>>(1).into())
+        };
+        Ok(rows.iter().map(record).collect())
     }
 
     /// How the job's rows were found equal to the sources, by whichever run.
