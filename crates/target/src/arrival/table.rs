@@ -1,5 +1,6 @@
 //! The table that rows come into: what backs its key, and how its columns are compared.
 
+use super::borders;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
@@ -247,26 +248,34 @@ impl Into {
     }
 
     /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order
-    /// of the operators by which they are cut. They are found in a sample that is the same each time, as long as the staging table
-    /// is: all runs of a job cut alike. None where rows are not told apart.
+    /// of the operators by which they are cut. They are found in a sample by the first run of a job and kept with the staging table
+    /// ([`super::borders`]): all runs cut alike. None where rows are not told apart.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn borders(&self, session: &Session, parts: u32) -> Result<Vec<String>> {
         let Some(first) = self.key.first().filter(|_| parts > 1) else { return Ok(Vec::new()) };
+        if let Some(kept) = borders::kept(session, &self.staging.relation).await? {
+            return Ok(kept);
+        }
         let pages = self.staged_pages(session).await?.max(1);
         let percent = (100 * SAMPLE_PAGES).div_ceil(pages).min(100);
         let shares: Vec<f64> = (1..parts).map(|no| f64::from(no) / f64::from(parts)).collect();
         let column = quote_ident(&first.name);
         let sql = format!(
-            "SELECT pg_catalog.percentile_disc($1) WITHIN GROUP (ORDER BY {column} USING {})::pg_catalog.text[] \
-             FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)",
+            "SELECT s.border FROM pg_catalog.unnest($1) shares(share) JOIN ( \
+                 SELECT {column}::pg_catalog.text AS border, pg_catalog.row_number() OVER (ORDER BY {column} USING {}) AS no, \
+                        pg_catalog.count(*) OVER () AS rows \
+                 FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1) WHERE {column} IS NOT NULL) s \
+             ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8 ORDER BY shares.share",
             first.operators[2],
             quote_relation(&self.staging.relation)
         );
         let rows = session.client().query_typed(&sql, &[(&shares, Type::FLOAT8_ARRAY)]).await;
         let rows = rows.map_err(|error| session_error(&error, "cutting the rows into parts"))?;
-        Ok(rows.first().and_then(|row| row.get::<_, Option<Vec<String>>>(0)).unwrap_or_default())
+        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        borders::keep(session, &self.staging.relation, &found).await?;
+        Ok(found)
     }
 
     /// Rows of the staging table.

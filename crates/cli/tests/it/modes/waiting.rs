@@ -3,8 +3,9 @@
 use super::{changes, load};
 use crate::indexes::kills::{CHUNKS, wait_for};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
-use howdah_testkit::{Database, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
 use std::fmt::Write as _;
+use std::path::Path;
 
 const RETYPED: &str = "column zip was read as integer, and it is text by now";
 
@@ -167,23 +168,32 @@ fn rows_come_together_where_a_primary_key_is_deferrable() {
     }
 }
 
-/// The sample that tells the borders of the parts is another one then.
+/// The sample that tells the borders of the parts is another one then, but they are kept.
+#[test]
+fn parts_meet_when_the_staging_table_is_written_anew_in_between() {
+    for major in MAJORS {
+        let plain = csv(97, 1, 30_000);
+        let files = Files::new();
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let (load, staging) = one_part_of_two(&scene, &source);
+        scene.database.sql(&format!("CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"));
+        let done = load.run(PATIENCE).expect_code(0).stderr;
+        assert!(done.contains("come into") || done.contains("are merged into"), "{done}");
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// As where the borders could not be kept.
 #[test]
 fn parts_that_do_not_meet_are_told_with_the_way_out() {
     let plain = csv(97, 1, 30_000);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id), ADD CONSTRAINT stop CHECK (id <> 29999)");
-    let load = load(&scene.database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
-    load.run(PATIENCE).expect_code(1);
-    assert_eq!(scene.database.value("SELECT count(*) > 0 FROM t"), "t");
-    let staging = scene.database.value(
-        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relname LIKE 'staging\\_%' \
-         AND relkind = 'r'",
-    );
+    let (load, staging) = one_part_of_two(&scene, &source);
     scene.database.sql(&format!(
-        "ALTER TABLE t DROP CONSTRAINT stop; CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"
+        "COMMENT ON TABLE {staging} IS NULL; CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"
     ));
     let failed = load.run(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("the parts that were done at different times do not meet"), "{failed}");
@@ -191,4 +201,18 @@ fn parts_that_do_not_meet_are_told_with_the_way_out() {
     scene.verb("restore").run(PATIENCE).expect_code(0);
     load.run(PATIENCE).expect_code(0);
     scene.assert_exact("by the way out");
+}
+
+/// A load of which one part has come, and another has been refused; the staging table where the rows wait.
+fn one_part_of_two(scene: &Scene, source: &Path) -> (HowdahCommand, String) {
+    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id), ADD CONSTRAINT stop CHECK (id <> 29999)");
+    let load = load(&scene.database, &[source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+    load.run(PATIENCE).expect_code(1);
+    assert_eq!(scene.database.value("SELECT count(*) > 0 FROM t"), "t");
+    let staging = scene.database.value(
+        "SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relname LIKE 'staging\\_%' \
+         AND relkind = 'r'",
+    );
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT stop");
+    (load, staging)
 }
