@@ -354,13 +354,8 @@ fn wal_that_is_not_archived_is_told_beforehand() {
     database.sql(PLAIN);
     let told = || plan(&database, &source, "table").run(PATIENCE).expect_code(0).stdout;
     assert!(!told().contains("WAL is not archived"));
-    let failed = "SELECT count(last_failed_time) FROM pg_stat_archiver";
     database.sql("SELECT pg_switch_wal()");
-    let deadline = Instant::now() + PATIENCE;
-    while database.value(failed) != "1" {
-        assert!(Instant::now() < deadline, "nothing was archived, and nothing failed");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    assert!(database.wait_for("SELECT count(last_failed_time) FROM pg_stat_archiver", 1, || true));
     assert!(told().contains("WAL is not archived (the last try failed at 20"));
     let loaded = load(&database, &source, "table").run(PATIENCE).expect_code(0);
     assert!(loaded.stderr.contains("WAL is not archived"), "{}", loaded.stderr);
@@ -368,9 +363,6 @@ fn wal_that_is_not_archived_is_told_beforehand() {
     database.sql("ALTER SYSTEM SET archive_command = 'true'");
     database.sql("SELECT pg_reload_conf()");
     let archived = "SELECT count(*) FROM pg_stat_archiver WHERE last_archived_time > last_failed_time";
-    while database.value(archived) != "1" {
-        assert!(Instant::now() < deadline, "nothing was archived");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    assert!(database.wait_for(archived, 1, || true));
     assert!(!told().contains("WAL is not archived"));
 }
