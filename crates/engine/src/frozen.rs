@@ -31,6 +31,8 @@ pub(crate) struct Table {
     held: Mutex<Held>,
     /// What was stored of it is there for everybody.
     settled: AtomicBool,
+    /// The server has refused a chunk in the form that costs it less, and takes it as it is.
+    plainly: AtomicBool,
 }
 
 /// Where its transaction is.
@@ -131,6 +133,8 @@ pub(crate) async fn store(
     chunk: &CopyChunk,
     (slot, patience): (&Slot, &mut Patience),
 ) -> Result<Taken> {
+    let plain = (table.plainly.load(Relaxed) && chunk.faster.is_some()).then(|| plain(chunk));
+    let chunk = plain.as_ref().unwrap_or(chunk);
     let mut held = table.held.lock().await;
     while matches!(*held, Held::Idle) {
         match begin(run, target).await {
@@ -167,7 +171,14 @@ pub(crate) async fn store(
     table.forget(run);
     match failed {
         Some(failed) if directive(&failed.error) == Directive::GiveUp => {
-            Err(explain(run, target, chunk, failed).await)
+            match explain(run, target, chunk, failed).await {
+                Some(error) => Err(error),
+                None => {
+                    table.plainly.store(true, Relaxed);
+                    tell_lost(run, &target.table.table.relation);
+                    Ok(Taken::Lost)
+                }
+            }
         }
         failed => {
             tell_lost(run, &target.table.table.relation);
@@ -205,19 +216,32 @@ async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
 }
 
 /// What the server has against a chunk in the words and lines of its file: it is asked once more in a transaction that
-/// is rolled back.
-async fn explain(run: &Run, target: &ChunkTarget<'_>, chunk: &CopyChunk, failed: ChunkError) -> Error {
+/// is rolled back. `None` where it has nothing against it so.
+async fn explain(
+    run: &Run,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    failed: ChunkError,
+) -> Option<Error> {
     if chunk.faster.is_none() {
-        return locate(run, chunk, failed).await;
+        return Some(locate(run, chunk, failed).await);
     }
-    let plain = CopyChunk { faster: None, ..chunk.clone() };
+    let plain = plain(chunk);
     let asking = async {
         let Ok(Held::Open(mut session)) = begin(run, target).await else { return None };
-        commit_chunk(&mut session, target, &plain, &Default::default()).await.err()
+        Some(commit_chunk(&mut session, target, &plain, &Default::default()).await)
     };
-    // An error that may pass says nothing of the chunk.
-    let again = asking.await.filter(|again| directive(&again.error) == Directive::GiveUp);
-    locate(run, &plain, again.unwrap_or(failed)).await
+    let again = match asking.await {
+        Some(Ok(Outcome::Stored { .. })) => return None,
+        // An error that may pass says nothing of the chunk.
+        Some(Err(again)) if directive(&again.error) == Directive::GiveUp => Some(again),
+        Some(_) | None => None,
+    };
+    Some(locate(run, &plain, again.unwrap_or(failed)).await)
+}
+
+fn plain(chunk: &CopyChunk) -> CopyChunk {
+    CopyChunk { faster: None, ..chunk.clone() }
 }
 
 fn tell_lost(run: &Run, relation: &Relation) {

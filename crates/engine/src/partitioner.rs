@@ -35,6 +35,7 @@ struct Dated {
     column: String,
     time_zone: String,
     binary: BinaryType,
+    unit_us: i64,
     covered: Mutex<Covered>,
 }
 
@@ -82,8 +83,8 @@ impl Partitioner {
     ) -> Result<Partitioner> {
         let dated = |(oid, relation, ranges): (u32, Relation, DateRanges)| {
             let covered = Mutex::new(Covered { ranges: numbers(&relation, &ranges)?, made: 0 });
-            let DateRanges { column, time_zone, binary, .. } = ranges;
-            Ok((relation, Dated { oid, column, time_zone, binary, covered }))
+            let DateRanges { column, time_zone, binary, unit_us, .. } = ranges;
+            Ok((relation, Dated { oid, column, time_zone, binary, unit_us, covered }))
         };
         Ok(Partitioner { unit, tables: tables.into_iter().map(dated).collect::<Result<_>>()? })
     }
@@ -109,13 +110,16 @@ impl Partitioner {
         let known = dated.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut days = BTreeSet::new();
         route::read_numbers(records, reader, field_no, &dated.binary, |number| {
+            let number = rounded(number, dated.unit_us);
             if !known.holds(number) {
                 days.insert(dated.day(number));
             }
         });
         if dated.binary == BinaryType::TimestampTz {
             let mut local = Local::default();
-            route::read_local_numbers(records, reader, field_no, |number| local.add(number));
+            route::read_local_numbers(records, reader, field_no, |number| {
+                local.add(rounded(number, dated.unit_us));
+            });
             let asked = local.far_from(&known);
             let asking = || async {
                 let session = context.connection.open().await?;
@@ -133,6 +137,12 @@ impl Partitioner {
         }
         Ok(())
     }
+}
+
+/// What the server stores of a time: half a unit is rounded away from 2000-01-01 (`AdjustTimestampForTypmod` in `timestamp.c`).
+fn rounded(number: i64, unit_us: i64) -> i64 {
+    let half = (unit_us / 2) * number.signum();
+    number.checked_add(half).map_or(number, |number| number / unit_us * unit_us)
 }
 
 /// Times of the session's own zone: the first and the last of each day there.
@@ -239,4 +249,19 @@ fn numbers(relation: &Relation, ranges: &DateRanges) -> Result<Vec<(i64, i64)>> 
         })?;
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn times_are_rounded_as_the_server_does() {
+        let second = 1_000_000;
+        assert_eq!(
+            [499_999, 500_000, -499_999, -500_000].map(|us| rounded(us, second)),
+            [0, second, 0, -second]
+        );
+        assert_eq!([7, -7, i64::MAX].map(|us| rounded(us, 1)), [7, -7, i64::MAX]);
+    }
 }

@@ -71,6 +71,13 @@ pub struct PartitionKey {
     pub binary: BinaryType,
     /// What its operator class compares and hashes.
     pub kind: KeyKind,
+    /// `atttypmod`: a value that it would change is known to the server alone. -1 is none.
+    #[serde(default = "no_typmod")]
+    pub typmod: i32,
+}
+
+fn no_typmod() -> i32 {
+    -1
 }
 
 /// How the values of a key are compared and hashed: those operator classes of PostgreSQL that the client knows.

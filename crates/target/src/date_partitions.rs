@@ -22,6 +22,8 @@ pub struct DateRanges {
     pub binary: BinaryType,
     /// The session's TimeZone.
     pub time_zone: String,
+    /// Microseconds that the column's values are rounded to.
+    pub unit_us: i64,
     /// Where the partitions begin and end, as text in ISO spelling and in UTC.
     pub taken: Vec<(Edge, Edge)>,
 }
@@ -30,7 +32,7 @@ pub struct DateRanges {
 const RANGES_SQL: &str = "\
     SELECT p.partstrat::pg_catalog.text, p.partnatts, a.attname::pg_catalog.text, a.atttypid, \
            pg_catalog.pg_get_expr(child.relpartbound, child.oid), \
-           (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone') \
+           (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone'), a.atttypmod \
     FROM pg_catalog.pg_partitioned_table p \
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0] AND a.attnum > 0 \
     LEFT JOIN pg_catalog.pg_inherits i ON i.inhparent = p.partrelid \
@@ -78,7 +80,13 @@ pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<Da
             _ => return Err(refused("has a partition whose bound is not understood")),
         }
     }
-    Ok(DateRanges { column, binary, time_zone: first.get(5), taken })
+    Ok(DateRanges { column, binary, time_zone: first.get(5), unit_us: unit_us(first.get(6)), taken })
+}
+
+/// `timestamp(3)` has three digits of six behind the point.
+fn unit_us(typmod: Option<i32>) -> i64 {
+    let digits = typmod.and_then(|typmod| u32::try_from(typmod).ok());
+    digits.and_then(|digits| 6_u32.checked_sub(digits)).map_or(1, |lost| 10_i64.pow(lost))
 }
 
 const IN_UTC_SQL: &str = "\

@@ -105,3 +105,25 @@ fn a_check_tells_of_days_that_no_partition_can_be_made_for() {
         assert_eq!(database.value("SELECT count(*) FROM t"), "1", "{}", skipped.stderr);
     }
 }
+
+/// Of the last half second of January February is made; the server rounds halves away from the year 2000.
+#[test]
+fn a_time_gets_the_partition_of_what_its_column_rounds_it_to() {
+    let files = Files::new();
+    let source =
+        files.put("a.csv", b"1,2024-01-31 23:59:59.7\n2,2024-01-31 23:59:59.2\n3,1999-06-30 23:59:59.5\n");
+    for major in MAJORS {
+        for (key, made) in [
+            ("timestamp(0)", "t_1999_06=3 t_2024_01=2 t_2024_02=1"),
+            ("timestamptz(0)", "t_1999_06=3 t_2024_01=2 t_2024_02=1"),
+            ("timestamp", "t_1999_06=3 t_2024_01=1 t_2024_01=2"),
+        ] {
+            let database = Server::shared(major).database();
+            database.sql(&format!("CREATE TABLE t (id int, at {key}) PARTITION BY RANGE (at)"));
+            let done = load(&database, &source).envs([("PGTZ", "UTC")]).run(PATIENCE);
+            let done = done.expect_code(0);
+            let rows = "SELECT string_agg(tableoid::regclass || '=' || id, ' ' ORDER BY tableoid::regclass::text, id) FROM t";
+            assert_eq!(database.value(rows), made, "PostgreSQL {major}, {key}: {}", done.stderr);
+        }
+    }
+}

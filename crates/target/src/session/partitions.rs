@@ -49,7 +49,12 @@ const NODES_SQL: &str = "\
                      ELSE '' END \
                  FROM pg_catalog.unnest(p.partcollation::pg_catalog.oid[]) WITH ORDINALITY k(coll, no) \
                  LEFT JOIN pg_catalog.pg_collation co ON co.oid = k.coll ORDER BY k.no), \
-           pg_catalog.current_setting('server_encoding') \
+           pg_catalog.current_setting('server_encoding'), \
+           ARRAY(SELECT CASE WHEN t.typtype <> 'd' THEN a.atttypmod WHEN b.typtype <> 'd' THEN t.typtypmod END \
+                 FROM pg_catalog.unnest(p.partattrs::pg_catalog.int2[]) WITH ORDINALITY k(attnum, no) \
+                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0 \
+                 LEFT JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+                 LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype ORDER BY k.no) \
     FROM tree \
     JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -167,6 +172,8 @@ struct Node {
     key_types: Vec<u32>,
     collations: Vec<String>,
     is_utf8: bool,
+    /// What rounds or cuts values of its key; of domains over domains nobody knows.
+    typmods: Vec<Option<i32>>,
 }
 
 impl Node {
@@ -186,6 +193,7 @@ impl Node {
             key_types: row.get(12),
             collations: row.get(13),
             is_utf8: row.get::<_, &str>(14) == "UTF8",
+            typmods: row.get(15),
         }
     }
 }
@@ -253,11 +261,11 @@ impl Tree<'_> {
         let (of, collation) = (node.key_types.get(no).copied(), node.collations.get(no).map(String::as_str));
         let kind = written.zip(of).zip(collation).and_then(|((binary, of), collation)| {
             let kind = key_kind(of, &binary, strategy, collation, node.is_utf8)?;
-            Some((binary, kind))
+            Some((binary, kind, node.typmods.get(no).copied().flatten()?))
         });
-        let (binary, kind) =
+        let (binary, kind, typmod) =
             kind.ok_or_else(|| format!("the server alone knows how values of {name} are compared"))?;
-        Ok(PartitionKey { field_no: u32::try_from(field_no).unwrap_or(u32::MAX), binary, kind })
+        Ok(PartitionKey { field_no: u32::try_from(field_no).unwrap_or(u32::MAX), binary, kind, typmod })
     }
 }
 

@@ -68,6 +68,18 @@ impl<'a> Numeric<'a> {
             digits: digits.get(first..end)?,
         })
     }
+
+    /// Digits behind the point, without zeros at the end; fewer than none where zeros end the number.
+    pub(super) fn decimals(&self) -> i32 {
+        let Some(last) = self.digits.last() else { return i32::MIN };
+        let below = i32::try_from(self.digits.len())
+            .unwrap_or(i32::MAX)
+            .saturating_sub(1)
+            .saturating_sub(self.weight);
+        let digit = u16::from_be_bytes(*last);
+        let zeros = [10, 100, 1000].into_iter().take_while(|unit| digit % unit == 0).count();
+        below.saturating_mul(4) - i32::try_from(zeros).unwrap_or(0)
+    }
 }
 
 /// Sign, weight, digits.

@@ -6,6 +6,7 @@
 //! and those of leaves that get only a few, go to the partitioned table, where the server routes them. A leaf checks its
 //! constraint in any case, so that a row can be refused but never stands in the wrong partition.
 
+mod exact;
 mod hash;
 mod key;
 pub(crate) mod rows;

@@ -2,6 +2,7 @@
 //!
 //! Source: PostgreSQL documentation, CREATE TABLE, PARTITION OF; `get_partition_for_tuple` in `execPartition.c`.
 
+use super::exact::Exact;
 use super::hash::RowHash;
 use super::key;
 use super::rows::Values;
@@ -28,6 +29,15 @@ struct Key {
     /// Which of the values that are read for routing it is.
     value_no: usize,
     kind: KeyKind,
+    exact: Exact,
+}
+
+impl Key {
+    /// `Some(None)` is NULL; `None` is not known: what is read, or what is stored of it.
+    fn value<'a>(&self, values: &'a Values) -> Option<Option<&'a [u8]>> {
+        let value = values.get(self.value_no)?;
+        value.is_none_or(|binary| self.exact.holds(binary)).then_some(value)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -73,7 +83,7 @@ impl Table {
         binary: &impl Fn(usize, &str) -> Option<Vec<u8>>,
     ) -> Option<Table> {
         let key = |key: &howdah_model::route::PartitionKey| {
-            Some(Key { value_no: value_no(key.field_no)?, kind: key.kind })
+            Some(Key { value_no: value_no(key.field_no)?, kind: key.kind, exact: Exact::of(key) })
         };
         let keys: Vec<Key> = plan.keys.iter().map(key).collect::<Option<_>>()?;
         let ordered = |no: usize, text: &str| {
@@ -117,7 +127,7 @@ impl Table {
     fn hashed(&self, slots: &[Option<usize>], values: &Values) -> Option<Option<usize>> {
         let mut hash = RowHash::default();
         for key in &self.keys {
-            if let Some(binary) = values.get(key.value_no)? {
+            if let Some(binary) = key.value(values)? {
                 hash.add(key.kind, binary)?;
             }
         }
@@ -133,7 +143,7 @@ impl Table {
         scratch: &mut Vec<u8>,
     ) -> Option<Option<usize>> {
         let key = self.keys.first()?;
-        let Some(binary) = values.get(key.value_no)? else { return Some(null) };
+        let Some(binary) = key.value(values)? else { return Some(null) };
         scratch.clear();
         key::order(key.kind, binary, scratch)?;
         Some(known.get(scratch.as_slice()).copied())
@@ -144,7 +154,7 @@ impl Table {
         let mut ends = [0; KEYS_MAX];
         for (key, end) in self.keys.iter().zip(&mut ends) {
             // NULL is in no range.
-            let Some(binary) = values.get(key.value_no)? else { return Some(None) };
+            let Some(binary) = key.value(values)? else { return Some(None) };
             key::order(key.kind, binary, scratch)?;
             *end = scratch.len();
         }

@@ -451,3 +451,64 @@ fn where_rows_cannot_come_frozen_is_said_before_any_is_read() {
     }
     assert_eq!(database.value("SELECT count(*) FROM t"), "5000");
 }
+
+/// What the key's type rounds or cuts lies in another partition than what the file has.
+#[test]
+fn rows_whose_key_is_rounded_into_another_partition_come_frozen() {
+    let files = Files::new();
+    let cases: [(&str, &str, fn(u64) -> String); 4] = [
+        ("timestamp(0)", "RANGE (k)", |no| match no {
+            700 => "2024-01-31 23:59:59.7".to_owned(),
+            _ => format!("2024-0{}-05 11:59:59", no % 2 + 1),
+        }),
+        ("numeric(10,2)", "RANGE (k)", |no| match no {
+            700 => "99.996".to_owned(),
+            _ => format!("{}.25", no % 2 * 100 + 50),
+        }),
+        ("time(0)", "RANGE (k)", |no| match no {
+            700 => "11:59:59.8".to_owned(),
+            _ => format!("{}:30:00", no % 2 * 12 + 10),
+        }),
+        ("varchar(2)", "LIST (k)", |no| match no {
+            700 => "ab ".to_owned(),
+            _ => ["ab", "cd"][usize::from(no % 2 == 1)].to_owned(),
+        }),
+    ];
+    for (key, by, value) in cases {
+        let csv = (0..2000).fold("id,k\n".to_owned(), |csv, no| csv + &format!("{no},{}\n", value(no)));
+        let source = files.put("a.csv", csv.as_bytes());
+        for major in [13, 18] {
+            let database = Server::shared(major).database();
+            let (one, two) = match key {
+                "timestamp(0)" => ("FROM (MINVALUE) TO ('2024-02-01')", "FROM ('2024-02-01') TO (MAXVALUE)"),
+                "numeric(10,2)" => ("FROM (MINVALUE) TO (100)", "FROM (100) TO (MAXVALUE)"),
+                "time(0)" => ("FROM (MINVALUE) TO ('12:00')", "FROM ('12:00') TO (MAXVALUE)"),
+                _ => ("IN ('ab')", "IN ('cd')"),
+            };
+            for table in ["t", "wanted"] {
+                database.sql(&format!(
+                    "CREATE TABLE {table} (id int, k {key}) PARTITION BY {by}; \
+                     CREATE TABLE {table}_1 PARTITION OF {table} FOR VALUES {one}; \
+                     CREATE TABLE {table}_2 PARTITION OF {table} FOR VALUES {two}"
+                ));
+            }
+            database
+                .copy_in("COPY wanted FROM STDIN (FORMAT csv, HEADER)", csv.clone().into_bytes())
+                .unwrap();
+            for freeze in [true, false] {
+                let options = if freeze {
+                    &["--mode", "truncate", "--freeze"][..]
+                } else {
+                    &["--mode", "truncate", "--force"]
+                };
+                let done = load(&database, &[&source]).args(options).run(PATIENCE).expect_code(0);
+                let what = format!("PostgreSQL {major}, {key}, freeze: {freeze}: {}", done.stderr);
+                for part in ["1", "2"] {
+                    let digest = |table: &str| database.digest(&format!("{table}_{part}"));
+                    assert_eq!(digest("t"), digest("wanted"), "{what}");
+                }
+                assert!(!done.stderr.contains("are loaded again"), "{what}");
+            }
+        }
+    }
+}
