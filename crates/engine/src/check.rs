@@ -10,10 +10,11 @@ mod kept;
 mod report;
 pub(crate) mod reread;
 
+use crate::beforehand::{warn_of_other_tables, warn_of_record_like};
 use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
-use crate::load::{being_restored, ended_by, guarded, warn_of_other_tables, warn_of_record_like};
+use crate::load::{being_restored, ended_by, guarded};
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};

@@ -13,6 +13,7 @@ mod after;
 pub mod again;
 mod arrival;
 mod attend;
+mod beforehand;
 pub mod bench;
 mod budget;
 pub mod check;

@@ -7,12 +7,12 @@ use crate::indexes::restore_command;
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
-use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes, routing};
+use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Connection, Context, after, again, arrival, done, emptied, finish, frozen, guards, in_part, indexes,
-    predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
+    Connection, Context, after, again, arrival, beforehand, done, emptied, finish, frozen, guards, in_part,
+    indexes, predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -105,33 +105,14 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
             return Err(error);
         }
     };
-    let Begun { mut session, noted } = begun;
-    let Noted { receipts, in_part, dropped, tuned, forgotten, crashed, emptied } = noted;
+    let Begun { mut session, mut noted } = begun;
+    let receipts = by_file(std::mem::take(&mut noted.receipts));
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
-    let run =
-        Arc::new(Run::new(context, plan, layout, ledger, by_file(receipts), (open_columns, partitioner)));
-    before.into_iter().for_each(|warning| run.warn(warning));
-    in_part.iter().for_each(|stored| run.warn(in_part::warning(stored)));
-    // They are told already.
-    run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
-    if forgotten {
-        run.warn(format!(
-            "the ledger held chunks of an earlier job {}, which was deleted from it: they are forgotten, and everything is loaded",
-            run.plan.job_id
-        ));
-    }
-    if crashed {
-        run.warn(emptied::EMPTIED.to_owned());
-    }
-    for relation in emptied {
-        run.warn(format!("{relation} was emptied since an earlier run of this job: what that had stored there is loaded again"));
-    }
-    warn_of_other_tables(&run);
-    warn_of_slow_ways(&run);
-    warn_of_record_like(&run);
-    run.dropped.store(dropped, Relaxed);
-    run.tuned.store(tuned, Relaxed);
+    let run = Arc::new(Run::new(context, plan, layout, ledger, receipts, (open_columns, partitioner)));
+    beforehand::warn(&run, before, &noted);
+    run.dropped.store(noted.dropped, Relaxed);
+    run.tuned.store(noted.tuned, Relaxed);
     // On sessions of their own; neither needs the other.
     let (first_look, ()) = tokio::join!(guards::begin(&run, &session), Box::pin(settle(&run, When::AtStart)));
     let outcome = match first_look {
@@ -155,20 +136,20 @@ struct Begun {
 
 /// What the ledger has noted of the job, and of others.
 #[derive(Default)]
-struct Noted {
-    receipts: Vec<Receipt>,
+pub(crate) struct Noted {
+    pub receipts: Vec<Receipt>,
     /// Rows of these files that a job which did not end has stored.
-    in_part: Option<StoredInPart>,
+    pub in_part: Option<StoredInPart>,
     /// An earlier run of the job has dropped something and not put it back.
-    dropped: bool,
+    pub dropped: bool,
     /// The same with settings.
-    tuned: bool,
+    pub tuned: bool,
     /// The ledger held chunks of a job of this name, which was deleted from it.
-    forgotten: bool,
+    pub forgotten: bool,
     /// The server has emptied the tables since an earlier run of the job.
-    crashed: bool,
+    pub crashed: bool,
     /// Somebody has emptied these since.
-    emptied: Vec<Relation>,
+    pub emptied: Vec<Relation>,
 }
 
 /// There is work for two sessions at once.
@@ -313,34 +294,6 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
     let message = format!("what job {job_id} has dropped is being put back by another process");
     Error::new(ErrorKind::Ledger, message)
         .with_hint("wait until that is done, then run the same command again")
-}
-
-/// What follows the first table of a file is not loaded unless it was asked for.
-pub(crate) fn warn_of_other_tables(run: &Run) {
-    if !run.plan.job.shaping.all_tables {
-        for file in run.plan.files.iter().filter(|file| file.other_table) {
-            run.warn(format!("{} holds several tables: the first one is loaded", file.location));
-        }
-    }
-}
-
-/// Each row that goes to another server by itself takes a round trip.
-fn warn_of_slow_ways(run: &Run) {
-    routing::slow_ways(&run.plan).for_each(|way| run.warn(way.to_owned()));
-}
-
-/// Nothing that looks like a record is left out without a word.
-pub(crate) fn warn_of_record_like(run: &Run) {
-    for file in run.plan.files.iter().filter(|file| file.record_like > 0) {
-        let what = match file.record_like {
-            1 => "1 line before or behind the table that could be a record is".to_owned(),
-            many => format!("{many} lines before or behind the table that could be records are"),
-        };
-        run.warn(format!(
-            "{}: {what} not loaded, being taken for titles, totals or notes; --format csv or text loads all",
-            file.location
-        ));
-    }
 }
 
 /// Tables that were planned and are not there are made; those that are there are changed as planned, each once,

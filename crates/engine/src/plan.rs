@@ -220,20 +220,7 @@ async fn plan_all(
         connection.keep(session);
         return Ok(planned);
     }
-    let heads = heads.read_all(sources).await?;
-    progress.steps.store(2, Relaxed);
-    let planning = Box::pin(tables::plan_all(context, &session, (&job, &plan.job_id), heads));
-    let (mut tables, placed) = planning.await?;
-    progress.steps.store(3, Relaxed);
-    let placed = in_order(placed, &tables);
-    faster::choose(context, &session, &job, &mut tables, &placed).await?;
-    toast::choose(context, &session, &job, &mut tables, &placed).await?;
-    plan.files = placed
-        .iter()
-        .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
-        .collect();
-    arrival::number_inputs(&mut plan.files, &order);
-    plan.tables = tables;
+    let placed = place(heads, (&job, progress), (sources, &order), &mut plan).await?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
     let dated = Box::pin(around_rows(
         context,
@@ -257,6 +244,31 @@ async fn plan_all(
         opened: placed.into_iter().map(|(_, head)| head.into_opened()).collect(),
         reject_file: None,
     })
+}
+
+/// Reads the heads of the sources, and plans the tables that they go to and how. The files are numbered in this order of the sources.
+async fn place(
+    heads: Heads<'_>,
+    (job, progress): (&Job, &Progress),
+    (sources, order): (Vec<Source>, &[String]),
+    plan: &mut Plan,
+) -> Result<Vec<(u32, Head)>> {
+    let (context, session) = (heads.context, heads.session);
+    let heads = heads.read_all(sources).await?;
+    progress.steps.store(2, Relaxed);
+    let planning = Box::pin(tables::plan_all(context, session, (job, &plan.job_id), heads));
+    let (mut tables, placed) = planning.await?;
+    progress.steps.store(3, Relaxed);
+    let placed = in_order(placed, &tables);
+    faster::choose(context, session, job, &mut tables, &placed).await?;
+    toast::choose(context, session, job, &mut tables, &placed).await?;
+    plan.files = placed
+        .iter()
+        .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
+        .collect();
+    arrival::number_inputs(&mut plan.files, order);
+    plan.tables = tables;
+    Ok(placed)
 }
 
 /// The plan of a run that leaves out all files.
