@@ -79,7 +79,27 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         tune: None,
         guards: howdah_model::Guards::default(),
     };
-    let file = FilePlan {
+    Plan {
+        job_id: job_id.to_owned(),
+        work_key: "work".to_owned(),
+        identity: "identity".to_owned(),
+        job,
+        server_version: 150_000,
+        chunk_bytes: 1 << 24,
+        taper: None,
+        record_bytes_max: 1 << 26,
+        tables: vec![table],
+        files: vec![file()],
+        indexes: Vec::new(),
+        triggers: Vec::new(),
+        tuning: howdah_model::TuningPlan::default(),
+        warnings: Vec::new(),
+        known: Vec::new(),
+    }
+}
+
+fn file() -> FilePlan {
+    FilePlan {
         location: "a \"file\".csv".to_owned(),
         real_location: None,
         stored_bytes: Some(10),
@@ -98,23 +118,6 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         ranged: true,
         rereadable: true,
         input_no: 0,
-    };
-    Plan {
-        job_id: job_id.to_owned(),
-        work_key: "work".to_owned(),
-        identity: "identity".to_owned(),
-        job,
-        server_version: 150_000,
-        chunk_bytes: 1 << 24,
-        taper: None,
-        record_bytes_max: 1 << 26,
-        tables: vec![table],
-        files: vec![file],
-        indexes: Vec::new(),
-        triggers: Vec::new(),
-        tuning: howdah_model::TuningPlan::default(),
-        warnings: Vec::new(),
-        known: Vec::new(),
     }
 }
 
