@@ -61,7 +61,7 @@ class Error(Exception):
     file: str | None
     """The source, as `Summary.files` names it."""
     line: int | None
-    """The line in which the record begins, counted from 1 as an editor does, header and newlines within quotes included."""
+    """The line in which the record begins, counted from 1 as an editor does, with header and newlines within quotes."""
     record: int | None
     """The data record, counted from 1 without the header."""
     byte: int | None
