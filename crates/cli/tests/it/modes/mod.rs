@@ -11,6 +11,7 @@ mod replace;
 mod replace_skip;
 mod rivals;
 mod skip;
+mod skip_verified;
 mod truncate;
 mod turns;
 mod unasked;

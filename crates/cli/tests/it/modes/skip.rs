@@ -444,8 +444,8 @@ fn random_records_are_left_out_as_if_they_were_inserted_one_after_the_other() {
     }
 }
 
-const ROWS: u64 = 20_000;
-const NAPS: &str =
+pub(super) const ROWS: u64 = 20_000;
+pub(super) const NAPS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
 pub(super) const KEPT: &str = "SELECT count(*) FROM howdah.reject";
 
@@ -525,51 +525,6 @@ fn a_kill_while_records_are_left_out_or_behind_loses_and_doubles_nothing() {
         campaigns.into_iter().map(|campaign| campaign.join().unwrap()).sum()
     });
     assert!(hits >= 9, "{hits} of 18 kills hit a load that was still at work");
-}
-
-/// Records are kept as the file has them, or as the server writes their rows, and neither is what is sent.
-#[test]
-fn records_that_an_earlier_run_has_left_out_do_not_differ() {
-    let ways: [(&str, fn(u64) -> String, &[&str]); 3] = [
-        ("id,more,n\n", |id| format!("{id},x,{}\n", id % 50), &["--ignore-extra"]),
-        ("id||note||n\n", |id| format!("{id}||note {id}||{}\n", id % 50), &[]),
-        (
-            "id||note||n\n",
-            |id| if id == 7 { "7||short\n".to_owned() } else { format!("{id}||note {id}||{}\n", id % 50) },
-            &["--lenient"],
-        ),
-    ];
-    for (header, record, options) in ways {
-        let files = Files::new();
-        let csv = (1..=ROWS).fold(header.to_owned(), |csv, id| csv + &record(id));
-        let source = files.put("a.csv", csv.as_bytes());
-        let database = Server::shared(15).database();
-        database.sql(
-            "CREATE TABLE t (id int PRIMARY KEY, note text, n int CHECK (n > 0)); \
-             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'; \
-             CREATE TRIGGER nap AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
-        );
-        let options =
-            [options, &["--atomic", "--verify", "checksum", "--chunk-size", "64kB", "--jobs", "2"]].concat();
-        let to = database.conninfo();
-        let command =
-            crate::scene::howdah("load").args(["--table", "t", "--on-error", "skip", "--json", "--to", &to]);
-        let command = command.args(options.iter().copied()).arg(&source);
-        let mut running = command.spawn();
-        let hit = wait_for(&database, &mut running, NAPS, 1);
-        let killed = running.kill();
-        assert!(hit, "{options:?} {killed:?}");
-        database.sql(END_SESSIONS);
-        let rejected: u64 = database.value(KEPT).parse().unwrap();
-        assert!(rejected >= ROWS / 50, "{rejected} {options:?}");
-        database.sql("DROP TRIGGER nap ON t");
-        let done = command.run(PATIENCE).expect_code(3);
-        let summary = told(&done);
-        assert_eq!(summary["rows_stored_before"], ROWS - rejected, "{options:?} {}", done.stderr);
-        assert_accounts(&database, &summary, (ROWS, rejected), &done.stderr);
-        assert_eq!(summary["verified"]["rows"], ROWS - rejected, "{options:?}");
-        assert_nothing_left(&database, &done.stderr);
-    }
 }
 
 /// What another session stores while rows come in is looked for once more.
