@@ -73,21 +73,12 @@ impl Settings {
             shaping,
             encode: encode(&options.run),
             after: options.run.after.as_deref().map(after),
-            toast_compression: match options.run.toast_compression {
-                None | Some(ToastName::Auto) => ToastCompression::Auto,
-                Some(ToastName::Keep) => ToastCompression::Keep,
-            },
+            toast_compression: toast_compression(&options.run),
             partitions: partitions(&options.run),
-            create_partitions: options.run.create_partitions.map(|unit| match unit {
-                PartitionUnitName::Day => PartitionUnit::Day,
-                PartitionUnitName::Month => PartitionUnit::Month,
-            }),
+            create_partitions: options.run.create_partitions.map(partition_unit),
             indexes: indexes(&options.run, &options.target)?,
             triggers: options.run.triggers.map_or(TriggersChoice::Keep, TriggersChoice::from),
-            sequences: match options.run.sequences {
-                None | Some(SequencesName::Advance) => SequencesChoice::Advance,
-                Some(SequencesName::Keep) => SequencesChoice::Keep,
-            },
+            sequences: sequences(&options.run),
             bad_records: options.bad_records.resolve(&ledger(&options.target))?,
             arrival,
             chunk_bytes: bytes("--chunk-size", options.run.chunk_size.as_deref())?,
@@ -194,6 +185,27 @@ fn after(words: &[AfterName]) -> Vec<After> {
 
 fn bytes(name: &str, text: Option<&str>) -> Result<Option<u64>> {
     text.map(|text| units::bytes(name, text)).transpose()
+}
+
+fn toast_compression(run: &RunOptions) -> ToastCompression {
+    match run.toast_compression {
+        None | Some(ToastName::Auto) => ToastCompression::Auto,
+        Some(ToastName::Keep) => ToastCompression::Keep,
+    }
+}
+
+fn sequences(run: &RunOptions) -> SequencesChoice {
+    match run.sequences {
+        None | Some(SequencesName::Advance) => SequencesChoice::Advance,
+        Some(SequencesName::Keep) => SequencesChoice::Keep,
+    }
+}
+
+fn partition_unit(unit: PartitionUnitName) -> PartitionUnit {
+    match unit {
+        PartitionUnitName::Day => PartitionUnit::Day,
+        PartitionUnitName::Month => PartitionUnit::Month,
+    }
 }
 
 fn partitions(run: &RunOptions) -> PartitionsChoice {
