@@ -452,11 +452,14 @@ fn where_rows_cannot_come_frozen_is_said_before_any_is_read() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "5000");
 }
 
+/// The key of a record, as the file spells it.
+type KeyOf = fn(u64) -> String;
+
 /// What the key's type rounds or cuts lies in another partition than what the file has.
 #[test]
 fn rows_whose_key_is_rounded_into_another_partition_come_frozen() {
     let files = Files::new();
-    let cases: [(&str, &str, fn(u64) -> String); 4] = [
+    let cases: [(&str, &str, KeyOf); 4] = [
         ("timestamp(0)", "RANGE (k)", |no| match no {
             700 => "2024-01-31 23:59:59.7".to_owned(),
             _ => format!("2024-0{}-05 11:59:59", no % 2 + 1),

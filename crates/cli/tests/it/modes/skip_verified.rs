@@ -6,10 +6,13 @@ use crate::indexes::wait_for;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, howdah};
 use howdah_testkit::Server;
 
+/// A record by its id, with the end of its line.
+type RecordOf = fn(u64) -> String;
+
 /// Records are kept as the file has them, or as the server writes their rows, and neither is what is sent.
 #[test]
 fn records_that_an_earlier_run_has_left_out_do_not_differ() {
-    let ways: [(&str, fn(u64) -> String, &[&str]); 3] = [
+    let ways: [(&str, RecordOf, &[&str]); 3] = [
         ("id,more,n\n", |id| format!("{id},x,{}\n", id % 50), &["--ignore-extra"]),
         ("id||note||n\n", |id| format!("{id}||note {id}||{}\n", id % 50), &[]),
         (
