@@ -1,7 +1,7 @@
 //! Jobs in the ledger: begun or reopened, read, closed. A [`Plan`] enters; rows and receipts leave.
 //! A job whose chunk borders would differ from those already stored is refused.
 
-use super::{HOWDAH_VERSION, Ledger};
+use super::{HOWDAH_VERSION, Ledger, kept_plan};
 use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
@@ -259,7 +259,7 @@ impl Ledger {
         let plan = if with_plans { "j.plan" } else { "NULL" };
         let rows = self.rows(session, ("true", plan), &[]).await?;
         rows.iter()
-            .map(|row| self.job_row(row, |text| Ok(text.and_then(|text| serde_json::from_str(text).ok()))))
+            .map(|row| self.job_row(row, |text| Ok(text.and_then(|text| kept_plan::read(text).ok()))))
             .collect()
     }
 
@@ -289,7 +289,7 @@ impl Ledger {
     ) -> Result<Vec<JobRow>> {
         let rows = self.rows(session, (which, "j.plan"), parameters).await?;
         let read = |text: Option<&str>| {
-            serde_json::from_str(text.unwrap_or_default()).map_err(|_| "a plan that cannot be read")
+            kept_plan::read(text.unwrap_or_default()).map_err(|_| "a plan that cannot be read")
         };
         rows.iter().map(|row| self.job_row(row, read)).collect()
     }
@@ -344,7 +344,7 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<bool> {
-        let text = serde_json::to_string(plan).map_err(|error| {
+        let text = kept_plan::write(plan).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
         })?;
         let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();

@@ -11,6 +11,7 @@ mod emptied;
 mod gone;
 mod job;
 mod job_lock;
+mod kept_plan;
 mod origin;
 mod others;
 mod proof;

@@ -3,7 +3,7 @@
 use crate::plan::{chunk, plan, table};
 use crate::server::{connect, observer, on_every_version};
 use howdah_model::summary::Status;
-use howdah_model::{ErrorKind, Omitted, Plan, Receipt, TriggersWay};
+use howdah_model::{ErrorKind, FilePlan, Omitted, Plan, Receipt, TriggersWay};
 use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
 use howdah_target::ledger::{Ending, JobStatus, Ledger};
 
@@ -96,6 +96,39 @@ on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
     assert!(ledger.of_work(&session, "work", "another").await.unwrap().is_empty());
     assert_eq!(ledger.of_work(&session, "work", &plan.identity).await.unwrap().len(), 1);
     assert_eq!(ledger.close(&session, "other", ending(Status::Done, 0)).await.unwrap_err().kind(), ErrorKind::Ledger);
+});
+
+on_every_version!(a_plan_of_many_files_of_many_fields_is_kept_in_little_room, server => {
+    const FILES: u32 = 3_000;
+    let to = server.database().await;
+    let client = observer(&to).await;
+    client.batch_execute("CREATE TABLE t (a int)").await.unwrap();
+    let session = connect(&to).await;
+    let ledger = Ledger::new("howdah");
+    ledger.ensure(&session).await.unwrap();
+    let mut plan = plan("many", table(&session, "t").await);
+    let of_files = (0..FILES).map(|no| FilePlan {
+        location: format!("part-{no}.csv"),
+        found: Some("csv, delimiter ',', 400 fields".to_owned()),
+        typed: (0..400).map(|field| field % 3 > 0).collect(),
+        evidence: vec!["all bytes are ASCII".to_owned(), format!("{0} of {0} records have 400 fields", no % 9)],
+        unsure: if no == 7 { vec!["the first record may be data".to_owned()] } else { Vec::new() },
+        ..plan.files[0].clone()
+    });
+    plan.files = of_files.collect();
+    assert!(ledger.begin(&session, &plan).await.unwrap());
+    assert_eq!(ledger.find(&session, "many").await.unwrap().unwrap().plan, plan);
+    let bytes = crate::server::count(&client, "SELECT length(plan::text)::int8 FROM howdah.job").await;
+    assert!(bytes < i64::from(FILES) * 600, "{bytes} bytes");
+    // As older ledgers have it, and as an older howdah reads it.
+    plan.files.truncate(2);
+    let text = serde_json::to_string(&plan).unwrap();
+    client.execute("UPDATE howdah.job SET plan = $1::text::jsonb", &[&text]).await.unwrap();
+    assert_eq!(ledger.find(&session, "many").await.unwrap().unwrap().plan, plan);
+    ledger.begin(&session, &plan).await.unwrap();
+    let kept: String = client.query_one("SELECT plan::text FROM howdah.job", &[]).await.unwrap().get(0);
+    let older: Plan = serde_json::from_str(&kept).unwrap();
+    assert!(older.files[0].evidence.is_empty() && older.files[0].location == plan.files[0].location);
 });
 
 on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
