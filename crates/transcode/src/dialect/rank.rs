@@ -150,12 +150,16 @@ pub(super) fn chance(ranked: &[Ranked]) -> (f64, Option<(Dialect, f64)>) {
     (1.0 / sum, second)
 }
 
-/// Pieces from the head, the middle and the tail.
+/// Pieces from the head, the middle and the tail. A file that is no longer than they are together is one piece: none begins inside
+/// its quotes, or has records of another one.
 fn excerpts<'w>(windows: &'w Windows) -> Vec<Window<'w>> {
-    let mut excerpts = vec![windows.head.begin(EXCERPT_BYTES)];
     let half = EXCERPT_BYTES / 2;
     let length = windows.head.text.len();
-    if length > EXCERPT_BYTES && windows.head.at_end {
+    if windows.head.at_end && length <= EXCERPT_BYTES + 2 * half {
+        return vec![windows.head.borrow()];
+    }
+    let mut excerpts = vec![windows.head.begin(EXCERPT_BYTES)];
+    if windows.head.at_end {
         excerpts.extend(windows.head.part(length / 2, half));
         excerpts.extend(windows.head.part(length.saturating_sub(half), half));
     }

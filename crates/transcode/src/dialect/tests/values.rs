@@ -100,3 +100,58 @@ fn a_line_that_ends_copy_text_is_no_record_of_it() {
         assert_eq!((found.plain.end_byte, found.dialect.escape), (None, Escape::None), "{last}");
     }
 }
+
+/// Pieces of a file of some 30 kB overlapped, and what was scored was no file any more.
+#[test]
+fn line_endings_in_few_quotes_do_not_hide_them() {
+    let odd = [
+        (19, "\r\n\\"),
+        (35, "'\"\""),
+        (53, "\t|%s%s"),
+        (114, "\n"),
+        (149, "'\\%s\\\r\n"),
+        (164, "\t\t;\\"),
+        (167, "|,;"),
+        (169, "|"),
+        (188, "\r\n\r\n\"\"\t%s"),
+        (192, "\r\n\n;"),
+        (201, ";\\%s\t"),
+        (209, "\r\n\r\n,"),
+        (240, ",\t\t\r\n"),
+        (254, "\\\\\r\n"),
+        (312, "|\t\t,"),
+        (334, "\\|%s"),
+        (348, "\\\r\n;\\'"),
+        (360, "\r\n|;\r\n"),
+        (399, "\n,'"),
+        (429, ",\n'\t"),
+        (449, "\\;%s"),
+        (483, ",;%s,\\'"),
+    ];
+    let mut file = "id|part|score|amount|day|note\n".to_owned();
+    for no in 1..=500_u64 {
+        let mixed = no.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let note = match odd.iter().find(|(odd, _)| *odd == no) {
+            Some((_, note)) => format!("\"{note}\""),
+            None if no % 11 == 0 => "\"\"".to_owned(),
+            None if no % 13 == 0 => String::new(),
+            None => format!("{mixed:016x}").repeat(1 + no as usize % 3),
+        };
+        let (part, score, amount) = (mixed % 256, mixed % 50_000, mixed % 9_999_999);
+        file += &format!(
+            "{}|{part}|{score}|{}.{:02}|2024-{:02}-17|{note}\n",
+            999 + no,
+            amount / 100,
+            amount % 100,
+            no % 12 + 1
+        );
+    }
+    let found = text(&file);
+    assert_eq!(
+        (found.dialect.quote, found.dialect.escape),
+        (Some(b'"'), Escape::Doubled),
+        "{} {:?}",
+        file.len(),
+        found.dialect
+    );
+}
