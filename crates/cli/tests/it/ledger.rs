@@ -397,7 +397,7 @@ fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
         let loaded = run("load", "postgres", make).expect_code(0).stderr;
         assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
         // Now all is there.
-        let more = run("load", "postgres", &["--table", "t", "--known", "load"]).expect_code(0).stderr;
+        let more = run("load", "postgres", &["--table", "t", "--force"]).expect_code(0).stderr;
         assert!(!more.contains("publication"), "{more}");
         database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
     }
