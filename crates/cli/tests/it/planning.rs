@@ -84,7 +84,7 @@ fn no_plan_waits_for_the_lock_of_a_partition() {
             });
             wait_for(
                 &scene,
-                "SELECT FROM pg_locks WHERE relation = 't_1'::regclass AND mode = 'AccessExclusiveLock' AND granted",
+                "SELECT count(*) FROM pg_locks WHERE relation = 't_1'::regclass AND mode = 'AccessExclusiveLock' AND granted",
                 None,
             );
             let options: [&[&str]; 8] = [
