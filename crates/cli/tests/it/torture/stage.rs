@@ -216,7 +216,9 @@ impl Stage {
 
     /// `howdah check` of all files, with the options of the load but for those of rows that are stored.
     pub(super) fn check(&self, world: &World<'_>) -> HowdahCommand {
-        let knobs = Knobs { verify: None, after: None, tune: None, ..self.scenario.knobs.clone() };
+        let (indexes, triggers) = ("auto", "keep");
+        let knobs =
+            Knobs { verify: None, after: None, tune: None, indexes, triggers, ..self.scenario.knobs.clone() };
         let scenario = Scenario { knobs, ..self.scenario.clone() };
         self.command("check", &scenario, &scenario.sources(), world).arg("--json")
     }
