@@ -141,7 +141,8 @@ class Plan(_MayTaper):
     tuning: dict[str, Any]
     """What is tuned and put back: the `level`, the `settings`, `notes`, and what is `unsafe_as_it_is`."""
     warnings: list[str]
-    """What others may meet though the load goes on: publications of tables that it makes; files that came since the job began."""
+    """What others may meet though the load goes on: publications of tables that it makes; files that came since the
+    job began."""
     known: list[KnownFile]
     """Files that are in their tables already: left out, or loaded once more."""
 

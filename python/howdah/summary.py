@@ -92,8 +92,8 @@ class Summary:
     waits: dict[str, float]
     """Wait event of the server (`Type:Event`, or `CPU`) -> share of the samples, from 0 to 1."""
     limit: dict[str, Any] | None
-    """What held the load back: `what` it was, its `share` from 0 to 1, and `of` what that is one: the `time` of the run, or what the
-    `sessions` that copied were seen at; None where the load was too short to be seen."""
+    """What held the load back: `what` it was, its `share` from 0 to 1, and `of` what that is one: the `time` of the
+    run, or what the `sessions` that copied were seen at; None where the load was too short to be seen."""
     retries: int
     """Transient failures that were tried again."""
     tuned: list[str]

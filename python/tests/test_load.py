@@ -46,7 +46,7 @@ def test_names_of_columns_may_hold_any_character(database: Database, tmp_path: P
     (tmp_path / "t.csv").write_text('"x=y,z",b\n001,002\n')
     options = {"create": True, "names": "keep", "types": {"x=y,z": "text", "b": "text"}}
     howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, **options)
-    howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, map={"x=y,z": "b", "b": "x=y,z"})
+    howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, map={"x=y,z": "b", "b": "x=y,z"}, known="load")
     assert database.sql("SELECT string_agg(\"x=y,z\" || b, ' ' ORDER BY b DESC) FROM t") == "001002 002001"
 
 

@@ -102,8 +102,17 @@ const NOT_FOR_FILES: [(&str, &str); 2] = [
 ];
 
 /// Options of `howdah load` that a job file does not have: they belong to one run.
-const NOT_IN_FILES: [&str; 8] =
-    ["job", "password", "no-password", "reject-file", "rejects", "force", "quiet", "json"];
+const NOT_IN_FILES: [&str; 9] = [
+    "job",
+    "password",
+    "no-password",
+    "password-command",
+    "reject-file",
+    "rejects",
+    "force",
+    "quiet",
+    "json",
+];
 
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
