@@ -34,7 +34,9 @@ use options::{Command, Options};
 use printer::Printer;
 use serde::Serialize;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
+use tokio::runtime::{Builder, Runtime};
 
 /// How the command ended; the exit codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
         }
     };
     let printer = Printer::new(&options.command);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match start() {
         Ok(runtime) => runtime,
         Err(error) => {
             let error = Error::new(ErrorKind::Local, format!("cannot start: {error}"));
@@ -107,6 +109,19 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     };
     let is_fine = matches!(exit, Exit::Success | Exit::LeftOut);
     if is_fine && printer.has_lost() { Exit::Failure.code() } else { exit.code() }
+}
+
+/// The threads of the command. Without memory or room for them tokio panics, and then waits without end for those that it has.
+fn start() -> std::io::Result<Runtime> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {
+        let told = "error: cannot start: the system has no memory for threads, or lets this user have no more of them";
+        let _ = writeln!(std::io::stderr(), "{told}");
+        std::process::exit(Exit::Failure.code().into());
+    }));
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    std::panic::set_hook(hook);
+    runtime
 }
 
 /// What `--json` prints for a command that ended before its own document could be made.

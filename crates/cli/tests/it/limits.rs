@@ -183,3 +183,16 @@ fn an_option_typed_beside_the_option_list_of_a_job_file_is_refused() {
     let load = howdah("load").args(["--null", "NA", "--to", "host=127.0.0.1 port=1"]).arg("--job").arg(job);
     refuses(&load.arg(source).run(PATIENCE), 2, "--null cannot be given beside copy-options of the job file");
 }
+
+/// Whatever it cannot have any more, it ends.
+#[test]
+fn a_system_without_memory_for_threads_is_told() {
+    let told = (40 << 10..72 << 10).step_by(256).filter(|kib| {
+        let plan = howdah("plan").args(["--table", "t", "--to", "host=/nowhere", "nothing.csv"]);
+        plan.limit_memory(kib << 10)
+            .run(PATIENCE)
+            .stderr
+            .contains("error: cannot start: the system has no memory")
+    });
+    assert!(told.count() > 0);
+}
