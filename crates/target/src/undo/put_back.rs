@@ -424,8 +424,8 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
             let message = format!("{title} cannot be put back yet: other sessions hold the table");
             return server_error(db, &message);
         }
-        // Of the catalogs, not of the table.
-        "23505" if db.schema() == Some("pg_catalog") => (
+        // Of the catalogs, not of the table; or it was there a moment later.
+        "23505" | "42P07" if sqlstate == "42P07" || db.schema() == Some("pg_catalog") => (
             format!("{title} cannot be put back: {JUST_MADE}"),
             "howdah restore looks at what is there now: the same is left as it is, anything else is to be dropped or renamed first",
         ),

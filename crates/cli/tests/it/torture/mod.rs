@@ -403,8 +403,10 @@ impl Night<'_> {
             assert_eq!(left, None, "{}", self.name);
             return self.restore(random);
         }
-        let codes: Vec<_> = ended.iter().map(|ended| ended.code).collect();
-        assert!(codes.iter().all(|code| *code == Some(0)), "{}: restore\n{ended:#?}", self.name);
+        let is_done = |ended: &&Finished| ended.code == Some(0);
+        // One of two has the job for itself, and may take longer than the other waits.
+        let well = ended.iter().all(|ended| is_done(&ended) || ended.stderr.contains("is at work"));
+        assert!(well && ended.iter().any(|ended| is_done(&ended)), "{}: restore\n{ended:#?}", self.name);
         let left = self.before.traces(self.world, self.stage);
         assert!(left.is_empty(), "{}: restore left {left:?}\n{ended:#?}", self.name);
     }
