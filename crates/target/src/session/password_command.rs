@@ -52,7 +52,7 @@ impl PasswordCommand {
 
 async fn run(command: &str) -> Result<String> {
     let mut shell = Command::new("sh");
-    // A group of its own, so that what the shell has started ends with it.
+    // A group of its own, so that what the shell has started ends with it when time is up.
     shell
         .arg("-c")
         .arg(command)
@@ -61,12 +61,13 @@ async fn run(command: &str) -> Result<String> {
         .stderr(Stdio::piped())
         .process_group(0);
     let child = shell.spawn().map_err(|error| refused(&format!("cannot be run: {error}")))?;
-    let group = Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
+    let mut group = Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
     let answer = tokio::time::timeout(ENDS_WITHIN, spawn_blocking(move || read(child))).await;
-    drop(group);
     let Ok(answer) = answer else {
         return Err(refused(&format!("has not ended within {} s", ENDS_WITHIN.as_secs())));
     };
+    // It has ended, and its number may be another's by now; what it has left in the background is its own affair.
+    group.0 = None;
     match answer {
         Ok(Ok((status, printed, complaint))) => password(status, printed, &complaint),
         Ok(Err(error)) => Err(refused(&format!("cannot be read: {error}"))),
@@ -115,7 +116,7 @@ fn refused(what: &str) -> Error {
     )
 }
 
-/// The processes of a command. Dropped: those that are left are ended.
+/// The processes of a command that may still run. Dropped: they are ended.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
