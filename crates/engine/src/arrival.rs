@@ -309,20 +309,18 @@ fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
     Surroundings { ledger, job_id, lock_timeout_ms, chunks, compress_wal }
 }
 
+/// The end of a job in the transaction that brings its rows in, with what else is to be done in it.
+fn done(rows_stored: u64, sql: &str) -> Ending<'_> {
+    Ending { status: Status::Done, rows_stored, chunks: 0, holds_job: false, error: None, sql }
+}
+
 /// One transaction for all tables, which is also the end of the job.
 async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let ways: Vec<Way<'_>> = tables.iter().map(|into| way(run, into)).collect();
     let rows = run.tally.rows_stored();
     tell(&run.context, format!("{rows} rows come into {} in one transaction", names(tables)));
     let sql = ending_sql(ledger, &run.plan);
-    let ending = Ending {
-        status: Status::Done,
-        rows_stored: rows,
-        chunks: 0,
-        holds_job: false,
-        error: None,
-        sql: &sql,
-    };
+    let ending = done(rows, &sql);
     let work = async |session: &Session| {
         let end = async |session: &Session| {
             for way in &ways {
@@ -358,14 +356,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
     let sql = ending_sql(ledger, &run.plan);
-    let ending = Ending {
-        status: Status::Done,
-        rows_stored: rows,
-        chunks: 0,
-        holds_job: false,
-        error: None,
-        sql: &sql,
-    };
+    let ending = done(rows, &sql);
     let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
     let work = async |session: &Session| {
         let end = async |session: &Session| {
