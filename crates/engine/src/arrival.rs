@@ -311,7 +311,7 @@ fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
 
 /// The end of a job in the transaction that brings its rows in, with what else is to be done in it.
 fn done(rows_stored: u64, sql: &str) -> Ending<'_> {
-    Ending { status: Status::Done, rows_stored, chunks: 0, holds_job: false, error: None, sql }
+    Ending { status: Status::Done, rows_stored, chunks: 0, holder_pid: None, error: None, sql }
 }
 
 /// One transaction for all tables, which is also the end of the job.

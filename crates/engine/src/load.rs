@@ -27,7 +27,7 @@ use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
@@ -92,15 +92,17 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     for message in &plan.warnings {
         context.listener.on_event(&Event::Warning { message: message.clone() });
     }
-    let noted = AtomicBool::new(false);
+    let holder_pid = AtomicI32::new(0);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
-    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&noted, ahead, lacks)));
+    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&holder_pid, ahead, lacks)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
-            if let Some(ledger) = ledger.filter(|_| noted.load(Relaxed)) {
-                close_in_time(context, &plan, &ledger, None, &error, rows_before(&history)).await;
+            let holder_pid = holder_pid.load(Relaxed);
+            if let Some(ledger) = ledger.filter(|_| holder_pid != 0) {
+                let by = (None, holder_pid);
+                close_in_time(context, &plan, &ledger, by, &error, rows_before(&history)).await;
             }
             return Err(error);
         }
@@ -158,13 +160,13 @@ fn fills_two_chunks(plan: &Plan) -> bool {
     plain_bytes(&plan.files).is_none_or(|bytes| bytes > least_bytes)
 }
 
-/// `noted` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
+/// `holder_pid` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
 /// empty now may lack what killed loads have dropped.
 async fn begin(
     context: &Context,
     ledger: Option<&Ledger>,
     plan: &Plan,
-    (noted, ahead, lacks): (&AtomicBool, usize, bool),
+    (holder_pid, ahead, lacks): (&AtomicI32, usize, bool),
 ) -> Result<Begun> {
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
@@ -172,7 +174,7 @@ async fn begin(
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger((&context.connection, &session), ledger, plan, noted);
+    let opening = open_ledger((&context.connection, &session), ledger, plan, holder_pid);
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
@@ -193,7 +195,7 @@ async fn open_ledger(
     (connection, session): (&Connection, &Session),
     ledger: Option<&Ledger>,
     plan: &Plan,
-    noted: &AtomicBool,
+    holder_pid: &AtomicI32,
 ) -> Result<Noted> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
@@ -208,7 +210,7 @@ async fn open_ledger(
         return Err(in_part::error(connection, ledger, stored));
     }
     let forgotten = begin_job(session, ledger, plan).await?;
-    noted.store(true, Relaxed);
+    holder_pid.store(session.backend().pid, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;
@@ -403,7 +405,8 @@ async fn account(
     let open = error.as_ref().filter(|error| error.kind() != ErrorKind::JobDone);
     if let Some((ledger, error)) = run.ledger.as_ref().zip(open) {
         let rows = run.tally.rows_stored() - run.tally.rows_waiting(&run.plan);
-        close_in_time(&run.context, &run.plan, ledger, Some(&session), error, rows).await;
+        let by = (Some(&session), session.backend().pid);
+        close_in_time(&run.context, &run.plan, ledger, by, error, rows).await;
     }
     if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
         // Why the load failed is the error to report; what is left to do stands in the journal.
@@ -480,7 +483,8 @@ async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> R
         emptied::expect_not_meanwhile(run, ledger).await?;
         // A finished load must be remembered as finished, whatever it takes.
         let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
-        if close(&run.context, &run.plan, ledger, Some(&*session), (None, rows, chunks)).await? {
+        let by = (Some(&*session), session.backend().pid);
+        if close(&run.context, &run.plan, ledger, by, (None, rows, chunks)).await? {
             return Ok(());
         }
         guarded(run, session, guard, Box::pin(finish::finish(run))).await?;
@@ -514,20 +518,21 @@ async fn close_in_time(
     context: &Context,
     plan: &Plan,
     ledger: &Ledger,
-    session: Option<&Session>,
+    by: (Option<&Session>, i32),
     error: &Error,
     rows: u64,
 ) {
     let status = ended_by(error);
     let within = if status == Status::Interrupted { STOPPED_WITHIN } else { FAILED_WITHIN };
-    let _ = tokio::time::timeout(within, close(context, plan, ledger, session, (Some(error), rows, 0))).await;
+    let _ = tokio::time::timeout(within, close(context, plan, ledger, by, (Some(error), rows, 0))).await;
 }
 
+/// The session has held the job, or its process has.
 async fn close(
     context: &Context,
     plan: &Plan,
     ledger: &Ledger,
-    session: Option<&Session>,
+    (session, holder_pid): (Option<&Session>, i32),
     (error, rows_stored, chunks): (Option<&Error>, u64, u64),
 ) -> Result<bool> {
     let connection = &context.connection;
@@ -535,18 +540,18 @@ async fn close(
     // Strings and numbers: serialising cannot fail.
     let report = error.map(|error| serde_json::to_string(&ErrorReport::of(error)).unwrap_or_default());
     let sql = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
-    let close_on = async |session: &Session, holds_job: bool| {
+    let close_on = async |session: &Session| {
         let error = report.as_deref();
-        let ending = Ending { status, rows_stored, chunks, holds_job, error, sql: &sql };
+        let ending = Ending { status, rows_stored, chunks, holder_pid: Some(holder_pid), error, sql: &sql };
         connection.attend(session, ledger.close(session, &plan.job_id, ending)).await
     };
     if let Some(session) = session.filter(|session| !session.is_closed())
-        && let Ok(closed) = close_on(session, true).await
+        && let Ok(closed) = close_on(session).await
     {
         return Ok(closed);
     }
     // The session is as old as the load; a new one may do what it could not.
-    let again = || async { close_on(&connection.open().await?, false).await };
+    let again = || async { close_on(&connection.open().await?).await };
     if status == Status::Interrupted {
         // The flag that stopped the load would stop a patient try before it began.
         return again().await;

@@ -185,8 +185,9 @@ pub struct Ending<'a> {
     pub rows_stored: u64,
     /// It ends so only if the ledger holds so many chunks of it.
     pub chunks: u64,
-    /// The session holds the job: if others do, too, the job goes on, unless it is done.
-    pub holds_job: bool,
+    /// The server process that has held the job for this run and may not be gone yet. If others hold it, too, the job goes on, and
+    /// only an end with all rows is noted.
+    pub holder_pid: Option<i32>,
     /// Why it did not end well, as JSON.
     pub error: Option<&'a str>,
     /// Further statements of the same transaction, each with its semicolon. They are run in any case.
@@ -443,24 +444,22 @@ impl Ledger {
 
     /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
     fn close_sql(&self, job_id: &str, ending: Ending<'_>) -> String {
-        let Ending { status, rows_stored, chunks, holds_job, error, .. } = ending;
+        let Ending { status, rows_stored, chunks, holder_pid, error, .. } = ending;
         let (schema, job) = (&self.quoted, quote_literal(job_id));
-        let is_done = status == Status::Done;
-        let standing = self.standing_sql(&job).filter(|_| is_done).map(|sql| format!(" AND {sql}"));
-        let standing = standing.unwrap_or_default();
-        let goes_on = match holds_job && !is_done {
-            true => format!(" OR {}", self.held_by_others_sql(job_id)),
-            false => String::new(),
+        let condition = if status == Status::Done {
+            self.standing_sql(&job).map(|sql| format!(" AND {sql}")).unwrap_or_default()
+        } else {
+            format!(" AND status <> 'done' AND NOT {}", self.held_by_others_sql(job_id, holder_pid))
         };
         // A text of the server's database holds no NUL.
         let error = error
             .map(|json| format!("{}::pg_catalog.jsonb", quote_literal(&json.replace("\\u0000", "\\ufffd"))));
         let error = error.as_deref().unwrap_or("NULL");
         format!(
-            "UPDATE {schema}.job SET status = CASE WHEN status = 'done'{goes_on} THEN status ELSE {} END, \
-             error = CASE WHEN status = 'done'{goes_on} THEN error ELSE {error} END, rows_stored = {rows_stored}, finished_at = pg_catalog.clock_timestamp() \
+            "UPDATE {schema}.job SET status = {}, error = {error}, rows_stored = {rows_stored}, \
+                 finished_at = pg_catalog.clock_timestamp() \
              WHERE job_id = {job} \
-               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{standing} RETURNING job_id",
+               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{condition} RETURNING job_id",
             quote_literal(JobStatus::from(status).as_str()),
         )
     }
@@ -498,7 +497,7 @@ impl Ledger {
 
     /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
     /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has lost some of its
-    /// chunks, as after a failover to a standby that was behind.
+    /// chunks, as after a failover to a standby that was behind, or if the job goes on or is done without this run.
     ///
     /// # Errors
     /// Ledger, if the job is not there; those of the session.

@@ -71,11 +71,12 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// The condition that other sessions hold the job.
-    pub(super) fn held_by_others_sql(&self, job_id: &str) -> String {
+    /// The condition that sessions hold the job besides the own one and that of this process.
+    pub(super) fn held_by_others_sql(&self, job_id: &str, holder_pid: Option<i32>) -> String {
         let name = quote_literal(&format!("{}/{job_id}", self.schema));
         let holders = holders_sql(&format!("pg_catalog.hashtextextended({name}, {KEY_SEED})"));
-        format!("EXISTS (SELECT FROM {holders} AND l.pid <> pg_catalog.pg_backend_pid())")
+        let holder_pid = holder_pid.unwrap_or_default();
+        format!("EXISTS (SELECT FROM {holders} AND l.pid NOT IN (pg_catalog.pg_backend_pid(), {holder_pid}))")
     }
 
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {

@@ -8,7 +8,7 @@ use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
 use howdah_target::ledger::{Ending, JobStatus, Ledger};
 
 fn ending(status: Status, rows_stored: u64) -> Ending<'static> {
-    Ending { status, rows_stored, chunks: 0, holds_job: false, error: None, sql: "" }
+    Ending { status, rows_stored, chunks: 0, holder_pid: None, error: None, sql: "" }
 }
 
 on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server => {

@@ -8,11 +8,19 @@ use std::time::Duration;
 
 const ROWS: u64 = 10_000;
 
-/// A load that has stored some of its rows.
-fn at_work(scene: &Scene, source: &Path) -> Running {
-    scene.slow_down("BEFORE", Duration::from_millis(100));
+/// A load that has stored some of its rows and leaves time for a statement that waits for its lock.
+fn slowly_at_work(scene: &Scene, source: &Path) -> Running {
+    scene.slow_down("BEFORE", Duration::from_millis(500));
     let mut running = slow(scene).arg(source).spawn();
-    assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+    assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+    running
+}
+
+/// A load that has stored some of its rows and stores the rest when the gate is opened.
+fn held_at_work(scene: &Scene, source: &Path) -> Running {
+    let running = slowly_at_work(scene, source);
+    scene.shut_gate();
+    scene.slow_down("BEFORE", Duration::ZERO);
     running
 }
 
@@ -26,7 +34,7 @@ fn a_table_that_others_put_in_its_place_does_not_pass_for_it() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    let running = at_work(&scene, &source);
+    let running = slowly_at_work(&scene, &source);
     scene.database.sql("BEGIN; CREATE TABLE u (LIKE t INCLUDING ALL); ALTER TABLE t RENAME TO t_old; ALTER TABLE u RENAME TO t; COMMIT");
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(
@@ -50,9 +58,10 @@ fn nobody_empties_or_replaces_a_table_that_others_load_into() {
         [(13, ["--mode", "truncate"]), (15, ["--mode", "replace"]), (18, ["--mode=truncate", "--freeze"])]
     {
         let scene = Scene::new(Server::shared(major), &[&second]);
-        let running = at_work(&scene, &sources[0]);
+        let running = held_at_work(&scene, &sources[0]);
         let mut taking = slow(&scene).args(takes).arg(&sources[1]).spawn();
         wait_for_words(&mut taking, "yet: job ");
+        scene.open_gate();
         let brought = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(brought.contains("check  read 10,000 = stored 10,000"), "{takes:?}\n{brought}");
         taking.wait(PATIENCE).expect_code(0);
@@ -84,7 +93,7 @@ fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
     let files = Files::new();
     let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
     let scene = Scene::new(Server::shared(15), &[&second]);
-    let running = at_work(&scene, &sources[0]);
+    let running = held_at_work(&scene, &sources[0]);
     let mut beside = slow(&scene).arg(&sources[0]).spawn();
     let runs = || scene.database.value("SELECT runs FROM howdah.job");
     while runs() != "2" && beside.is_running() {
@@ -99,6 +108,7 @@ fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
     assert_eq!(scene.database.value(holder), "1");
     let mut taking = slow(&scene).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
     wait_for_words(&mut taking, "yet: job ");
+    scene.open_gate();
     running.wait(PATIENCE).expect_code(0);
     taking.wait(PATIENCE).expect_code(0);
     scene.assert_exact("behind the other");
@@ -113,7 +123,7 @@ fn a_load_whose_table_another_job_has_emptied_does_not_count_as_done() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    let running = at_work(&scene, &source);
+    let running = slowly_at_work(&scene, &source);
     scene.database.sql(EMPTIED_BY_OTHER);
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("job other has emptied public.t since"), "{failed}");
@@ -128,7 +138,7 @@ fn a_table_that_another_job_empties_between_plan_and_begin_is_noticed() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(18), &[&plain]);
-    at_work(&scene, &source).kill();
+    slowly_at_work(&scene, &source).kill();
     let held = "LOCK TABLE howdah.job IN SHARE MODE";
     let again = slow(&scene).arg(&source);
     let again = while_waiting(&scene.database, (held, "howdah.job"), EMPTIED_BY_OTHER, || again.spawn());
