@@ -24,6 +24,7 @@ mod encodings;
 mod evolve;
 mod failover;
 mod folder;
+mod gate;
 mod guards;
 mod in_part;
 mod indexes;

@@ -115,22 +115,6 @@ impl Scene {
         ));
     }
 
-    /// Chunks of the load that has made its ledger wait before they lock `t` until the gate is opened: it is at work as
-    /// long as the test needs it, however slow the machine is.
-    pub(crate) fn shut_gate(&self) {
-        self.database.sql(
-            "CREATE TABLE gate AS SELECT job_id FROM howdah.job; \
-             CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS \
-             'BEGIN WHILE EXISTS (SELECT FROM public.gate WHERE job_id = NEW.job_id) LOOP PERFORM pg_sleep(0.01); END LOOP; \
-              RETURN NEW; END'; \
-             CREATE TRIGGER gate BEFORE INSERT ON howdah.chunk FOR EACH ROW EXECUTE FUNCTION gate()",
-        );
-    }
-
-    pub(crate) fn open_gate(&self) {
-        self.database.sql("DELETE FROM gate");
-    }
-
     /// Every thousandth row takes so much longer. A trigger of the statement would keep rows from going to partitions
     /// directly.
     pub(crate) fn slow_rows_down(&self, when: &str, delay: Duration) {

@@ -1,5 +1,6 @@
 //! Tables that are emptied, replaced or exchanged while a load is at work on them.
 
+use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah, while_waiting};
 use howdah_testkit::{HowdahCommand, Running, Server};
@@ -8,19 +9,12 @@ use std::time::Duration;
 
 const ROWS: u64 = 10_000;
 
-/// A load that has stored some of its rows and leaves time for a statement that waits for its lock.
-fn slowly_at_work(scene: &Scene, source: &Path) -> Running {
-    scene.slow_down("BEFORE", Duration::from_millis(500));
+/// A load that has stored some of its rows and stores the rest when the gate is opened.
+fn at_work(scene: &Scene, source: &Path) -> Running {
+    shut_gate_behind(&scene.database, 1);
     let mut running = slow(scene).arg(source).spawn();
     assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
-    running
-}
-
-/// A load that has stored some of its rows and stores the rest when the gate is opened.
-fn held_at_work(scene: &Scene, source: &Path) -> Running {
-    let running = slowly_at_work(scene, source);
-    scene.shut_gate();
-    scene.slow_down("BEFORE", Duration::ZERO);
+    let_other_jobs_pass(&scene.database);
     running
 }
 
@@ -34,8 +28,9 @@ fn a_table_that_others_put_in_its_place_does_not_pass_for_it() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    let running = slowly_at_work(&scene, &source);
+    let running = at_work(&scene, &source);
     scene.database.sql("BEGIN; CREATE TABLE u (LIKE t INCLUDING ALL); ALTER TABLE t RENAME TO t_old; ALTER TABLE u RENAME TO t; COMMIT");
+    open_gate(&scene.database);
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(
         failed.contains("public.t is another table by now: it was dropped, renamed or replaced"),
@@ -58,10 +53,10 @@ fn nobody_empties_or_replaces_a_table_that_others_load_into() {
         [(13, ["--mode", "truncate"]), (15, ["--mode", "replace"]), (18, ["--mode=truncate", "--freeze"])]
     {
         let scene = Scene::new(Server::shared(major), &[&second]);
-        let running = held_at_work(&scene, &sources[0]);
+        let running = at_work(&scene, &sources[0]);
         let mut taking = slow(&scene).args(takes).arg(&sources[1]).spawn();
         wait_for_words(&mut taking, "yet: job ");
-        scene.open_gate();
+        open_gate(&scene.database);
         let brought = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(brought.contains("check  read 10,000 = stored 10,000"), "{takes:?}\n{brought}");
         taking.wait(PATIENCE).expect_code(0);
@@ -93,7 +88,7 @@ fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
     let files = Files::new();
     let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
     let scene = Scene::new(Server::shared(15), &[&second]);
-    let running = held_at_work(&scene, &sources[0]);
+    let running = at_work(&scene, &sources[0]);
     let mut beside = slow(&scene).arg(&sources[0]).spawn();
     let runs = || scene.database.value("SELECT runs FROM howdah.job");
     while runs() != "2" && beside.is_running() {
@@ -108,7 +103,7 @@ fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
     assert_eq!(scene.database.value(holder), "1");
     let mut taking = slow(&scene).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
     wait_for_words(&mut taking, "yet: job ");
-    scene.open_gate();
+    open_gate(&scene.database);
     running.wait(PATIENCE).expect_code(0);
     taking.wait(PATIENCE).expect_code(0);
     scene.assert_exact("behind the other");
@@ -123,8 +118,9 @@ fn a_load_whose_table_another_job_has_emptied_does_not_count_as_done() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    let running = slowly_at_work(&scene, &source);
+    let running = at_work(&scene, &source);
     scene.database.sql(EMPTIED_BY_OTHER);
+    open_gate(&scene.database);
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("job other has emptied public.t since"), "{failed}");
     assert!(failed.contains("hint: take what came after that out of it"), "{failed}");
@@ -138,14 +134,14 @@ fn a_table_that_another_job_empties_between_plan_and_begin_is_noticed() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(18), &[&plain]);
-    slowly_at_work(&scene, &source).kill();
+    at_work(&scene, &source).kill();
+    open_gate(&scene.database);
     let held = "LOCK TABLE howdah.job IN SHARE MODE";
     let again = slow(&scene).arg(&source);
     let again = while_waiting(&scene.database, (held, "howdah.job"), EMPTIED_BY_OTHER, || again.spawn());
     let failed = again.wait(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("job other has emptied public.t since"), "{failed}");
     assert!(failed.contains("hint: --force loads again"), "{failed}");
-    scene.database.sql("DROP TRIGGER pause ON t");
     slow(&scene).arg(&source).arg("--force").run(PATIENCE).expect_code(0);
     scene.assert_exact("by --force");
 }
@@ -161,7 +157,7 @@ fn a_partition_and_its_table_are_emptied_when_loads_into_the_other_are_over() {
             "ALTER TABLE t RENAME TO t_all; CREATE TABLE t (LIKE t_all) PARTITION BY RANGE (id); \
              ALTER TABLE t ATTACH PARTITION t_all FOR VALUES FROM (MINVALUE) TO (MAXVALUE)",
         );
-        scene.slow_rows_down("BEFORE", Duration::from_millis(200));
+        shut_gate_behind(&scene.database, 1);
         let to = scene.database.conninfo();
         let into = |table: &str| {
             howdah("load")
@@ -169,9 +165,11 @@ fn a_partition_and_its_table_are_emptied_when_loads_into_the_other_are_over() {
                 .args(["--to", &to, "--table", table])
         };
         let mut running = into(loaded).arg(&sources[0]).spawn();
-        assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+        assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+        let_other_jobs_pass(&scene.database);
         let mut taking = into(taken).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
         wait_for_words(&mut taking, "yet: job ");
+        open_gate(&scene.database);
         running.wait(PATIENCE).expect_code(0);
         taking.wait(PATIENCE).expect_code(0);
         scene.assert_exact(taken);

@@ -1,7 +1,8 @@
 //! Settings of the whole server. Each test has a server of its own: these settings are everybody's.
 
 use super::{GATE, HELD, held, load, plan};
-use crate::indexes::{CHUNKS, pause, restore, wait_for};
+use crate::gate::{open_gate, shut_gate_behind};
+use crate::indexes::{CHUNKS, restore, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
@@ -16,7 +17,6 @@ fn prepared(major: u32) -> (Server, Database, Files, PathBuf) {
     let source = files.put("a.csv", &csv(44, 1, ROWS));
     let database = server.database();
     database.sql(PLAIN);
-    database.sql(&pause(0.05));
     (server, database, files, source)
 }
 
@@ -56,11 +56,13 @@ fn settings_of_the_server_are_put_back_as_they_were_or_were_not() {
         );
         assert!(told.contains("risk: after a crash the server replays up to so much WAL"), "{told}");
         assert_eq!(auto_conf(&server), before, "a plan changes nothing");
+        shut_gate_behind(&database, 1);
         let mut running = load(&database, &source, "server").spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
         wait_until(&database, "checkpoint_timeout", "30min");
         let during = auto_conf(&server).join("\n");
         assert!(during.contains("max_wal_size = ") && !during.contains("fsync"), "{during}");
+        open_gate(&database);
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("set for the whole server while rows come: max_wal_size = "), "{told}");
         assert_eq!(auto_conf(&server), before, "PostgreSQL {major}\n{told}");
@@ -86,9 +88,11 @@ fn what_somebody_has_set_higher_is_not_lowered() {
 #[test]
 fn what_somebody_sets_meanwhile_is_left_alone() {
     let (_server, database, _files, source) = prepared(15);
+    shut_gate_behind(&database, 1);
     let mut running = load(&database, &source, "server").spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 1));
     database.sql("ALTER SYSTEM SET max_wal_size = '77GB'");
+    open_gate(&database);
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("max_wal_size of the server is not put back: somebody has set it"), "{told}");
     database.sql("SELECT pg_reload_conf()");
@@ -102,9 +106,11 @@ fn no_kill_leaves_the_server_tuned() {
         for query in [HELD, CHUNKS] {
             let (server, database, _files, source) = prepared(major);
             let before = auto_conf(&server);
+            shut_gate_behind(&database, 1);
             let mut running = load(&database, &source, "server").spawn();
             assert!(wait_for(&database, &mut running, query, 1));
             running.kill();
+            open_gate(&database);
             assert!(held(&database) > 0);
             restore(&database).run(PATIENCE).expect_code(0);
             assert_eq!(auto_conf(&server), before, "PostgreSQL {major}: {query}");
@@ -255,7 +261,6 @@ fn values_of_the_role_are_not_taken_for_the_servers() {
         let source = files.put("a.csv", &csv(47, 1, ROWS));
         let database = server.database();
         database.sql(PLAIN);
-        database.sql(&pause(0.05));
         let mut to = database.conninfo();
         if by_connection {
             to += &format!(" options='-c maintenance_work_mem={of_role} -c effective_io_concurrency=7'");
@@ -280,10 +285,12 @@ fn values_of_the_role_are_not_taken_for_the_servers() {
             assert!(told.contains(&left), "{case}: {told}");
         }
         let before = auto_conf(&server);
+        shut_gate_behind(&database, 1);
         let mut running = verb("load").args(["--chunk-size", "64kB", "--jobs", "2"]).spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1), "{case}: {}", running.stderr_so_far());
         let during = auto_conf(&server).join("\n");
         assert!(during.contains("max_wal_size") && !during.contains("work_mem"), "{case}: {during}");
+        open_gate(&database);
         running.wait(PATIENCE).expect_code(0);
         assert_eq!(auto_conf(&server), before, "{case}");
     }
@@ -294,10 +301,12 @@ fn values_of_the_role_are_not_taken_for_the_servers() {
 fn what_was_put_back_in_the_file_alone_is_read_by_the_server() {
     let (server, database, _files, source) = prepared(18);
     let before = auto_conf(&server);
+    shut_gate_behind(&database, 1);
     let mut running = load(&database, &source, "server").spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 1));
     wait_until(&database, "checkpoint_timeout", "30min");
     running.kill();
+    open_gate(&database);
     database.sql("ALTER SYSTEM RESET ALL");
     assert_eq!(auto_conf(&server), before);
     restore(&database).run(PATIENCE).expect_code(0);

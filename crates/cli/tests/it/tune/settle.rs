@@ -1,11 +1,11 @@
 //! The next load of any job puts back what dead jobs have left behind.
 
 use super::{GATE, HELD, held, load};
-use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, pause, restore, schema, wait_for};
-use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
+use crate::gate::{open_gate, shut_gate_behind};
+use crate::indexes::{CHUNKS, PLAIN_SCHEMA, open_entries, restore, schema, wait_for};
+use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
-use std::time::Duration;
 
 const ROWS: u64 = 5000;
 
@@ -26,7 +26,7 @@ fn the_next_load_of_another_table_puts_back_what_a_killed_one_has_left() {
             "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
              CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note()",
         );
-        database.sql(&pause(0.1));
+        shut_gate_behind(&database, 1);
         // Whoever has no superuser's ways disables triggers, and that is what is left behind.
         let role = format!("owner_{}", database.name());
         database.sql(&format!(
@@ -45,6 +45,7 @@ fn the_next_load_of_another_table_puts_back_what_a_killed_one_has_left() {
         let mut running = killed.spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
         running.kill();
+        open_gate(&database);
         assert!(held(&database) > 0 && open_entries(&database) > 3);
         let told = load_as("u", &other).run(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("was killed and has left something to put back"), "{told}");
@@ -126,20 +127,12 @@ fn a_run_whose_job_is_held_by_another_says_who_is_to_put_back() {
     let (database, _files, source, _) = prepared(15);
     database.sql(PLAIN_SCHEMA);
     let before = schema(&database);
-    let told = std::thread::scope(|scope| {
-        // As the session of a run whose client was cut off does, until the server finds out.
-        scope.spawn(|| {
-            database.try_sql(
-                "SELECT pg_advisory_lock_shared(hashtextextended('howdah/held', 114827953725800)), pg_sleep(90)",
-            )
-        });
-        while database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0" {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let done = load(&database, &source, "table").args(["--job-id", "held"]).run(PATIENCE).expect_code(0);
-        database.rows(END_SESSIONS);
-        done.stderr
-    });
+    // As the session of a run whose client was cut off does, until the server finds out.
+    let holder = database.connect();
+    holder.sql("SELECT pg_advisory_lock_shared(hashtextextended('howdah/held', 114827953725800))");
+    let told =
+        load(&database, &source, "table").args(["--job-id", "held"]).run(PATIENCE).expect_code(0).stderr;
+    drop(holder);
     assert!(told.contains("another run of this job holds it still"), "{told}");
     assert!(held(&database) > 0);
     restore(&database).run(PATIENCE).expect_code(0);

@@ -1,8 +1,9 @@
 //! Options of tables.
 
 use super::{GATE, HELD, held, load, plan};
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, pause, restore, schema, wait_for};
-use crate::scene::{Files, PATIENCE, csv, howdah};
+use crate::scene::{Files, PATIENCE, csv, howdah, while_waiting};
 use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -51,7 +52,7 @@ fn options_come_back_in_the_very_order_they_had() {
     for major in MAJORS {
         for (sql, kept_from) in [(PLAIN, 2), (WITH_OPTIONS, 2), (PARTITIONED, 6)] {
             let (database, _files, source) = prepared(major, sql);
-            database.sql(&pause(0.02));
+            shut_gate_behind(&database, 1);
             let before = schema(&database);
             let mut running = load(&database, &source, "table").spawn();
             assert!(
@@ -60,6 +61,7 @@ fn options_come_back_in_the_very_order_they_had() {
                 running.stderr_so_far()
             );
             assert_eq!(database.value(KEPT_FROM), kept_from.to_string(), "PostgreSQL {major}: {sql}");
+            open_gate(&database);
             let told = running.wait(PATIENCE).expect_code(0).stderr;
             assert!(told.contains("autovacuum is kept away while rows come: "), "{told}");
             assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
@@ -223,12 +225,13 @@ fn no_kill_leaves_a_table_without_autovacuum() {
     side_by_side(MAJORS, |major| {
         for again in [false, true] {
             let (database, _files, source) = prepared(major, WITH_OPTIONS);
-            database.sql(&pause(0.05));
+            shut_gate_behind(&database, 2);
             let before = schema(&database);
             let load = load(&database, &source, "table");
             let mut running = load.spawn();
             assert!(wait_for(&database, &mut running, CHUNKS, 2));
             running.kill();
+            open_gate(&database);
             assert_eq!(held(&database), 2);
             let job = database.value("SELECT job_id FROM howdah.job");
             let status = howdah("status")
@@ -308,16 +311,17 @@ fn of_two_loads_the_last_puts_back() {
 
 #[test]
 fn signals_and_errors_put_tables_back() {
-    use std::process::Command;
     for signal in ["INT", "TERM", "HUP"] {
         let (database, _files, source) = prepared(15, WITH_OPTIONS);
         database.sql(&pause(0.5));
         let before = schema(&database);
         let mut running = load(&database, &source, "table").spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1));
-        let sent =
-            Command::new("kill").args([&format!("-{signal}"), &running.pid().to_string()]).status().unwrap();
-        assert!(sent.success());
+        match signal {
+            "INT" => running.interrupt(),
+            "TERM" => running.terminate(),
+            _ => running.hang_up(),
+        }
         running.wait(PATIENCE).expect_code(130);
         assert_eq!(schema(&database), before, "{signal}");
         assert_eq!(held(&database), 0, "{signal}");
@@ -351,23 +355,18 @@ fn a_server_that_crashes_gets_its_tables_back() {
 fn options_do_not_come_back_to_a_table_that_has_got_the_name() {
     side_by_side(MAJORS, |major| {
         let (database, _files, source) = prepared(major, PLAIN);
-        database.sql(&format!(
-            "{}; CREATE TABLE other (LIKE t) WITH (autovacuum_enabled = false, toast.autovacuum_enabled = false)",
-            pause(0.05)
-        ));
+        database.sql(
+            "CREATE TABLE other (LIKE t) WITH (autovacuum_enabled = false, toast.autovacuum_enabled = false)",
+        );
+        shut_gate_behind(&database, 1);
         let mut running = load(&database, &source, "table").spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
         running.kill();
+        open_gate(&database);
         assert_eq!(held(&database), 2, "PostgreSQL {major}");
-        let told = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database.sql(
-                    "BEGIN; LOCK TABLE t; SELECT pg_sleep(1); ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t; COMMIT",
-                );
-            });
-            sleep(Duration::from_millis(300));
-            restore(&database).run(PATIENCE).expect_code(0).stderr
-        });
+        let change = "ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t";
+        let restore = while_waiting(&database, ("LOCK TABLE t", "t"), change, || restore(&database).spawn());
+        let told = restore.wait(PATIENCE).expect_code(0).stderr;
         let kept_from = "SELECT string_agg(relname, ',') FROM pg_class \
                          WHERE relname IN ('t', 'old') AND 'autovacuum_enabled=false' = ANY (reloptions)";
         assert_eq!(database.value(kept_from), "t", "PostgreSQL {major}: {told}");
