@@ -71,7 +71,7 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
         let source = files.put("a.csv", &plain);
         let scene = Scene::new(Server::shared(major), &[&plain]);
         scene.database.sql("CREATE INDEX dropped ON t (part)");
-        scene.slow_rows_down("BEFORE", Duration::from_secs(5));
+        scene.database.sql(crate::tune::GATE);
         let mut running = scene.load().args(["--indexes", "rebuild"]).arg(&source).spawn();
         wait_until(&scene, &mut running, SLEEPS);
         for _ in 0..3 {
@@ -85,6 +85,7 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
                 "{refused}"
             );
         }
+        scene.database.sql("DELETE FROM gate");
         let done = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(done.contains("check  read 2,000 = stored 2,000"), "{done}");
         scene.assert_exact(&format!("PostgreSQL {major}"));

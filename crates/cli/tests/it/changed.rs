@@ -1,5 +1,6 @@
 //! A source that changed between two runs of a job is refused; put back as it was, the job goes on.
 
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{HowdahCommand, S3, Server};
 use std::collections::HashMap;
@@ -7,12 +8,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 fn kill_after(scene: &Scene, load: &HowdahCommand, chunks: u64) {
+    shut_gate_behind(&scene.database, chunks);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(chunks, || running.is_running()));
     running.kill();
+    remove_gate(&scene.database);
 }
 
 fn assert_refused(load: &HowdahCommand) {
@@ -28,7 +30,6 @@ fn a_file_that_changed_between_runs_is_refused() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(13), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(30));
     let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
     kill_after(&scene, &load, 3);
     let (chunks, modified) = (scene.chunks(), source.metadata().unwrap().modified().unwrap());
@@ -57,7 +58,6 @@ fn an_object_that_changed_between_runs_is_refused() {
     for (major, key, bytes) in [(15, "a.csv", plain.clone()), (18, "a.csv.gz", gzip(&plain))] {
         s3.put("changed", key, &bytes);
         let scene = Scene::new(Server::shared(major), &[&plain]);
-        scene.slow_down("AFTER", Duration::from_millis(30));
         let load = scene
             .load()
             .args(["--chunk-size", "64kB", "--jobs", "2"])
@@ -169,7 +169,6 @@ fn what_is_made_anew_for_each_request_is_loaded_from_the_answer_that_was_planned
 fn a_job_of_urls_that_differ_in_their_query_goes_on_with_each_of_them() {
     let (one, two) = (csv(47, 1, 20_000), csv(48, 20_001, 20_000));
     let scene = Scene::new(Server::shared(15), &[&one, &two]);
-    scene.slow_down("BEFORE", Duration::from_millis(30));
     let port = export_anew(move |path, _| if path.ends_with("id=A") { one.clone() } else { two.clone() });
     let urls = ["A", "B"].map(|id| format!("http://127.0.0.1:{port}/export?id={id}"));
     kill_after(&scene, &scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).args(&urls), 3);

@@ -1,5 +1,6 @@
 //! Tables that are emptied between two runs of a job: its receipts are not taken for rows.
 
+use crate::gate::{open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ impl Killed {
         let files = Files::new();
         let source = files.put("a.csv", &plain);
         let scene = Scene::new(Server::shared(major), &[&plain]);
-        scene.slow_down("BEFORE", Duration::from_millis(50));
+        shut_gate_behind(&scene.database, 4);
         let options = ["--chunk-size", "64kB", "--jobs", "2"].iter().chain(options);
         let options = options.map(|word| (*word).to_owned()).collect();
         let killed = Killed { scene, files, source, options };
@@ -29,7 +30,7 @@ impl Killed {
         assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
         running.kill();
         scene.database.sql(END_SESSIONS);
-        scene.database.sql("DROP TRIGGER pause ON t");
+        remove_gate(&scene.database);
         killed
     }
 
@@ -140,13 +141,14 @@ fn rows_that_were_taken_out_in_part_or_cannot_be_seen_do_not_keep_a_job_from_goi
         "CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE \"{name}\" TO {role}; GRANT INSERT, SELECT ON t TO {role}; \
          ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t FOR INSERT TO {role} WITH CHECK (true)"
     ));
-    scene.slow_down("BEFORE", Duration::from_millis(50));
+    shut_gate_behind(&scene.database, 4);
     let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
     let load = scene.load_to(&to).args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
     running.kill();
     scene.database.sql(END_SESSIONS);
+    open_gate(&scene.database);
     load.run(PATIENCE).expect_code(0);
     scene.assert_exact("hidden rows");
 }

@@ -1,6 +1,7 @@
 //! A standby that was behind takes the place of the primary: what it lacks is loaded again, and a job that it does not know is
 //! not called done.
 
+use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions};
@@ -67,12 +68,15 @@ fn what_the_new_primary_lacks_is_loaded_again() {
     let source = files.put("a.csv", &plain);
     for (major, mode) in [(13, "append"), (18, "truncate")] {
         let pair = Pair::new(major, &plain);
+        shut_gate_behind(&pair.before.database, 3);
         let mut running = pair.load(&source).args(["--mode", mode]).spawn();
         wait_for_chunks(&pair.after, 3, &mut running);
         pair.cut();
         let chunks = pair.before.chunks() + 3;
+        move_gate_behind(&pair.before.database, chunks);
         wait_for_chunks(&pair.before, chunks, &mut running);
         pair.fail_over();
+        open_gate(&pair.after.database);
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("check  read 20,000 = stored 20,000"), "PostgreSQL {major}\n{told}");
         pair.after.assert_exact(&format!("PostgreSQL {major}\n{told}"));
@@ -113,20 +117,14 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
     let plain = csv(86, 1, ROWS);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
-    let slow_staging = "CREATE UNIQUE INDEX ON t (id); \
-        CREATE FUNCTION slow_staging() RETURNS event_trigger LANGUAGE plpgsql AS $$ DECLARE made text; BEGIN \
-            FOR made IN SELECT object_identity FROM pg_event_trigger_ddl_commands() \
-                        WHERE object_type = 'table' AND object_identity LIKE 'howdah.staging%' LOOP \
-                EXECUTE format('CREATE TRIGGER pause BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION public.pause()', made); \
-            END LOOP; END $$; \
-        CREATE EVENT TRIGGER slow_staging ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION slow_staging()";
     for (major, options) in [
         (13, &["--mode", "merge", "--key", "id", "--keep", "last"][..]),
         (18, &["--mode", "merge", "--key", "id", "--on-error", "skip"]),
         (15, &["--atomic", "--on-error", "skip"]),
     ] {
         let pair = Pair::new(major, &plain);
-        pair.before.database.sql(slow_staging);
+        pair.before.database.sql("CREATE UNIQUE INDEX ON t (id)");
+        shut_gate_behind(&pair.before.database, 3);
         let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "60s"]);
         let told = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -135,6 +133,7 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
             let mut running = load.spawn();
             wait_for_chunks(&pair.after, 3, &mut running);
             pair.cut();
+            open_gate(&pair.before.database);
             let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
             let deadline = Instant::now() + PATIENCE;
             while pair.before.database.value(waits) == "0" {
@@ -142,10 +141,10 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
                 std::thread::sleep(Duration::from_millis(10));
             }
             pair.fail_over();
+            open_gate(&pair.after.database);
             running.wait(PATIENCE).expect_code(1).stderr
         });
         assert!(told.contains("the server has lost the others, as after a failover"), "{options:?}\n{told}");
-        pair.after.database.sql("DROP EVENT TRIGGER slow_staging");
         load.run(PATIENCE).expect_code(0);
         pair.after.assert_exact(&format!("{options:?}\n{told}"));
         pair.after.assert_done(&format!("{options:?}\n{told}"));
@@ -160,14 +159,16 @@ fn what_is_lost_while_indexes_are_built_is_loaded_again() {
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
     scene.database.sql("CREATE INDEX ON t (id)");
-    scene.slow_down("BEFORE", Duration::from_millis(20));
+    shut_gate_behind(&scene.database, 1);
     let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--lock-timeout", "200ms"]);
     let mut running = load.arg(&source).spawn();
     wait_for_words(&mut running, "dropped from");
     // The lock lets rows come and keeps the index from being built.
-    scene.database.sql(
-        "BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE; \
-         DO $$ BEGIN FOR i IN 1..3000 LOOP \
+    let holder = scene.database.connect();
+    holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
+    open_gate(&scene.database);
+    holder.sql(
+        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
              EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
          END LOOP; END $$; \
          DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); \

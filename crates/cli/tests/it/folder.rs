@@ -1,5 +1,6 @@
 //! A folder into which files come: between the runs of a job, and from day to day.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
 
@@ -19,10 +20,11 @@ fn killed(major: u32, options: &[&str]) -> (Scene, Files, [Vec<u8>; 3]) {
     files.put("a.csv", &plain[0]);
     files.put("b.csv", &plain[1]);
     let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
-    scene.slow_down("AFTER", std::time::Duration::from_millis(30));
+    shut_gate_behind(&scene.database, 3);
     let mut running = load(&scene, &files).args(options).spawn();
     assert!(scene.wait_for_chunks(3, || running.is_running()));
     running.kill();
+    open_gate(&scene.database);
     files.put("c.csv", &plain[2]);
     (scene, files, plain)
 }
@@ -140,11 +142,13 @@ fn a_load_of_what_is_new_goes_on_with_that_when_it_was_killed() {
     let (c, d) = (csv(87, 4001, 9000), csv(88, 20_001, 300));
     files.put("c.csv", &c);
     scene.want(&c);
-    scene.slow_down("AFTER", std::time::Duration::from_millis(30));
+    let before = scene.chunks();
+    shut_gate_behind(&scene.database, 2);
     let skip = load(&scene, &files).args(["--known", "skip"]);
     let mut running = skip.spawn();
-    assert!(scene.wait_for_chunks(5, || running.is_running()));
+    assert!(scene.wait_for_chunks(before + 2, || running.is_running()));
     running.kill();
+    open_gate(&scene.database);
     files.put("d.csv", &d);
     // What is known came before, not since.
     let told = load(&scene, &files).run(PATIENCE).expect_code(0).stderr;

@@ -4,8 +4,6 @@ use howdah_testkit::Database;
 
 /// Loads of this database wait at the claim of a chunk while so many chunks of their job are stored or claimed. They hold no lock on
 /// their table there. With `--jobs 2`, one more may come in.
-///
-/// The gate is of the whole database: what compares its schema does so behind this.
 pub(crate) fn shut_gate_behind(database: &Database, chunks: u64) {
     database.sql(&format!(
         "CREATE TABLE public.gate AS SELECT {chunks} AS chunks, NULL::text AS job_id; \
@@ -32,6 +30,15 @@ pub(crate) fn let_other_jobs_pass(database: &Database) {
 /// So many chunks may come in.
 pub(crate) fn move_gate_behind(database: &Database, chunks: u64) {
     database.sql(&format!("UPDATE public.gate SET chunks = {chunks}"));
+}
+
+/// Opens it, and takes it away where schemas are compared with what was before.
+pub(crate) fn remove_gate(database: &Database) {
+    open_gate(database);
+    database.sql(
+        "DROP EVENT TRIGGER gate; DROP FUNCTION public.gate() CASCADE; DROP FUNCTION public.set_gate(), public.set_gate_later(); \
+         DROP TABLE public.gate",
+    );
 }
 
 /// The loads go on. The session of one that was killed ends only then.

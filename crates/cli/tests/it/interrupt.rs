@@ -1,5 +1,6 @@
 //! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{Fault, Finished, HowdahCommand, Proxy, Running, Server};
 use std::io::Write;
@@ -97,13 +98,12 @@ fn a_check_that_is_stopped_or_killed_is_run_again_and_not_resumed() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let check =
         || scene.verb("check").args(["--header", "--format", "csv", "--table", "t"]).arg(&fifo).spawn();
-    let noted = "SELECT to_regclass('howdah.job') IS NOT NULL";
+    let noted = "SELECT count(*) FROM howdah.job WHERE status = 'running'";
     for is_killed in [false, true] {
         let running = check();
         let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
         pipe.write_all(&csv(32, 1, 1000)).unwrap();
         wait_until(&scene, noted, PATIENCE);
-        std::thread::sleep(Duration::from_millis(500));
         if is_killed {
             running.kill();
         } else {
@@ -134,14 +134,16 @@ fn a_load_that_is_stopped_as_its_sessions_end_is_noted_as_interrupted() {
 #[test]
 fn a_load_that_waits_for_a_lock_stops_on_ctrl_c() {
     let (scene, _files, source) = prepared(13);
+    shut_gate_behind(&scene.database, 2);
     let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
-    std::thread::scope(|scope| {
-        let held = scope.spawn(|| scene.database.sql("BEGIN; LOCK TABLE t; SELECT pg_sleep(3); COMMIT"));
-        std::thread::sleep(Duration::from_millis(500));
-        interrupt(running, "while it waits for a lock");
-        held.join().unwrap();
-    });
+    let holder = scene.database.connect();
+    holder.sql("BEGIN; LOCK TABLE t");
+    open_gate(&scene.database);
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+    wait_until(&scene, waits, PATIENCE);
+    interrupt(running, "while it waits for a lock");
+    drop(holder);
     scene.load().arg(&source).run(PATIENCE).expect_code(0);
     scene.assert_exact("after a lock");
 }
@@ -157,8 +159,11 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     proxy.set(Fault::Stall);
     std::thread::sleep(Duration::from_millis(300));
     interrupt(running, "while the network stands still");
+    let seen = proxy.connections();
     let starting = load().spawn();
-    std::thread::sleep(Duration::from_millis(300));
+    while proxy.connections() == seen {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     interrupt(starting, "while it cannot even connect");
     proxy.set(Fault::Pass);
     load().run(PATIENCE).expect_code(0);

@@ -1,5 +1,6 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
 use std::time::Duration;
@@ -33,10 +34,11 @@ fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
         let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
         load.run(PATIENCE).expect_code(0);
         let first = scene.chunks();
-        scene.slow_down("BEFORE", Duration::from_millis(40));
+        shut_gate_behind(&scene.database, 2);
         let mut running = load.clone().arg("--force").spawn();
         assert!(scene.wait_for_chunks(first + 2, || running.is_running()));
         running.kill();
+        open_gate(&scene.database);
         assert!(scene.chunks() < 2 * first, "killed too late to show anything");
         load.clone().args(again).run(PATIENCE).expect_code(0);
         scene.want(&plain);
@@ -96,12 +98,13 @@ fn a_job_whose_row_is_deleted_while_it_is_at_work_is_not_loaded_beside_itself() 
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(400));
+    shut_gate_behind(&scene.database, 1);
     let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(1, || running.is_running()));
     scene.database.sql(DELETE_JOBS);
     let refused = load.run(PATIENCE).expect_code(1).stderr;
+    open_gate(&scene.database);
     assert!(refused.contains("was deleted from the ledger while a run of it is at work"), "{refused}");
     running.wait(PATIENCE).expect_code(1);
     scene.database.sql("TRUNCATE t");
@@ -144,7 +147,7 @@ fn a_load_that_fails_because_its_sessions_are_ended_is_noted_as_failed() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(18), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(150));
+    shut_gate_behind(&scene.database, 2);
     let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
     let mut running = load.clone().args(["--retry-for", "0s"]).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
@@ -155,6 +158,7 @@ fn a_load_that_fails_because_its_sessions_are_ended_is_noted_as_failed() {
     let failed = running.wait(PATIENCE).expect_code(1);
     assert!(failed.stderr.contains("57P01"), "{}", failed.stderr);
     assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "failed");
+    open_gate(&scene.database);
     scene.database.sql("DROP EVENT TRIGGER slow_login");
     load.run(PATIENCE).expect_code(0);
     scene.assert_exact("gone on with");
@@ -468,10 +472,16 @@ fn a_ledger_that_is_dropped_under_a_load_is_blamed_itself() {
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(50));
+    shut_gate_behind(&scene.database, 2);
     let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
-    scene.database.sql("DROP SCHEMA howdah CASCADE");
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| scene.database.sql("DROP SCHEMA howdah CASCADE"));
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        assert!(scene.database.wait_for(waits, 1, || !dropping.is_finished()));
+        open_gate(&scene.database);
+    });
     let told = running.wait(PATIENCE).expect_code(1).stderr;
     let error = told.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
     assert!(error.contains("relation \"howdah.chunk\" does not exist") && !error.contains("file "), "{told}");

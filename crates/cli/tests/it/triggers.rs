@@ -1,5 +1,6 @@
 //! Triggers that do not fire for the rows of a load, in each way, and constraints that are checked all the same.
 
+use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, load, open_entries, pause, restore, schema, wait_for};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
@@ -146,21 +147,21 @@ fn a_kill_leaves_triggers_that_restore_enables() {
     side_by_side(MAJORS, |major| {
         let (database, _files, source) = prepared(major, SCHEMA, 20_000);
         let role = role(&database, "owner");
-        database.sql(&format!(
-            "ALTER TABLE t OWNER TO {role}; {}; ALTER TABLE t ENABLE ALWAYS TRIGGER pause",
-            pause(0.1)
-        ));
+        database.sql(&format!("ALTER TABLE t OWNER TO {role}"));
+        shut_gate_behind(&database, 2);
         let (before, states) = (schema(&database), states(&database));
         let load = verb_as("load", &database, &role, &source).args(["--chunk-size", "64kB", "--jobs", "2"]);
         let mut running = load.spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 2));
         running.kill();
+        move_gate_behind(&database, 4);
         assert_eq!(open_entries(&database), 4, "PostgreSQL {major}");
         assert_ne!(self::states(&database), states);
         // The job that goes on finds them disabled, and a kill of that one changes nothing.
         let mut running = load.spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 4));
         running.kill();
+        open_gate(&database);
         // Somebody has enabled one by hand, and dropped another one.
         database.sql("ALTER TABLE t ENABLE TRIGGER once");
         let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
@@ -180,11 +181,13 @@ fn a_kill_leaves_triggers_that_restore_enables() {
 fn triggers_fire_for_a_run_that_keeps_them_behind_one_that_was_killed() {
     for major in MAJORS {
         let (database, _files, source, role) = paused(major);
+        shut_gate_behind(&database, 2);
         let (before, states) = (schema(&database), states(&database));
         let small = ["--chunk-size", "64kB", "--jobs", "1"];
         let mut running = verb_as("load", &database, &role, &source).args(small).spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 2));
         running.kill();
+        open_gate(&database);
         assert_eq!(open_entries(&database), 4, "PostgreSQL {major}");
         // What the killed run was at is in, or never will be.
         let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -275,13 +278,14 @@ fn what_the_role_itself_leaves_unchecked_is_said() {
 
 #[test]
 fn a_foreign_key_that_comes_meanwhile_is_not_circumvented() {
-    let sql = format!("{SCHEMA}; {}; ALTER TABLE t ENABLE ALWAYS TRIGGER pause", pause(0.1));
-    let (database, _files, source) = prepared(18, &sql, 20_000);
+    let (database, _files, source) = prepared(18, SCHEMA, 20_000);
+    shut_gate_behind(&database, 2);
     let load =
         load(&database, &source).args(["--triggers", "disable", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 2));
     database.sql(REFERS);
+    open_gate(&database);
     let told = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(told.contains("public.t has a foreign key or a deferrable key now"), "{told}");
     let told = load.run(PATIENCE).expect_code(0).stderr;
@@ -406,15 +410,17 @@ fn of_two_loads_neither_fires_what_the_other_enables() {
 fn a_run_that_is_stopped_does_not_make_triggers_fire_for_another_of_its_job() {
     for major in MAJORS {
         let (database, _files, source, role) = paused(major);
+        shut_gate_behind(&database, 1);
         let (before, states) = (schema(&database), states(&database));
         let load = verb_as("load", &database, &role, &source).args(["--chunk-size", "64kB", "--jobs", "1"]);
         let mut first = load.spawn();
         assert!(wait_for(&database, &mut first, CHUNKS, 1), "{}", first.stderr_so_far());
         let mut second = load.spawn();
-        let sessions =
-            "SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'";
+        let sessions = "SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' \
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         assert!(wait_for(&database, &mut second, sessions, 2), "{}", second.stderr_so_far());
         first.interrupt();
+        open_gate(&database);
         let told = first.wait(PATIENCE).stderr;
         assert!(told.contains("is enabled again"), "{told}");
         let told = second.wait(PATIENCE).expect_code(0).stderr;

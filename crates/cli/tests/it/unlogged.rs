@@ -1,6 +1,7 @@
 //! UNLOGGED tables: a crash of the server empties them, and no receipt outlives that.
 
 use crate::crash::forgetful;
+use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::Path;
@@ -27,11 +28,12 @@ fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
         let server = Server::private(major, &forgetful());
         let scene = scene(&server, &plain);
         let load = load(&scene, &source);
-        scene.slow_down("BEFORE", Duration::from_millis(60));
+        shut_gate_behind(&scene.database, 4);
 
         let mut running = load.spawn();
         assert!(scene.wait_for_chunks(4, || running.is_running()));
         running.kill();
+        move_gate_behind(&scene.database, 8);
         // The receipts are on disk, and their rows are not.
         scene.database.sql("CHECKPOINT");
         server.crash_and_restart();
@@ -40,6 +42,7 @@ fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
         assert!(scene.wait_for_chunks(8, || running.is_running()), "{}", running.stderr_so_far());
         scene.database.sql("CHECKPOINT");
         server.crash_and_restart();
+        open_gate(&scene.database);
         let finished = running.wait(PATIENCE).expect_code(0);
         assert!(finished.stderr.contains("check  read 30,000 = stored 30,000"), "{}", finished.stderr);
         assert!(finished.stderr.contains("since an earlier run"), "{}", finished.stderr);
@@ -87,11 +90,12 @@ fn rows_that_are_lost_in_part_are_no_success() {
     let server = Server::private(15, &forgetful());
     let scene = Scene::partitioned(&server, &[&plain]);
     scene.database.sql("ALTER TABLE t_rest SET UNLOGGED");
-    scene.slow_down("BEFORE", Duration::from_millis(250));
+    shut_gate_behind(&scene.database, 4);
     let mut running = load(&scene, &source).spawn();
     assert!(scene.wait_for_chunks(4, || running.is_running()));
     scene.database.sql("CHECKPOINT");
     server.crash_and_restart();
+    open_gate(&scene.database);
     let failed = running.wait(PATIENCE).expect_code(1);
     assert!(failed.stderr.contains("emptied the UNLOGGED partitions"), "{}", failed.stderr);
 }
@@ -103,7 +107,7 @@ fn without_a_ledger_a_lost_server_is_no_success() {
     let source = files.put("a.csv", &plain);
     let server = Server::private(15, &forgetful());
     let scene = scene(&server, &plain);
-    scene.slow_down("BEFORE", Duration::from_millis(60));
+    scene.slow_down("BEFORE", Duration::from_secs(1));
     let mut running = load(&scene, &source).args(["--ledger", "none"]).spawn();
     while running.is_running() && scene.database.value("SELECT count(*) > 0 FROM t") != "t" {
         std::thread::sleep(Duration::from_millis(20));

@@ -1,5 +1,6 @@
 //! `--verify`: what is stored is compared with the sources behind the last row, and what differs is found, whoever did it.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server, side_by_side};
 use serde_json::Value;
@@ -353,11 +354,12 @@ fn a_load_that_was_killed_is_verified_whole_by_the_run_that_ends_it() {
     side_by_side(MAJORS, |major| {
         let (files, plain) = (Files::new(), csv(10, 0, ROWS));
         let scene = Scene::new(Server::shared(major), &[&plain]);
-        scene.slow_down("AFTER", Duration::from_millis(60));
+        shut_gate_behind(&scene.database, 2);
         let source = files.put("a.csv", &plain);
         let mut running = load(&scene, "checksum").args(["--jobs", "1"]).arg(&source).spawn();
         assert!(scene.wait_for_chunks(2, || running.is_running()));
         running.kill();
+        open_gate(&scene.database);
         let done = load(&scene, "checksum").arg(&source).run(PATIENCE).expect_code(0);
         assert!(told(&done)["rows_stored_before"].as_u64().unwrap() > 0);
         assert_verified(&done, "checksum", ROWS);

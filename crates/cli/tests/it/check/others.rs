@@ -73,7 +73,7 @@ fn a_check_waits_for_nobody_who_writes() {
     let source = files.put("a.csv", &csv(4, 1, 2000));
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            database.sql("BEGIN; INSERT INTO t SELECT generate_series(1, 100); SELECT pg_sleep(20) FROM pg_class LIMIT 1; ROLLBACK");
+            let _ = database.try_sql("BEGIN; INSERT INTO t SELECT generate_series(1, 100); SELECT pg_sleep(90) FROM pg_class LIMIT 1; ROLLBACK");
         });
         while database.value(
             "SELECT count(*) FROM pg_locks WHERE mode = 'RowExclusiveLock' AND relation = 't'::regclass",

@@ -48,6 +48,34 @@ fn a_standby_that_does_not_come_nearer_ends_the_load() {
     assert!(told.contains("hint: put that right, then run the same command again"), "{told}");
 }
 
+/// What holds a load up is said while it does, also where no limit of time is about it.
+#[test]
+fn a_synchronous_standby_that_is_away_is_named_as_what_is_waited_for() {
+    let server = Server::private(15, &ServerOptions::default());
+    let (database, _files, source) = table(&server);
+    let load = load(&database, &source).args(["--retry-for", "2s", "--pause-for", "2s"]);
+    database.sql("ALTER SYSTEM SET synchronous_standby_names = 'ghost'");
+    database.sql("SELECT pg_reload_conf()");
+    let mut running = load.spawn();
+    wait_for_words(&mut running, "has waited in COMMIT for a synchronous standby");
+    database.sql("ALTER SYSTEM RESET synchronous_standby_names");
+    database.sql("SELECT pg_reload_conf()");
+    running.wait(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
+}
+
+#[test]
+fn a_ledger_that_others_have_locked_is_named_as_what_is_waited_for() {
+    let (database, files, source) = table(Server::shared(18));
+    load(&database, &files.put("first.csv", &csv(63, 20_000, 10))).run(PATIENCE).expect_code(0);
+    let holder = database.connect();
+    holder.sql("BEGIN; LOCK TABLE howdah.job");
+    let mut running = load(&database, &source).spawn();
+    wait_for_words(&mut running, "of this load has waited for a lock (relation)");
+    drop(holder);
+    running.wait(PATIENCE).expect_code(0);
+}
+
 #[test]
 fn who_may_not_see_replicas_is_told_the_grant() {
     let (database, _files, source) = table(Server::shared(15));

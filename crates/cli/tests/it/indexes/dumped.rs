@@ -1,6 +1,7 @@
 //! A database is dumped behind a killed load and restored: tables have other OIDs there, and lack what the load has dropped.
 
-use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, pause, restore, schema, wait_for};
+use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, restore, schema, wait_for};
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, Server};
 use std::path::Path;
@@ -17,12 +18,13 @@ fn left_by_a_killed_load(server: &Server) -> (Database, String) {
     database.sql("CREATE SCHEMA \"it's\"; CREATE TABLE \"it's\".parent (part integer PRIMARY KEY)");
     database.sql("INSERT INTO \"it's\".parent SELECT generate_series(0, 255)");
     database.sql("ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES \"it's\".parent");
-    database.sql(&pause(0.1));
     let before = schema(&database);
+    shut_gate_behind(&database, 1);
     let load = load(&database, &source).args(["--indexes", "rebuild", "--tune", "table"]);
     let mut running = load.args(["--chunk-size", "64kB", "--jobs", "2"]).spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
     running.kill();
+    remove_gate(&database);
     assert!(open_entries(&database) > 3);
     assert_eq!(database.value(TUNED), "2");
     (database, before)

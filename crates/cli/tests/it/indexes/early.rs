@@ -95,7 +95,7 @@ fn the_small_table_has_its_indexes_back_before_the_last_chunk_of_the_large_one()
     side_by_side(MAJORS, |major| {
         let tables = Tables::new(Server::shared(major));
         tables.slow_down(0.15);
-        tables.database.sql(&slow_index(0.5));
+        tables.database.sql(&slow_index(1.5));
         let before = schema(&tables.database);
         let mut running = tables.load().spawn();
         // Whatever the sessions are at, there are no more of them than may copy.
@@ -157,9 +157,19 @@ fn partitions_have_their_indexes_back_early_too() {
 fn a_build_that_outlasts_the_rows_goes_on_beside_the_others() {
     let tables = Tables::new(Server::shared(18));
     tables.slow_down(0.02);
-    tables.database.sql(&slow_index(5.0));
+    // An index sees no rows but its table's, and it sees locks.
+    tables.database.sql(&slow_index(0.0).replace(
+        "PERFORM pg_sleep(0)",
+        "WHILE NOT pg_try_advisory_xact_lock_shared(4712) LOOP PERFORM pg_sleep(0.01); END LOOP",
+    ));
     let before = schema(&tables.database);
-    let told = tables.load().run(PATIENCE).expect_code(0).stderr;
+    let gate = tables.database.connect();
+    gate.sql("SELECT pg_advisory_lock(4712)");
+    let mut running = tables.load().spawn();
+    let large_note = "EXISTS (SELECT FROM howdah.undo WHERE name = 'large_note' AND undone_at IS NOT NULL)";
+    wait_until(&tables.database, &mut running, large_note);
+    drop(gate);
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
     tables.assert_exact(&before, &told);
     let beside = "SELECT max(undone_at) FILTER (WHERE name = 'large_note') < max(undone_at) FILTER (WHERE name = 'small_slow') \
         FROM howdah.undo WHERE kind = 'index'";

@@ -2,6 +2,8 @@
 
 use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::crash::forgetful;
+use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, shut_gate_behind};
+use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
@@ -124,7 +126,7 @@ pub(crate) fn pause(seconds: f64) -> String {
 #[test]
 fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
     let (database, _files, source) = prepared(15);
-    database.sql(&pause(0.2));
+    shut_gate_behind(&database, 2);
     let before = schema(&database);
     let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
@@ -133,9 +135,11 @@ fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
     assert!(refused.contains("is at work: it puts back what it has dropped when it ends"), "{refused}");
     assert!(open_entries(&database) > 0);
     running.kill();
+    move_gate_behind(&database, 6);
     let mut running = load.spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 6));
     assert!(open_entries(&database) > 0, "it did not put them back before it went on");
+    open_gate(&database);
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("t_note, t_part, t_pkey: put back when this one ends"), "{told}");
     assert_eq!(schema(&database), before);
@@ -214,7 +218,7 @@ fn the_same_job_three_times_at_once_puts_everything_back_once() {
 #[test]
 fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
     let (database, files, source) = prepared(15);
-    database.sql(&pause(0.05));
+    shut_gate_behind(&database, 1);
     let before = schema(&database);
     let other = files.put("b.csv", &csv(17, ROWS + 1, ROWS / 2));
     let job = |source: &PathBuf| {
@@ -222,9 +226,12 @@ fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
     };
     let mut first = job(&source).spawn();
     assert!(wait_for(&database, &mut first, CHUNKS, 1));
-    let told = job(&other).run(PATIENCE).expect_code(0).stderr;
-    assert!(told.contains("t_note, t_part, t_pkey of public.t and not put that back yet"), "{told}");
+    let_other_jobs_pass(&database);
+    let mut second = job(&other).spawn();
+    wait_for_words(&mut second, "t_note, t_part, t_pkey of public.t and not put that back yet");
+    open_gate(&database);
     first.wait(PATIENCE).expect_code(0);
+    second.wait(PATIENCE).expect_code(0);
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
     assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), (ROWS + ROWS / 2).to_string());

@@ -2,9 +2,9 @@
 
 use super::kills::wait_for;
 use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
-use crate::scene::{Files, PATIENCE, csv};
+use crate::gate::{remove_gate, shut_gate_behind};
+use crate::scene::{Files, PATIENCE, csv, while_waiting};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
-use std::time::Duration;
 
 /// Indexes with constants that are written and read in many ways.
 const CONSTANTS: &str = "\
@@ -85,19 +85,16 @@ fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
         database.sql(&format!("{PLAIN_SCHEMA}; CREATE TABLE other (LIKE t)"));
         let before = schema(&database);
         let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        shut_gate_behind(&database, 1);
         let mut running = load.spawn();
         assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.chunk", 1));
         running.kill();
+        remove_gate(&database);
         let open = open_entries(&database);
-        let told = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database.sql(
-                    "BEGIN; LOCK TABLE t; SELECT pg_sleep(2); ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t; COMMIT",
-                );
-            });
-            std::thread::sleep(Duration::from_millis(300));
-            restore(&database).run(PATIENCE).expect_code(1).stderr
-        });
+        let change = "ALTER TABLE t RENAME TO old; ALTER TABLE other RENAME TO t";
+        let restoring =
+            while_waiting(&database, ("LOCK TABLE t", "t"), change, || restore(&database).spawn());
+        let told = restoring.wait(PATIENCE).expect_code(1).stderr;
         assert!(told.contains("the table public.t is now public.old"), "{major}: {told}");
         assert_eq!(
             database.value("SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"),

@@ -1,7 +1,8 @@
 //! Indexes of partitioned tables: all levels are dropped together and come back as they were.
 
-use super::kills::{CHUNKS, pause, wait_for};
+use super::kills::{CHUNKS, wait_for};
 use super::{load, open_entries, schema};
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::fs::OpenOptions;
@@ -133,7 +134,7 @@ fn partitions_that_come_and_go_meanwhile_have_their_indexes_afterwards() {
     side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql(PLAIN_TABLES);
-        database.sql(&pause(0.1));
+        shut_gate_behind(&database, 2);
         let load =
             load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
         let mut running = load.spawn();
@@ -143,6 +144,7 @@ fn partitions_that_come_and_go_meanwhile_have_their_indexes_afterwards() {
              CREATE TABLE later PARTITION OF t FOR VALUES FROM (3000) TO (4000)",
         );
         assert!(open_entries(&database) > 0, "the indexes are not back yet");
+        open_gate(&database);
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert_eq!(open_entries(&database), 0, "{told}");
         assert!(

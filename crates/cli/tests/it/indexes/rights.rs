@@ -4,7 +4,6 @@ use super::{PLAIN_SCHEMA, load, open_entries, schema};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::PathBuf;
-use std::time::Duration;
 
 const ROWS: u64 = 500;
 
@@ -159,11 +158,12 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
     let before = schema(&database);
     std::thread::scope(|scope| {
         let held = scope.spawn(|| {
-            let _ = database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(60); COMMIT");
+            let _ = database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(120); COMMIT");
         });
-        std::thread::sleep(Duration::from_millis(500));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        assert!(database.wait_for(naps, 1, || !held.is_finished()));
         let load = load(&database, &source).args(["--indexes", "rebuild"]);
-        let finished = load.run(Duration::from_secs(11)).expect_code(1);
+        let finished = load.run(PATIENCE).expect_code(1);
         assert!(
             finished.stderr.contains("it was not free within 3000 ms; public.t is held by process "),
             "{}",

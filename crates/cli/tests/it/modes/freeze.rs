@@ -35,7 +35,7 @@ fn prepared(server: &Server) -> Database {
 /// Each COPY takes a little longer, so that it can be hit.
 fn slow_down(database: &Database) {
     database.sql(
-        "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
+        "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END'; \
          CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
     );
 }
@@ -118,6 +118,7 @@ fn a_killed_load_leaves_the_old_rows_and_its_next_run_all_of_the_new_ones() {
             assert_eq!(database.value("SELECT count(*) FROM t"), "5000", "{what}");
             assert_eq!(database.value("SELECT count(*) FROM howdah.chunk"), "0", "{what}");
         }
+        database.sql("DROP TRIGGER nap ON t; DROP FUNCTION nap");
         command.run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "{what}");
         assert_eq!(
@@ -125,7 +126,6 @@ fn a_killed_load_leaves_the_old_rows_and_its_next_run_all_of_the_new_ones() {
             ROWS.to_string(),
             "{what}"
         );
-        database.sql("DROP TRIGGER nap ON t; DROP FUNCTION nap");
         assert_eq!(schema(&database), before, "{what}");
         assert_nothing_left(&database, &what);
     }
@@ -371,11 +371,9 @@ fn rows_of_others_in_a_table_that_the_load_made_stay() {
     };
     // The first run makes the table, and waits for others who have it.
     let mut running = load(&["--freeze", "--lock-timeout", "100ms"]).spawn();
-    let made = "SELECT to_regclass('t') IS NOT NULL";
-    while database.value(made) != "t" {
-        assert!(running.is_running());
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let made =
+        "SELECT count(*) FROM howdah.job WHERE (plan #>> '{tables,0,table,oid}')::oid = to_regclass('t')";
+    assert!(database.wait_for(made, 1, || running.is_running()), "{}", running.stderr_so_far());
     running.kill();
     database.sql(END_SESSIONS);
     database.sql("INSERT INTO t (id, note) VALUES (-1, 'other') ON CONFLICT DO NOTHING");

@@ -1,6 +1,8 @@
 //! What others do to a table, or have left undone, while a new one takes its place or its keys tell good rows from bad ones.
 
 use super::{assert_nothing_left, load};
+use crate::gate::{remove_gate, shut_gate_behind};
+use crate::guards::wait_for_words;
 use crate::indexes::{PLAIN_SCHEMA, kills, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, Finished, MAJORS, Running, Server};
@@ -176,6 +178,7 @@ fn a_sequence_goes_on_where_it_was_told_to_and_a_table_stays_in_its_tablespace()
 
 /// A load that has dropped the indexes of the table is killed.
 fn killed(database: &Database, files: &Files) {
+    shut_gate_behind(database, 3);
     let source = files.put("killed.csv", &csv(75, 1_000_000, 20_000));
     let load = load(database, &[&source]).args([
         "--indexes",
@@ -190,6 +193,7 @@ fn killed(database: &Database, files: &Files) {
     let mut running = load.spawn();
     let hit = kills::wait_for(database, &mut running, kills::CHUNKS, 3);
     running.kill();
+    remove_gate(database);
     assert!(hit, "the load was over before it was killed");
     // The server stores the chunks whose commits it has got.
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'howdah%'";
@@ -244,9 +248,11 @@ fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
 
 /// Such a load is killed that has dropped the key of an empty table: the records with which its file goes on do not matter.
 fn killed_on_its_way(database: &Database, source: &Path) {
+    shut_gate_behind(database, 3);
     let mut running = load(database, &[source]).args(SMALL_CHUNKS).args(["--indexes", "rebuild"]).spawn();
     let hit = kills::wait_for(database, &mut running, kills::CHUNKS, 3);
     running.kill();
+    remove_gate(database);
     assert!(hit, "the load was over before it was killed");
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'howdah%'";
     while database.value(others) != "0" {
@@ -302,18 +308,15 @@ fn a_load_waits_for_whoever_puts_back_what_a_killed_one_has_dropped() {
     killed(&database, &files);
     let job = database.value("SELECT job_id FROM howdah.job");
     let key = format!("pg_catalog.hashtextextended('howdah/{job}', {})", 0x686f_7764_6168_i64);
-    std::thread::scope(|scope| {
-        scope.spawn(|| database.sql(&format!("SELECT pg_advisory_lock({key}), pg_sleep(4)")));
-        let locked = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted";
-        while database.value(locked) != "1" {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id"]);
-        let given_up = merge.clone().args(["--retry-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
-        assert!(given_up.contains("is being put back by another process"), "{given_up}");
-        let told = merge.run(PATIENCE).expect_code(0).stderr;
-        assert!(told.contains("is being put back by another process: waiting for that"), "{told}");
-    });
+    let holder = database.connect();
+    holder.sql(&format!("SELECT pg_advisory_lock({key})"));
+    let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id"]);
+    let given_up = merge.clone().args(["--retry-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(given_up.contains("is being put back by another process"), "{given_up}");
+    let mut waiting = merge.spawn();
+    wait_for_words(&mut waiting, "is being put back by another process: waiting for that");
+    drop(holder);
+    waiting.wait(PATIENCE).expect_code(0);
     assert_nothing_left(&database, "put back");
 }
 
@@ -466,10 +469,12 @@ fn a_new_table_that_a_killed_load_has_left_is_in_nobodys_way() {
         let before = schema(&database);
         let killed =
             load(&database, &[&first]).args(["--mode", "replace", "--chunk-size", "64kB", "--jobs", "1"]);
+        shut_gate_behind(&database, 3);
         let mut running = killed.spawn();
         let hit = kills::wait_for(&database, &mut running, kills::CHUNKS, 3);
         let rival = load(&database, &[&second]).args(["--mode", "replace"]);
         running.kill();
+        remove_gate(&database);
         assert!(hit, "the load was over before it was killed");
         let done = rival.run(PATIENCE).expect_code(0).stderr;
         let job = database.value("SELECT job_id FROM howdah.job WHERE status <> 'done'");

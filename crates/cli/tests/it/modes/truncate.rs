@@ -1,8 +1,9 @@
 //! A table is emptied once for each job, whatever happens to the load.
 
 use super::load;
+use crate::guards::wait_for_words;
 use crate::indexes::schema;
-use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
+use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::time::{Duration, Instant};
 
@@ -126,8 +127,8 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
     let source = files.put("a.csv", &csv(53, 1, 10));
     let database = prepared(18);
     std::thread::scope(|scope| {
-        // A report holds the table for three seconds; whoever reads it meanwhile waits half a second at most.
-        scope.spawn(|| database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(3); COMMIT"));
+        // A report holds the table; whoever reads it meanwhile waits half a second at most.
+        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(90); COMMIT"));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         while database.value(naps) == "0" {
             std::thread::sleep(Duration::from_millis(5));
@@ -141,8 +142,9 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
         let start = Instant::now();
         database.sql("SET lock_timeout = '2s'; SELECT count(*) FROM t");
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        wait_for_words(&mut running, "trying again in");
+        database.sql(END_SLEEPERS);
         let finished = running.wait(PATIENCE).expect_code(0);
-        assert!(finished.stderr.contains("trying again in"), "{}", finished.stderr);
         assert!(finished.stderr.contains("public.t is held by process "), "{}", finished.stderr);
         assert!(finished.stderr.contains("(role postgres"), "{}", finished.stderr);
     });

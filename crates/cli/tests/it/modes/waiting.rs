@@ -2,7 +2,7 @@
 
 use super::{changes, load};
 use crate::indexes::kills::{CHUNKS, wait_for};
-use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
+use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,14 +30,15 @@ fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
             let killing = scope.spawn(|| {
                 let held = "BEGIN; DO $$ BEGIN FOR i IN 1..3000 LOOP \
                      EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'staging\\_%'); PERFORM pg_sleep(0.01); \
-                     END LOOP; END $$; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(2); COMMIT";
-                database.sql(held);
+                     END LOOP; END $$; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)";
+                let _ = database.try_sql(held);
             });
             let mut running = load.clone().args(["--lock-timeout", "60s"]).spawn();
             let hit = wait_for(&database, &mut running, CHUNKS, 1);
             let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
             let waits = hit && wait_for(&database, &mut running, waits, 1);
             running.kill();
+            database.sql(END_SLEEPERS);
             assert!(waits, "{mode:?}: the load was over before it was killed");
             killing.join().unwrap();
         });
