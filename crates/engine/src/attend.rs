@@ -6,7 +6,7 @@
 //! storage, may take as long as it likes. (Sessions that copy are looked after by [`crate::watch`].)
 
 use crate::Connection;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity;
 use howdah_target::session::{Backend, Session};
 use std::pin::pin;
@@ -70,6 +70,7 @@ impl Connection {
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let mut work = pin!(work);
+        let mut told = false;
         let mut asking = Asking::new(self, backend);
         let done = loop {
             if let Ok(done) = timeout(LATE_AFTER, &mut work).await {
@@ -77,9 +78,13 @@ impl Connection {
             }
             tokio::select! {
                 done = &mut work => break done,
-                will_answer = self.will_answer(backend) => if !will_answer {
-                    let message = "the server waits for the client, which waits for an answer: the connection is dead";
-                    break Err(Error::new(ErrorKind::ConnectionLost, message));
+                waits_for = self.waits_for(backend) => match waits_for {
+                    Waits::ForUs => {
+                        let message = "the server waits for the client, which waits for an answer: the connection is dead";
+                        break Err(Error::new(ErrorKind::ConnectionLost, message));
+                    }
+                    Waits::For(wait) if !told => told = self.tell_of(backend, &wait),
+                    Waits::For(_) | Waits::Unknown => {}
                 },
             }
         };
@@ -87,17 +92,52 @@ impl Connection {
         done
     }
 
+    /// False where the wait is nothing to tell of.
+    fn tell_of(&self, backend: Backend, wait: &str) -> bool {
+        let Some((listener, message)) = self.listener().zip(held_up(backend, wait)) else { return false };
+        listener.on_event(&Event::Notice { message });
+        true
+    }
+
     /// Looks at the process from a session of its own: an older one may be as dead as that which is looked at.
-    async fn will_answer(&self, backend: Backend) -> bool {
+    async fn waits_for(&self, backend: Backend) -> Waits {
         let look = async { activity::sample(&self.open_new().await?, &[backend.pid]).await };
         match timeout(LOOK_WITHIN, look).await {
             Ok(Ok(seen)) => match seen.first() {
-                Some(activity) => !(activity.waits_for_client() && activity.unchanged >= WAITED_FOR),
-                None => false,
+                Some(activity) if activity.waits_for_client() && activity.unchanged >= WAITED_FOR => {
+                    Waits::ForUs
+                }
+                Some(activity) => Waits::For(activity.wait.clone()),
+                None => Waits::ForUs,
             },
             // A server that refuses a session answers: the network is alive, and nothing else is known.
-            Ok(Err(error)) => error.sqlstate().is_some(),
-            Err(_) => false,
+            Ok(Err(error)) if error.sqlstate().is_some() => Waits::Unknown,
+            Ok(Err(_)) | Err(_) => Waits::ForUs,
         }
     }
+}
+
+/// What a server process waits for whose answer is late.
+enum Waits {
+    /// For what the client sends; or it is gone: no answer will come.
+    ForUs,
+    /// For something else; the wait event.
+    For(String),
+    Unknown,
+}
+
+/// What is said of a process that is held up by what howdah has no limit of time for. That a statement works, or waits for
+/// storage, is nothing to tell of.
+pub(crate) fn held_up(backend: Backend, wait: &str) -> Option<String> {
+    let pid = backend.pid;
+    if wait == "IPC:SyncRep" {
+        return Some(format!(
+            "process {pid} of this load has waited in COMMIT for a synchronous standby for some seconds, and goes on when that has \
+             the WAL (synchronous_standby_names)"
+        ));
+    }
+    let lock = wait.strip_prefix("Lock:").filter(|kind| !matches!(*kind, "extend" | "page"))?;
+    Some(format!(
+        "process {pid} of this load has waited for a lock ({lock}) for some seconds: SELECT pg_blocking_pids({pid}) tells who holds it"
+    ))
 }

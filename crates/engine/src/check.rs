@@ -52,6 +52,7 @@ pub struct Checked {
 /// What happens before the first chunk: a ledger that cannot be opened, a connection that is refused. What ends a check
 /// under way is in [`Checked`].
 pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Path>) -> Result<Checked> {
+    context.connection.tell_of_waits(&context.listener);
     let Planned { plan, layout, open, opened, .. } = planned;
     let Some(ledger) = ledger_of(&plan.job) else {
         return Err(Error::new(

@@ -1,6 +1,6 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Listener, Result};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
 use howdah_target::ledger::Ledger;
@@ -51,6 +51,8 @@ pub struct Connection {
     writes: Arc<AtomicBool>,
     /// The job that sessions are marked for from now on.
     job: Arc<Mutex<Option<(Ledger, String)>>>,
+    /// Told what a statement waits for that takes long.
+    listener: Arc<Mutex<Option<Arc<dyn Listener>>>>,
 }
 
 /// What becomes of an embedded server that is meant and has never been made.
@@ -121,7 +123,17 @@ impl Connection {
             ahead: Arc::default(),
             writes: Arc::default(),
             job: Arc::default(),
+            listener: Arc::default(),
         }
+    }
+
+    /// From now on the listener is told what statements wait for that take long.
+    pub(crate) fn tell_of_waits(&self, listener: &Arc<dyn Listener>) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(listener));
+    }
+
+    pub(crate) fn listener(&self) -> Option<Arc<dyn Listener>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A session, one that was just kept or is being opened if there is one, and ends what is left of those that were lost.

@@ -57,6 +57,7 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
+    context.connection.tell_of_waits(&context.listener);
     let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
     let mut outcome = Box::pin(load_planned(context, planned)).await;
     if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned()) {
@@ -415,6 +416,9 @@ async fn account(
     }
     let mut written = Vec::new();
     let forgets = run.plan.job.arrival.is_staged() && error.as_ref().is_some_and(arrival::is_for_good);
+    if !loaded && !forgets {
+        warn_of_waiting(run);
+    }
     if forgets || run.tuned.load(Relaxed) {
         // Until here it held the job.
         if let Some(session) = tune::last_of_job(run, session, error.is_some()).await {
@@ -436,6 +440,17 @@ async fn account(
         None => None,
     };
     Outcome { summary: run.tally.summary(&run.plan, status), error, written }
+}
+
+/// What waits in staging tables is nobody's wish unless it is said.
+fn warn_of_waiting(run: &Run) {
+    let waiting = run.tally.rows_waiting(&run.plan);
+    let Some(ledger) = run.ledger.as_ref().filter(|_| waiting > 0) else { return };
+    let further = again::further(&run.context.connection, &run.plan, ledger.schema());
+    let restore = restore_command(&run.context, ledger, &run.plan.job_id);
+    run.warn(format!(
+        "rows of this job wait in staging tables for its next run ({further}); {restore} drops them"
+    ));
 }
 
 /// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of

@@ -134,6 +134,7 @@ pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
 }
 
 async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
+    context.connection.tell_of_waits(&context.listener);
     let mut patience = Patience::new(patience_of(&job));
     let mut furthest = 0;
     loop {

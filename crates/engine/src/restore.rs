@@ -35,6 +35,7 @@ pub struct Restored {
 /// Ledger, when there is no ledger, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
 /// work; the first of what could not be put back; `Interrupted`, whereupon the server ends what it is at.
 pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
+    context.connection.tell_of_waits(&context.listener);
     let restored = context.stop.guard(Box::pin(restore_all(context, schema, job))).await;
     // Builds whose answers nobody waits for any more.
     context.connection.end_now().await;

@@ -5,12 +5,14 @@
 //! given up and the chunk sent again. A session that waits for a lock or for storage is left alone.
 //! (Single statements, such as those of the ledger, are looked after by `attend`.)
 
+use crate::attend::held_up;
+use crate::indexes;
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity::{self, Activity, CLIENT_READ};
 use howdah_target::commit::{CopyProgress, Phase};
 use howdah_target::session::{Backend, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -121,6 +123,7 @@ impl Slots {
 /// Samples until aborted. Failures to sample are not failures of the load.
 pub(crate) async fn run(run: Arc<Run>) {
     let mut session: Option<Session> = None;
+    let mut told = BTreeSet::new();
     loop {
         tokio::time::sleep(SAMPLE_EVERY).await;
         let busy = run.slots.busy();
@@ -146,6 +149,7 @@ pub(crate) async fn run(run: Arc<Run>) {
         };
         report(&run, &seen, (busy.len(), waiting));
         end_stalled(&busy, &seen);
+        tell_held_up(&run, &busy, &seen, &mut told);
     }
 }
 
@@ -176,8 +180,10 @@ fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
 /// `open` sessions copy, others are `waiting` for the sources.
 fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
     let mut waits: BTreeMap<String, u32> = BTreeMap::new();
-    // Of sessions that the role may not look at, or that nobody tracks, nothing is told.
-    for activity in seen.iter().filter(|activity| !matches!(activity.state.as_str(), "idle" | "")) {
+    // Of sessions that the role may not look at, or that nobody tracks, nothing is told; nor of those between two states.
+    let is_known =
+        |activity: &&Activity| !matches!(activity.state.as_str(), "idle" | "") && !activity.wait.is_empty();
+    for activity in seen.iter().filter(is_known) {
         *waits.entry(activity.wait.clone()).or_default() += 1;
     }
     let without_chunk = u32::try_from(waiting).unwrap_or(u32::MAX);
@@ -187,6 +193,17 @@ fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
     let waits: Vec<(String, u32)> = waits.into_iter().collect();
     run.tally.saw_waits(&waits, without_chunk);
     run.context.listener.on_event(&Event::Sessions { open: u32::try_from(open).unwrap_or(u32::MAX), waits });
+}
+
+/// Tells once of each kind of wait that holds a session up for long.
+fn tell_held_up(run: &Run, busy: &[(Backend, Arc<Slot>)], seen: &[Activity], told: &mut BTreeSet<String>) {
+    for (backend, _) in busy.iter().filter(|(_, slot)| slot.idle_too_long()) {
+        let Some(activity) = seen.iter().find(|activity| activity.pid == backend.pid) else { continue };
+        let Some(message) = held_up(*backend, &activity.wait) else { continue };
+        if told.insert(activity.wait.clone()) {
+            indexes::tell(&run.context, message);
+        }
+    }
 }
 
 fn end_stalled(busy: &[(Backend, Arc<Slot>)], seen: &[Activity]) {
