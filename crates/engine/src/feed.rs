@@ -33,6 +33,7 @@ use howdah_model::{CopyChunk, Error, ErrorKind, Event, FilePlan, FormatKind, Pla
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -103,7 +104,14 @@ pub(crate) fn start(
     let mut supplies = VecDeque::new();
     for (no, opened) in by_table(&run.plan, opened) {
         let file_no = u32::try_from(no).unwrap_or(u32::MAX);
-        supplies.push_back(if run.plan.files[no].ranged {
+        let file = &run.plan.files[no];
+        if file.left_out {
+            run.tally.file(file_no).read_done.store(true, Relaxed);
+            run.skipped(file_no, file.stored_bytes.unwrap_or_default());
+            run.tell_if_done(file_no);
+            continue;
+        }
+        supplies.push_back(if file.ranged {
             let file = Arc::new(range::RangedFile::new(run, file_no, opened)?);
             Supply::Ranges { next: file.first_range(), file }
         } else {

@@ -3,7 +3,7 @@
 use crate::Connection;
 use crate::again::Way;
 use crate::plan::already_done;
-use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Plan, Result};
+use howdah_model::{Error, ErrorKind, Job, KnownFiles, LedgerChoice, Plan, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 
@@ -119,7 +119,10 @@ pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());
     job.chunk_bytes = Some(row.plan.chunk_bytes);
-    job.force = false;
+    if job.force {
+        // Who began it has said that files are loaded once more.
+        (job.force, job.known) = (false, KnownFiles::Load);
+    }
     job.resumes = Some(row.job_id.clone());
     Ok(job)
 }

@@ -1,18 +1,25 @@
 //! Files of which a job that did not end has stored rows: under other options they are another job's, which would store these
 //! rows once more.
 
+use crate::plan::is_filled;
 use crate::{Connection, again};
 use howdah_model::{Error, ErrorKind, Mode, Plan, Result};
 use howdah_target::ledger::{Ledger, StoredInPart};
 use howdah_target::session::Session;
-use howdah_target::truncate;
 
 /// Rows of another job that those of this one would come on top of, where it is new to the ledger; with `--force` also those of other
 /// versions of the files.
 ///
 /// # Errors
-/// Those of ledger and session.
+/// Those of ledger and session; with `--force`, where only a warning hangs on it, those of the session alone.
 pub(crate) async fn find(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Option<StoredInPart>> {
+    match look(session, ledger, plan).await {
+        Err(_) if plan.job.force && !session.is_closed() => Ok(None),
+        looked => looked,
+    }
+}
+
+async fn look(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Option<StoredInPart>> {
     let arrival = &plan.job.arrival;
     let comes_on_top = arrival.mode == Mode::Append && !arrival.check;
     if !comes_on_top || ledger.find(session, &plan.job_id).await?.is_some() {
@@ -31,9 +38,7 @@ async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &Stor
     let waits =
         ledger.find(session, &stored.job_id).await?.is_none_or(|row| row.plan.job.arrival.is_staged());
     let Some(table) = plan.tables.get(stored.table_no as usize).filter(|_| !waits) else { return Ok(false) };
-    let is_empty =
-        truncate::is_empty(session, &table.table.relation, plan.job.arrival.lock_timeout_ms).await?;
-    Ok(is_empty != Some(true))
+    is_filled(session, &table.table.relation, plan.job.arrival.lock_timeout_ms).await
 }
 
 /// Why they are not stored once more.

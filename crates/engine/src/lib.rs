@@ -14,6 +14,7 @@ pub mod again;
 mod arrival;
 mod attend;
 mod beforehand;
+mod begin;
 pub mod bench;
 mod budget;
 pub mod check;

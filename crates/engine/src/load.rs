@@ -11,7 +11,7 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Connection, Context, after, again, arrival, beforehand, done, emptied, finish, frozen, guards, in_part,
+    Connection, Context, after, again, arrival, beforehand, begin, done, emptied, finish, frozen, guards,
     indexes, predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
@@ -28,14 +28,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
 const STOPPED_WITHIN: Duration = Duration::from_secs(1);
-
-/// How long the job is waited for, while others put back what it has left, and how often that is looked at.
-const HELD_WITHIN: Duration = Duration::from_secs(10);
-const HELD_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy server
 /// is not open at once.
@@ -96,7 +92,7 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     let holder_pid = AtomicI32::new(0);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
-    let begin = || Box::pin(begin(context, ledger.as_ref(), &plan, (&holder_pid, ahead, lacks)));
+    let begin = || Box::pin(begin_load(context, ledger.as_ref(), &plan, (&holder_pid, ahead, lacks)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -163,7 +159,7 @@ fn fills_two_chunks(plan: &Plan) -> bool {
 
 /// `holder_pid` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
 /// empty now may lack what killed loads have dropped.
-async fn begin(
+async fn begin_load(
     context: &Context,
     ledger: Option<&Ledger>,
     plan: &Plan,
@@ -203,14 +199,7 @@ async fn open_ledger(
         return Ok(Noted::default());
     };
     ledger.ensure(session).await?;
-    if !hold_soon(session, ledger, &plan.job_id).await? {
-        return Err(being_restored(&plan.job_id));
-    }
-    let in_part = in_part::find(session, ledger, plan).await?;
-    if let Some(stored) = in_part.as_ref().filter(|_| !plan.job.force) {
-        return Err(in_part::error(connection, ledger, stored));
-    }
-    let forgotten = begin_job(session, ledger, plan).await?;
+    let begin::Noted { in_part, forgotten } = begin::begin((connection, session), ledger, plan).await?;
     holder_pid.store(session.backend().pid, Relaxed);
     make_tables(session, Some(ledger), plan).await?;
     ledger.keep_marks(session).await?;
@@ -236,61 +225,6 @@ async fn open_ledger(
     let ((), receipts, dropped, tuned) = tokio::try_join!(durable, receipts, dropped, tuned)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
     Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied })
-}
-
-/// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
-/// chunks tell nothing of the table.
-async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bool> {
-    if ledger.begin(session, plan).await? {
-        return Ok(false);
-    }
-    if ledger.find(session, &plan.job_id).await?.is_some() {
-        return Err(taken_meanwhile(session, ledger, plan).await?);
-    }
-    // Who is at work for a job goes on storing chunks of it.
-    let forgotten = ledger.hold_job_alone(session, &plan.job_id).await? && {
-        let forgotten = ledger.forget_deleted(session, &plan.job_id).await?;
-        ledger.leave_job(session, &plan.job_id).await?;
-        forgotten
-    };
-    if !hold_soon(session, ledger, &plan.job_id).await? {
-        return Err(being_restored(&plan.job_id));
-    }
-    if forgotten && ledger.begin(session, plan).await? {
-        return Ok(true);
-    }
-    Err(taken_meanwhile(session, ledger, plan).await?)
-}
-
-/// Another run has had the job since this one was planned.
-async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Error> {
-    let row = ledger.find(session, &plan.job_id).await?;
-    if row.is_none() {
-        let message = format!("job {} was deleted from the ledger while a run of it is at work", plan.job_id);
-        return Ok(Error::new(ErrorKind::Ledger, message)
-            .with_hint("wait for the end of that run, then run the same command again"));
-    }
-    let is_same = row.as_ref().is_some_and(|row| row.plan.identity == plan.identity);
-    let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
-    let message = match done_at {
-        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at)),
-        _ if is_same => "is in the ledger with other chunk borders",
-        _ => "was begun with other files by another process in this moment",
-    };
-    Ok(Error::new(ErrorKind::Ledger, format!("job {} {message}", plan.job_id))
-        .with_hint("give what its first run was given, or another --job-id"))
-}
-
-/// Holds the job. Another load that begins looks after what killed jobs have left, which may take it a moment.
-async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str) -> Result<bool> {
-    let began = Instant::now();
-    while !ledger.hold_job(session, job_id).await? {
-        if began.elapsed() >= HELD_WITHIN {
-            return Ok(false);
-        }
-        tokio::time::sleep(HELD_LOOK_EVERY).await;
-    }
-    Ok(true)
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {

@@ -59,6 +59,7 @@ use howdah_target::session::{Session, encoding, room};
 use identity::{Identity, Settled, Version};
 use loaded::Choice;
 pub use loaded::in_tables;
+pub(crate) use loaded::{KnownState, expect_unknown, holds_rows, is_filled};
 use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;
@@ -186,7 +187,7 @@ async fn plan_all(
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
     let Connected { session, recode, identity, mut settled, choice } =
-        connect_and_look(context, &job, &mut sources, progress).await?;
+        connect_and_look(context, &mut job, &mut sources, progress).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
@@ -309,13 +310,14 @@ struct Connected {
 /// Opens the session and looks at the files meanwhile: both take their time, and neither needs the other.
 async fn connect_and_look(
     context: &Context,
-    job: &Job,
+    job: &mut Job,
     sources: &mut [Source],
     progress: &Progress,
 ) -> Result<Connected> {
     let (connected, looked) = {
         let sources = &*sources;
-        let mut looking = pin!(maybe_done(finding::look_ahead(sources, job)));
+        let as_asked = job.clone();
+        let mut looking = pin!(maybe_done(finding::look_ahead(sources, &as_asked)));
         let connected = tokio::select! {
             connected = connect(context, job, sources, progress) => connected?,
             never = async { looking.as_mut().await; pending::<Infallible>().await } => match never {},
@@ -333,7 +335,12 @@ async fn connect_and_look(
     Ok(connected)
 }
 
-async fn connect(context: &Context, job: &Job, sources: &[Source], progress: &Progress) -> Result<Connected> {
+async fn connect(
+    context: &Context,
+    job: &mut Job,
+    sources: &[Source],
+    progress: &Progress,
+) -> Result<Connected> {
     let connection = &context.connection;
     let session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     progress.steps.store(1, Relaxed);
@@ -341,11 +348,16 @@ async fn connect(context: &Context, job: &Job, sources: &[Source], progress: &Pr
     let settling = who_it_is((connection, &session), job, sources);
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
-    let (recode, (identity, settled, choice), ()) = connection.attend(&session, asking).await?;
+    let (recode, (identity, mut settled, mut choice), ()) = connection.attend(&session, asking).await?;
+    choice.go_on(connection, job, &versions(sources), &mut settled)?;
     if settled.earlier.is_none() && !choice.is_nothing() {
         connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
     }
     Ok(Connected { session, recode, identity, settled, choice })
+}
+
+fn versions(sources: &[Source]) -> Vec<Version> {
+    sources.iter().map(|source| Version::of(&source.object)).collect()
 }
 
 /// The job by the files that are its own, of those that were found.
@@ -355,7 +367,14 @@ async fn who_it_is(
     sources: &[Source],
 ) -> Result<(Identity, Settled, Choice)> {
     let mut choice = Choice::new(job, loaded::look(session, job, sources).await?);
-    let mut versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
+    let mut versions = versions(sources);
+    if choice.leaves_out()
+        && let Some((identity, mut settled)) = begun_with_all((connection, session), job, &versions).await?
+    {
+        choice = choice.with_all();
+        choice.keep_own(settled.own.take());
+        return Ok((identity, settled, choice));
+    }
     choice.keep(&mut versions);
     let mut identity = Identity::new(job, &versions);
     if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
@@ -364,6 +383,21 @@ async fn who_it_is(
     let mut settled = identity.settle((connection, session), job, &versions).await?;
     choice.keep_own(settled.own.take());
     Ok((identity, settled, choice))
+}
+
+/// A job that has stored rows of some of these files goes on as it was begun, whatever others have loaded of them since.
+async fn begun_with_all(
+    (connection, session): (&Connection, &Session),
+    job: &Job,
+    versions: &[Version],
+) -> Result<Option<(Identity, Settled)>> {
+    let mut identity = Identity::new(job, versions);
+    match identity.settle((connection, session), job, versions).await {
+        Ok(settled) => Ok(settled.history.has_rows().then_some((identity, settled))),
+        // One that began with fewer files.
+        Err(error) if error.kind() == ErrorKind::SourceChanged => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// No load gets on with fewer sessions: one stores chunks, while another looks after it and holds the job.
@@ -492,6 +526,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         ranged: object.ranged() && untouched,
         rereadable: object.rereadable(),
         input_no: 0,
+        left_out: false,
     }
 }
 
@@ -520,5 +555,5 @@ pub fn already_done(job_id: &str, at: &str) -> Error {
         ErrorKind::JobDone,
         format!("this job finished at {at} and its rows are in the table (job {job_id})"),
     )
-    .with_hint("--force loads the same files once more; other options or changed files make another job")
+    .with_hint("--force, or --known load where rows are appended, loads the same files once more; changed files make another job")
 }

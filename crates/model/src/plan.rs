@@ -325,6 +325,9 @@ pub struct FilePlan {
     /// Its number in the order in which the sources were given. Plans in older ledgers lack it.
     #[serde(default)]
     pub input_no: u32,
+    /// This run leaves it out, though it is the job's: another job has loaded it since.
+    #[serde(skip)]
+    pub left_out: bool,
 }
 
 /// A file that a finished job has loaded into the table that it would go to.

@@ -83,9 +83,6 @@ fn show_known(text: &mut String, planned: &Planned) {
     let Some(known) = howdah_engine::in_tables(plan).filter(|_| !is_done) else { return };
     let fate = match plan.job.known {
         _ if plan.job.force => "loaded once more, by --force",
-        KnownFiles::Refuse if planned.history != History::Fresh => {
-            "loaded once more, as this job has begun to"
-        }
         KnownFiles::Refuse => "load would refuse them without --known skip or --known load",
         KnownFiles::Skip => "left out, by --known skip",
         KnownFiles::Load => "loaded once more, by --known load",

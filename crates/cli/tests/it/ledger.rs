@@ -15,7 +15,13 @@ fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
     load.run(PATIENCE).expect_code(0);
     let refused = load.run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("error: this job finished at 20"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("hint: --force loads the same files once more"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains(
+            "hint: --force, or --known load where rows are appended, loads the same files once more"
+        ),
+        "{}",
+        refused.stderr
+    );
     scene.assert_exact("refused");
     load.clone().arg("--force").run(PATIENCE).expect_code(0);
     scene.want(&plain);

@@ -31,6 +31,7 @@ mod indexes;
 mod interrupt;
 mod isolation;
 mod kills;
+mod known;
 mod late;
 mod ledger;
 mod left_out;

@@ -9,7 +9,8 @@
 use super::{History, earlier, ledger_of};
 use crate::Connection;
 use howdah_model::{
-    Error, ErrorKind, Format, Job, Keep, Mode, Plan, Result, Shaping, SourceSpec, Table, Taper,
+    Error, ErrorKind, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping, SourceSpec, Table,
+    Taper,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{FileToLoad, JobRow, JobStatus, Ledger};
@@ -75,6 +76,16 @@ impl Version {
         let real = (self.real_location != self.location).then_some(&self.real_location);
         let names = std::iter::once(&self.location).chain(real);
         names.filter_map(move |location| Some(FileToLoad { no, location, version: self.version.as_deref()? }))
+    }
+
+    /// Its names: as written, and where the links of that lead.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        [self.location.as_str(), self.real_location.as_str()].into_iter()
+    }
+
+    /// One of its names is among these.
+    pub(super) fn is_any_of(&self, has: impl Fn(&str) -> bool) -> bool {
+        self.paths().any(has)
     }
 }
 
@@ -216,7 +227,10 @@ impl Identity {
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
         let done = last.status == JobStatus::Done;
-        let again = done && self.may_be_new || job.force && is_over(session, &ledger, &last).await?;
+        // Who asks for the answer that an earlier run has lost, or goes on by the job's name, has it loaded no more.
+        let once_more = job.known == KnownFiles::Load && job.resumes.is_none() && job.if_done == IfDone::Fail;
+        let again =
+            done && (self.may_be_new || once_more) || job.force && is_over(session, &ledger, &last).await?;
         let earlier =
             if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
         match earlier {
@@ -286,9 +300,7 @@ fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identi
     let names =
         row.plan.files.iter().flat_map(|file| std::iter::once(&file.location).chain(&file.real_location));
     let names: BTreeSet<&str> = names.map(String::as_str).collect();
-    let is_own = |version: &Version| {
-        names.contains(version.location.as_str()) || names.contains(version.real_location.as_str())
-    };
+    let is_own = |version: &Version| version.is_any_of(|name| names.contains(name));
     let own: Vec<bool> = versions.iter().map(is_own).collect();
     let own_versions: Vec<Version> = versions.iter().filter(|version| is_own(version)).cloned().collect();
     let mut identity = Identity::new(job, &own_versions);
@@ -389,8 +401,8 @@ mod tests {
             verify: howdah_model::Verify::None,
             rejects_of: None,
             resumes: None,
-            if_done: howdah_model::IfDone::default(),
-            known: howdah_model::KnownFiles::default(),
+            if_done: IfDone::default(),
+            known: KnownFiles::default(),
             toast_compression: howdah_model::ToastCompression::Auto,
             indexes: howdah_model::IndexesChoice::Keep,
             triggers: howdah_model::TriggersChoice::Keep,

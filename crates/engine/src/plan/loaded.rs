@@ -3,9 +3,11 @@
 use super::identity::{Settled, Version};
 use super::sources::Source;
 use super::{History, ledger_of};
-use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
+use crate::{Connection, again};
+use howdah_model::{Error, ErrorKind, FilePlan, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result};
 use howdah_target::ledger::{FileToLoad, LoadedFile};
 use howdah_target::session::{Session, catalog};
+use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +51,58 @@ impl Choice {
         }
     }
 
+    /// A job that goes on has rows of its own of these files, whoever has loaded them as well; `--known skip` leaves out those of which
+    /// it has none. What its beginner has said of all of them holds.
+    ///
+    /// # Errors
+    /// Table, for files whose rows wait in a staging table.
+    pub(super) fn go_on(
+        &mut self,
+        connection: &Connection,
+        job: &mut Job,
+        versions: &[Version],
+        settled: &mut Settled,
+    ) -> Result<()> {
+        let (History::Begun(receipts), Some((earlier, _))) = (&settled.history, &mut settled.earlier) else {
+            return Ok(());
+        };
+        if earlier.job.force || earlier.job.known == KnownFiles::Load {
+            job.known = KnownFiles::Load;
+        }
+        let begun: BTreeSet<u32> = receipts.iter().map(|receipt| receipt.file_no).collect();
+        let of_begun = (0..).zip(&earlier.files).filter(|(no, _)| begun.contains(no));
+        let begun: BTreeSet<String> = of_begun.flat_map(|(_, file)| names(file).cloned()).collect();
+        let is_staged = earlier.job.arrival.is_staged();
+        let mut left_out = BTreeSet::new();
+        for (known, version) in self.known.iter_mut().zip(versions) {
+            let is_begun = version.is_any_of(|name| begun.contains(name));
+            if let Some(file) =
+                known.as_ref().filter(|_| is_begun && is_staged && of(job) != KnownFiles::Load)
+            {
+                return Err(waits_as_well((connection, job), &settled.name, file));
+            }
+            known.take_if(|_| is_begun);
+            if known.is_some() && of(job) == KnownFiles::Skip {
+                left_out.extend(version.paths().map(str::to_owned));
+            }
+        }
+        for file in &mut earlier.files {
+            let is_left_out = names(file).any(|name| left_out.contains(name));
+            file.left_out = is_left_out;
+        }
+        Ok(())
+    }
+
+    /// Everything that was found may be this run's.
+    pub(super) fn with_all(self) -> Choice {
+        Choice { kept: vec![true; self.known.len()], ..self }
+    }
+
+    /// Some of what was found is left out.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.kept.contains(&false)
+    }
+
     /// What the plan says of them: those that are left out, or that are loaded once more.
     pub(super) fn known(&self, job: &Job) -> Vec<KnownFile> {
         let skips = of(job) == KnownFiles::Skip;
@@ -56,21 +110,30 @@ impl Choice {
         told.filter_map(|(known, _)| known.clone()).collect()
     }
 
-    /// A load that is new does not load files once more unless it is told to.
+    /// A load does not load files once more unless it is told to, or has begun to.
     ///
     /// # Errors
     /// Table, with the job that has loaded them.
     pub(super) fn expect_new(&self, job: &Job, settled: &Settled) -> Result<()> {
         let (known, files) = (self.known(job), self.kept.len());
-        if of(job) != KnownFiles::Refuse || settled.history != History::Fresh || known.is_empty() {
+        let goes_on = match settled.history {
+            History::Fresh => false,
+            History::Begun(_) => settled.history.has_rows(),
+            History::Done { .. } | History::NothingNew => return Ok(()),
+        };
+        if of(job) != KnownFiles::Refuse || known.is_empty() {
             return Ok(());
         }
-        let hint = if known.len() == files {
-            "`--known load` loads them once more, `--known skip` has nothing to do then"
-        } else {
-            "`--known skip` loads only the others, `--known load` loads all of them"
-        };
-        Err(Error::new(ErrorKind::Table, told(&known, files)).with_hint(hint))
+        Err(Error::new(ErrorKind::Table, told(&known, files, false)).with_hint(match (goes_on, &job.resumes) {
+            (true, Some(job)) => format!(
+                "the `howdah load` command of job {job} with `--known skip` goes on without them, with `--known load` it loads \
+                 them once more"
+            ),
+            (true, None) => {
+                "`--known skip` goes on without them, `--known load` loads them once more".to_owned()
+            }
+            (false, _) => hint(known.len() == files).to_owned(),
+        }))
     }
 
     /// The latest job that has loaded any of them.
@@ -88,17 +151,79 @@ fn latest<'a>(known: impl Iterator<Item = &'a KnownFile>) -> Option<&'a KnownFil
     known.max_by(|one, other| (&one.at, &other.location).cmp(&(&other.at, &one.location)))
 }
 
+fn names(file: &FilePlan) -> impl Iterator<Item = &String> {
+    std::iter::once(&file.location).chain(&file.real_location)
+}
+
+fn hint(all: bool) -> &'static str {
+    if all {
+        "`--known load` loads them once more, `--known skip` has nothing to do then"
+    } else {
+        "`--known skip` loads only the others, `--known load` loads all of them"
+    }
+}
+
+fn waits_as_well((connection, job): (&Connection, &Job), job_id: &str, file: &KnownFile) -> Error {
+    let KnownFile { location, table, job_id: other, at } = file;
+    let message = format!(
+        "{location} is in {table} already, by job {other} of {at}, and its rows wait in a staging table of job {job_id}, which did \
+         not end"
+    );
+    let restore = match ledger_of(job) {
+        Some(ledger) => again::command(connection, "restore", job_id, ledger.schema()),
+        None => String::new(),
+    };
+    Error::new(ErrorKind::Table, message).with_hint(format!(
+        "`{restore}` drops all rows that wait there; then run this again. `--known load` brings them in once more"
+    ))
+}
+
 /// Which of these files are in their tables already.
 pub fn in_tables(plan: &Plan) -> Option<String> {
     if plan.known.is_empty() {
         return None;
     }
-    let of_plan: BTreeSet<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
     let left_out = if of(&plan.job) == KnownFiles::Skip { plan.known.len() } else { 0 };
-    Some(told(&plan.known, of_plan.len() + left_out))
+    Some(told(&plan.known, files_to_load(plan) + left_out, false))
 }
 
-fn told(known: &[KnownFile], files: usize) -> String {
+fn files_to_load(plan: &Plan) -> usize {
+    let loaded = plan.files.iter().filter(|file| !file.left_out);
+    loaded.map(|file| file.location.as_str()).collect::<BTreeSet<&str>>().len()
+}
+
+/// How files came to be known since the load was planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownState {
+    /// Another job is at work on them.
+    AtWork,
+    /// Another job has loaded them since.
+    SincePlanned,
+}
+
+/// Nobody has begun to load any of these files since they were looked for.
+///
+/// # Errors
+/// Table, with the job that has.
+pub(crate) fn expect_unknown(plan: &Plan, known: &[KnownFile], state: KnownState) -> Result<()> {
+    if known.is_empty() {
+        return Ok(());
+    }
+    let (files, skips) = (files_to_load(plan), plan.job.known == KnownFiles::Skip);
+    let message = told(known, files, state == KnownState::AtWork);
+    Err(Error::new(ErrorKind::Table, message).with_hint(match state {
+        KnownState::AtWork if skips => {
+            "run the same command again when that job has ended: it loads what is not in by then"
+        }
+        KnownState::AtWork => {
+            "`--known skip` loads what is not in when that job has ended, `--known load` loads all of them beside it"
+        }
+        KnownState::SincePlanned if skips => "run the same command again: it leaves them out",
+        KnownState::SincePlanned => hint(known.len() == files),
+    }))
+}
+
+fn told(known: &[KnownFile], files: usize, at_work: bool) -> String {
     let Some(latest) = latest(known.iter()) else { return String::new() };
     let what = match (known.len(), files) {
         (1, 1) => "the file is".to_owned(),
@@ -108,17 +233,18 @@ fn told(known: &[KnownFile], files: usize) -> String {
     };
     let is_one = |of: fn(&KnownFile) -> &str| known.iter().all(|file| of(file) == of(latest));
     let table = if is_one(|file| &file.table) { latest.table.clone() } else { "their tables".to_owned() };
+    let there = if at_work { format!("being loaded into {table}") } else { format!("in {table} already") };
     let by = if is_one(|file| &file.job_id) { "by" } else { "the latest by" };
     let others = match known.len() - 1 {
         0 => String::new(),
         others => format!(" and {others} more"),
     };
     let KnownFile { location, job_id, at, .. } = latest;
-    format!("{what} in {table} already, {by} job {job_id} of {at}: {location}{others}")
+    format!("{what} {there}, {by} job {job_id} of {at}: {location}{others}")
 }
 
-/// What the ledger knows of each source, where rows are appended. A table that is not there, or is empty, holds nothing, whatever was
-/// loaded into it. A job that is gone on with is asked for its own files.
+/// What the ledger knows of each source, where rows are appended. A table that is not there, is empty, or was emptied by another job
+/// since, holds nothing, whatever was loaded into it. A job that is gone on with is asked for its own files.
 pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Result<Vec<Option<KnownFile>>> {
     let mut known = vec![None; sources.len()];
     let appends = job.arrival.mode == Mode::Append && !job.arrival.check;
@@ -126,36 +252,52 @@ pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Re
     let versions: Vec<Version> = sources.iter().map(|source| Version::of(&source.object)).collect();
     let files: Vec<FileToLoad<'_>> =
         versions.iter().enumerate().flat_map(|(no, file)| file.names(no)).collect();
-    let mut tables: BTreeMap<&str, Option<String>> = BTreeMap::new();
-    for LoadedFile { no, file } in ledger.loaded(session, &files).await? {
-        let Some(source) = sources.get(no).filter(|_| job.resumes.as_ref() != Some(&file.job_id)) else {
+    let mut by_table: BTreeMap<&str, Vec<LoadedFile>> = BTreeMap::new();
+    for loaded in ledger.loaded(session, &files).await? {
+        let source = sources.get(loaded.no);
+        if let Some(source) = source.filter(|_| job.resumes.as_ref() != Some(&loaded.file.job_id)) {
+            by_table.entry(&source.table).or_default().push(loaded);
+        }
+    }
+    for (written, mut loaded) in by_table {
+        let Some(relation) = table_with_rows(session, written, job.arrival.lock_timeout_ms).await? else {
             continue;
         };
-        let table = match tables.get(source.table.as_str()) {
-            Some(table) => table.clone(),
-            None => {
-                let table = table_with_rows(session, &source.table, job.arrival.lock_timeout_ms).await?;
-                tables.entry(&source.table).or_insert(table).clone()
+        let table = relation.to_string();
+        loaded.retain(|loaded| loaded.file.table == table);
+        if loaded.is_empty() {
+            continue;
+        }
+        let jobs = loaded.iter().map(|loaded| loaded.file.job_id.clone()).collect();
+        let standing = ledger.standing(session, &relation, &jobs).await?;
+        for LoadedFile { no, file } in loaded.into_iter().filter(|it| standing.contains(&it.file.job_id)) {
+            if known[no].as_ref().is_none_or(|other: &KnownFile| other.at < file.at) {
+                known[no] = Some(file);
             }
-        };
-        let is_later = |other: &Option<KnownFile>| other.as_ref().is_none_or(|other| other.at < file.at);
-        if table.as_ref() == Some(&file.table) && is_later(&known[no]) {
-            known[no] = Some(file);
         }
     }
     Ok(known)
 }
 
-/// The table's name in the ledger, if it holds rows, as far as can be told. What else there is to say about it, planning says.
-async fn table_with_rows(session: &Session, written: &str, lock_timeout_ms: u64) -> Result<Option<String>> {
+/// The table, if it holds rows, as far as can be told. What else there is to say about it, planning says.
+async fn table_with_rows(session: &Session, written: &str, lock_timeout_ms: u64) -> Result<Option<Relation>> {
     let table = match catalog::find_table(session, written).await {
         Err(error) if error.kind() == ErrorKind::Table => return Ok(None),
         found => found?,
     };
     let Some(table) = table else { return Ok(None) };
-    let is_empty = match truncate::is_empty(session, &table.relation, lock_timeout_ms).await {
-        Err(error) if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) => None,
-        looked => looked?,
-    };
-    Ok((is_empty != Some(true)).then(|| table.relation.to_string()))
+    Ok(is_filled(session, &table.relation, lock_timeout_ms).await?.then_some(table.relation))
+}
+
+/// The table is there and holds rows, as far as can be told.
+pub(crate) async fn holds_rows(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<bool> {
+    Ok(table_with_rows(session, &quote_relation(relation), lock_timeout_ms).await?.is_some())
+}
+
+/// The table holds rows, or somebody has it for himself.
+pub(crate) async fn is_filled(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<bool> {
+    match truncate::is_empty(session, relation, lock_timeout_ms).await {
+        Err(error) if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) => Ok(true),
+        looked => Ok(looked? != Some(true)),
+    }
 }

@@ -3,8 +3,11 @@
 
 use super::Ledger;
 use super::job::target_name;
+use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
+use super::step::target;
 use crate::session::Session;
-use howdah_model::{FilePlan, KnownFile, Plan, Result};
+use howdah_model::{FilePlan, KnownFile, Plan, Relation, Result};
+use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -44,37 +47,104 @@ pub struct StoredInPart {
     pub rows: u64,
 }
 
-/// By file and table. A file that a link leads to may have been named by its own path. `@standing@` is [`STANDING_SQL`].
+/// A file of a plan that another job has loaded into the same table, or is about to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rival {
+    /// Which file of the plan.
+    pub file_no: u32,
+    /// The other job; of one that is at work, when it began.
+    pub file: KnownFile,
+    /// It is not done, and at work.
+    pub at_work: bool,
+    /// By no more than sessions that a killed run may have left.
+    pub left_over: bool,
+    /// The plan's own job has stored chunks of the file, too.
+    pub own: bool,
+}
+
+/// The files of all jobs by each of their names: as written, and where the links of that lead. Ledgers of older versions have no
+/// column `real_location` (13): there the name means that of `older`.
+const NAMED_FILES_SQL: &str = "\
+    (SELECT f.job_id, f.file_no, f.location, f.version, f.target, n.name \
+     FROM (VALUES (NULL::pg_catalog.text)) older (real_location), \
+          LATERAL (SELECT job_id, file_no, location, version, target, real_location FROM @schema@.file) f, \
+          LATERAL (VALUES (f.location), (f.real_location)) n (name) \
+     WHERE n.name IS NOT NULL)";
+
+/// By file and table.
 const LOADED_SQL: &str = "\
     SELECT DISTINCT ON (found.no, f.target) found.no, f.location, f.target, j.job_id, \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') \
-    FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS found (no, location, version) \
-    JOIN @schema@.file f USING (location, version) \
+    FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS found (no, name, version) \
+    JOIN @files@ f USING (name, version) \
     JOIN @schema@.job j USING (job_id) \
-    WHERE j.status = 'done'@standing@ \
+    WHERE j.status = 'done' \
     ORDER BY found.no, f.target, j.finished_at DESC";
 
-/// No other job has emptied or replaced the table since.
-const STANDING_SQL: &str = " \
-    AND NOT EXISTS (SELECT FROM @schema@.step s \
-                    WHERE s.target = f.target AND s.job_id <> j.job_id AND s.name IN ('truncate', 'replace') \
-                      AND s.done_at > j.finished_at)";
+/// The table, and those that it is a partition of: who empties one of these empties it.
+const EMPTIED_WITH_SQL: &str = "\
+    SELECT $1::pg_catalog.text, $2::pg_catalog.text \
+    UNION SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text \
+    FROM pg_catalog.pg_class t \
+    JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+    CROSS JOIN LATERAL pg_catalog.pg_partition_ancestors(t.oid::pg_catalog.regclass) AS a \
+    JOIN pg_catalog.pg_class c ON c.oid = a.relid::pg_catalog.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE tn.nspname = $1 AND t.relname = $2";
+
+/// Those of these jobs that are done and since whose end no other one has emptied or replaced the table `$2`, or deleted what its own
+/// files had no record of: the table is what these say then, and its key keeps others from coming twice.
+const STANDING_SQL: &str = "\
+    SELECT j.job_id FROM @schema@.job j \
+    WHERE j.job_id = ANY ($1) \
+      AND NOT EXISTS (SELECT FROM @schema@.step s \
+                      WHERE s.target = ANY ($2) AND s.job_id <> j.job_id AND s.done_at > j.finished_at \
+                        AND (s.name IN ('truncate', 'replace') OR s.name = 'delete' AND s.deleted > 0))";
+
+/// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table, or is to empty the table
+/// first, waits for those that load into it. Who puts back what a job has dropped has its lock alone, and loads nothing.
+const RIVALS_SQL: &str = "\
+    WITH working AS MATERIALIZED ( \
+        SELECT j.job_id, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS held \
+        FROM @schema@.job j \
+        WHERE j.status <> 'done' AND j.job_id <> $1 \
+          AND EXISTS (SELECT FROM @workers@ AND l.mode = 'ShareLock') \
+          AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
+          AND CASE j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] \
+                  WHEN 'replace' THEN false \
+                  WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = j.job_id AND s.name = 'truncate') \
+                  ELSE true END) \
+    SELECT DISTINCT ON (p.file_no) p.file_no, f.location, f.target, j.job_id, \
+           pg_catalog.to_char(CASE j.status WHEN 'done' THEN j.finished_at ELSE j.started_at END AT TIME ZONE 'UTC', \
+                              'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
+           w.job_id IS NOT NULL, w.held IS NOT DISTINCT FROM false, \
+           EXISTS (SELECT FROM @schema@.chunk c WHERE c.job_id = $1 AND c.file_no = p.file_no) \
+    FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
+                    pg_catalog.unnest($5)) AS p (file_no, name, version, target) \
+    JOIN @files@ f USING (name, version, target) \
+    JOIN @schema@.job j USING (job_id) \
+    LEFT JOIN working w USING (job_id) \
+    WHERE j.job_id <> $1 AND (j.status = 'done' OR w.job_id IS NOT NULL) \
+    ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
 /// By job and table, the latest job first; of any version of the files, if `$6`.
 const IN_PART_SQL: &str = "\
-    SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(planned.table_no), \
+    SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(f.table_no), \
            pg_catalog.sum(c.rows)::pg_catalog.int8 \
-    FROM (SELECT DISTINCT * FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
-                                            pg_catalog.unnest($5)) AS p (location, version, target, table_no)) planned \
-    JOIN @schema@.file f ON f.location = planned.location AND f.target = planned.target \
-                        AND (f.version = planned.version OR $6 AND planned.version IS NOT NULL) \
+    FROM (SELECT f.job_id, f.file_no, f.location, f.target, pg_catalog.min(p.table_no) AS table_no \
+          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
+                          pg_catalog.unnest($5)) AS p (name, version, target, table_no) \
+          JOIN @files@ f ON f.name = p.name AND f.target = p.target \
+                        AND (f.version = p.version OR $6 AND p.version IS NOT NULL) \
+          GROUP BY f.job_id, f.file_no, f.location, f.target) f \
     JOIN @schema@.job j USING (job_id) \
     JOIN @schema@.chunk c ON c.job_id = f.job_id AND c.file_no = f.file_no \
     WHERE j.status <> 'done' AND j.job_id <> $1 AND c.rows > 0 \
     GROUP BY j.job_id, j.started_at, f.target ORDER BY j.started_at DESC, f.target";
 
-/// Each file of a plan by all its names.
+/// Each file of a plan that is loaded, by all its names.
 struct Spelled<'a> {
+    file_numbers: Vec<i32>,
     table_numbers: Vec<i32>,
     locations: Vec<&'a str>,
     versions: Vec<Option<&'a str>>,
@@ -83,19 +153,20 @@ struct Spelled<'a> {
 
 impl Spelled<'_> {
     fn of(plan: &Plan) -> Spelled<'_> {
-        let spelled = plan.files.iter().flat_map(|file| {
+        let spelled = (0..).zip(&plan.files).filter(|(_, file)| !file.left_out).flat_map(|(no, file)| {
             let locations = std::iter::once(&file.location).chain(&file.real_location);
-            locations.map(move |location| (location.as_str(), file))
+            locations.map(move |location| (no, location.as_str(), file))
         });
-        let spelled: Vec<(&str, &FilePlan)> = spelled.collect();
+        let spelled: Vec<(i32, &str, &FilePlan)> = spelled.collect();
         Spelled {
+            file_numbers: spelled.iter().map(|(no, ..)| *no).collect(),
             table_numbers: spelled
                 .iter()
-                .map(|(_, file)| i32::try_from(file.table_no).unwrap_or_default())
+                .map(|(.., file)| i32::try_from(file.table_no).unwrap_or_default())
                 .collect(),
-            locations: spelled.iter().map(|(location, _)| *location).collect(),
-            versions: spelled.iter().map(|(_, file)| version(plan, file)).collect(),
-            targets: spelled.iter().map(|(_, file)| target_name(plan, file.table_no)).collect(),
+            locations: spelled.iter().map(|(_, location, _)| *location).collect(),
+            versions: spelled.iter().map(|(.., file)| file.version.as_deref()).collect(),
+            targets: spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect(),
         }
     }
 }
@@ -112,7 +183,12 @@ impl Ledger {
         plan: &Plan,
         any_version: bool,
     ) -> Result<Vec<StoredInPart>> {
-        let spelled = Spelled::of(plan);
+        let mut spelled = Spelled::of(plan);
+        // A table that this plan makes is empty, whatever was loaded into another one of its name.
+        for (version, table_no) in spelled.versions.iter_mut().zip(&spelled.table_numbers) {
+            let table = usize::try_from(*table_no).ok().and_then(|no| plan.tables.get(no));
+            version.take_if(|_| table.is_none_or(|table| table.create.is_some()));
+        }
         let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.locations, Type::TEXT_ARRAY),
@@ -121,7 +197,7 @@ impl Ledger {
             (&spelled.table_numbers, Type::INT4_ARRAY),
             (&any_version, Type::BOOL),
         ];
-        let sql = IN_PART_SQL.replace("@schema@", &self.quoted);
+        let sql = self.over_files(IN_PART_SQL);
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
         let stored = rows.iter().map(|row| StoredInPart {
@@ -134,8 +210,8 @@ impl Ledger {
         Ok(stored.collect())
     }
 
-    /// What jobs that are done have loaded of these files, the same versions, and nobody has emptied the table since, as the ledger
-    /// says. Nothing, where there is no ledger. One round trip.
+    /// What jobs that are done have loaded of these files, the same versions, whatever became of the rows since. Nothing, where there
+    /// is no ledger. One round trip.
     ///
     /// # Errors
     /// Those of the session.
@@ -145,27 +221,83 @@ impl Ledger {
         let versions: Vec<&str> = files.iter().map(|file| file.version).collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&numbers, Type::INT8_ARRAY), (&locations, Type::TEXT_ARRAY), (&versions, Type::TEXT_ARRAY)];
-        // An older ledger has no steps, or rights of before there were any; and there may be no ledger.
-        for standing in [STANDING_SQL, ""] {
-            let sql = LOADED_SQL.replace("@standing@", standing).replace("@schema@", &self.quoted);
-            match session.client().query_typed(&sql, &parameters).await {
-                Ok(rows) => return Ok(rows.iter().map(loaded_file).collect()),
-                Err(error)
-                    if matches!(error.code().map(SqlState::code), Some("42P01" | "42501" | "3F000")) => {}
-                Err(error) => return Err(self.error(&error, "reading the ledger's files")),
-            }
+        match session.client().query_typed(&self.over_files(LOADED_SQL), &parameters).await {
+            Ok(rows) => Ok(rows.iter().map(loaded_file).collect()),
+            Err(error) if is_lacking(&error) => Ok(Vec::new()),
+            Err(error) => Err(self.error(&error, "reading the ledger's files")),
         }
-        Ok(Vec::new())
     }
+
+    /// Those of these jobs, which are done, that no other job has emptied the table behind, as far as the ledger says.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn standing(
+        &self,
+        session: &Session,
+        relation: &Relation,
+        jobs: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>> {
+        let fail = |error| self.error(&error, "looking who has emptied the table");
+        let names: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+        let rows = session.client().query_typed(EMPTIED_WITH_SQL, &names).await.map_err(fail)?;
+        let targets: Vec<String> =
+            rows.iter().map(|row| target(&Relation { schema: row.get(0), name: row.get(1) })).collect();
+        let asked: Vec<&String> = jobs.iter().collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&asked, Type::TEXT_ARRAY), (&targets, Type::TEXT_ARRAY)];
+        let sql = STANDING_SQL.replace("@schema@", &self.quoted);
+        match session.client().query_typed(&sql, &parameters).await {
+            Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+            // An older ledger has no steps, or rights of before there were any.
+            Err(error) if is_lacking(&error) => Ok(jobs.clone()),
+            Err(error) => Err(fail(error)),
+        }
+    }
+
+    /// What other jobs have loaded of the files of this plan into the same tables, the same versions, or are loading at this time. One
+    /// round trip.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rivals(&self, session: &Session, plan: &Plan) -> Result<Vec<Rival>> {
+        let key = |seed: i64| format!("pg_catalog.hashtextextended($6 || '/' || j.job_id, {seed})");
+        let workers = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
+        let sql =
+            RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
+        let spelled = Spelled::of(plan);
+        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+            (&plan.job_id, Type::TEXT),
+            (&spelled.file_numbers, Type::INT4_ARRAY),
+            (&spelled.locations, Type::TEXT_ARRAY),
+            (&spelled.versions, Type::TEXT_ARRAY),
+            (&spelled.targets, Type::TEXT_ARRAY),
+            (&self.schema, Type::TEXT),
+        ];
+        let rows = session.client().query_typed(&self.over_files(&sql), &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let rival = |row: &Row| Rival {
+            file_no: row.get::<_, i32>(0).unsigned_abs(),
+            file: KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) },
+            at_work: row.get(5),
+            left_over: row.get(6),
+            own: row.get(7),
+        };
+        Ok(rows.iter().map(rival).collect())
+    }
+
+    fn over_files(&self, sql: &str) -> String {
+        sql.replace("@files@", NAMED_FILES_SQL).replace("@schema@", &self.quoted)
+    }
+}
+
+/// There is no ledger, or a part of it is not there, or not for this role.
+fn is_lacking(error: &tokio_postgres::Error) -> bool {
+    matches!(error.code().map(SqlState::code), Some("42P01" | "42501" | "3F000"))
 }
 
 fn loaded_file(row: &Row) -> LoadedFile {
     let file = KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) };
     LoadedFile { no: usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX), file }
-}
-
-/// A table that this plan makes is empty, whatever was loaded into another one of its name.
-fn version<'a>(plan: &Plan, file: &'a FilePlan) -> Option<&'a str> {
-    let table = plan.tables.get(file.table_no as usize).filter(|table| table.create.is_none());
-    table.and(file.version.as_deref())
 }

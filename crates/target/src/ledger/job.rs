@@ -160,11 +160,11 @@ const BEGIN_SQL: &str = "\
                OR (j.work_key = excluded.work_key AND pg_catalog.jsonb_path_exists(j.plan, '$.files[*].rereadable ? (@ == false)'))) \
         RETURNING j.job_id), \
     files AS ( \
-        INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target) \
+        INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target, real_location) \
         SELECT job.job_id, f.* FROM job, ROWS FROM (pg_catalog.unnest($5), pg_catalog.unnest($6), \
-            pg_catalog.unnest($7), pg_catalog.unnest($8), pg_catalog.unnest($9)) f \
+            pg_catalog.unnest($7), pg_catalog.unnest($8), pg_catalog.unnest($9), pg_catalog.unnest($10)) f \
         ON CONFLICT (job_id, file_no) DO UPDATE \
-        SET location = excluded.location, version = excluded.version, \
+        SET location = excluded.location, version = excluded.version, real_location = excluded.real_location, \
             stored_bytes = excluded.stored_bytes, target = excluded.target) \
     SELECT job_id FROM job";
 
@@ -355,7 +355,9 @@ impl Ledger {
             |file: &howdah_model::FilePlan| file.stored_bytes.and_then(|bytes| i64::try_from(bytes).ok());
         let stored_bytes: Vec<Option<i64>> = plan.files.iter().map(bytes).collect();
         let targets: Vec<String> = plan.files.iter().map(|file| target_name(plan, file.table_no)).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
+        let real_locations: Vec<Option<&str>> =
+            plan.files.iter().map(|file| file.real_location.as_deref()).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&plan.job_id, Type::TEXT),
             (&plan.work_key, Type::TEXT),
             (&text, Type::TEXT),
@@ -365,6 +367,7 @@ impl Ledger {
             (&versions, Type::TEXT_ARRAY),
             (&stored_bytes, Type::INT8_ARRAY),
             (&targets, Type::TEXT_ARRAY),
+            (&real_locations, Type::TEXT_ARRAY),
         ];
         let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;

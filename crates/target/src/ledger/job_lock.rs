@@ -12,6 +12,10 @@ use tokio_postgres::types::Type;
 pub(super) const KEY_SEED: i64 = 0x686f_7764_6168;
 /// Keeps marks of sessions apart from the locks of jobs.
 pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
+/// And the turn of those that begin from both.
+const TURN_SEED: i64 = KEY_SEED + 2;
+/// Whoever has the turn asks the ledger a few questions.
+const TURN_WITHIN_MS: u32 = 10_000;
 
 /// What stands behind FROM to look who holds one of these keys, as `pg_locks l`: the server knows without being asked for the lock.
 pub(super) fn holders_sql(keys: &str) -> String {
@@ -31,6 +35,43 @@ impl Ledger {
     /// Those of the session.
     pub async fn hold_job(&self, session: &Session, job_id: &str) -> Result<bool> {
         self.lock_job(session, job_id, "pg_try_advisory_lock_shared").await
+    }
+
+    /// Ceases to hold the job.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn cease_to_hold_job(&self, session: &Session, job_id: &str) -> Result<()> {
+        self.lock_job(session, job_id, "pg_advisory_unlock_shared").await.map(|_| ())
+    }
+
+    /// Waits for the turn to begin: of those that ask what others load, and take part in that, one at a time does.
+    ///
+    /// # Errors
+    /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
+    pub async fn take_turn(&self, session: &Session) -> Result<()> {
+        let turn = self.turn();
+        let sql = format!(
+            "BEGIN; SET LOCAL lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn}); COMMIT"
+        );
+        let Err(error) = session.client().batch_execute(&sql).await else { return Ok(()) };
+        // The failed transaction block is still open.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+        Err(session_error(&error, "waiting for loads that begin"))
+    }
+
+    /// Gives the turn to the next.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn end_turn(&self, session: &Session) -> Result<()> {
+        let sql = format!("SELECT pg_catalog.pg_advisory_unlock({})", self.turn());
+        let ended = session.client().batch_execute(&sql).await;
+        ended.map_err(|error| session_error(&error, "letting other loads begin"))
+    }
+
+    fn turn(&self) -> String {
+        format!("pg_catalog.hashtextextended({}, {TURN_SEED})", quote_literal(&self.schema))
     }
 
     /// Takes the job for oneself for as long as the session lives; false while a load or somebody else is at work.

@@ -118,6 +118,7 @@ fn file() -> FilePlan {
         ranged: true,
         rereadable: true,
         input_no: 0,
+        left_out: false,
     }
 }
 

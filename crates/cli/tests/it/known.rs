@@ -1,0 +1,267 @@
+//! Files that another job has loaded, or is loading: while a load waits to begin, between its runs, and by other names.
+
+use crate::scene::{Files, PATIENCE, Scene, csv};
+use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const JOB: &str = "SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1";
+const JOBS: &str = "SELECT count(*) FROM howdah.job";
+const STORED: &str = "SELECT count(*) FROM t";
+
+fn slow(scene: &Scene) -> HowdahCommand {
+    scene.load().args(["--chunk-size", "64kB", "--jobs", "1"])
+}
+
+#[test]
+fn a_file_that_another_load_brings_in_while_this_one_waits_for_a_pipe_is_not_loaded_twice() {
+    let plain = csv(61, 1, 300);
+    for known in ["refuse", "skip"] {
+        let files = Files::new();
+        let (source, pipe) = (files.put("a.csv", &plain), files.path().join("pipe"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // Nobody waits for the other end to be opened.
+        let mut writer = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let waiting = scene.load().args(["--known", known]).args([&source, &pipe]).spawn();
+        let connected = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND pid <> pg_backend_pid() AND state = 'idle'";
+        assert!(scene.database.wait_for(connected, 1, || true));
+        scene.load().arg(&source).run(PATIENCE).expect_code(0);
+        writer.write_all(&csv(62, 1001, 300)).unwrap();
+        drop(writer);
+        let refused = waiting.wait(PATIENCE).expect_code(1).stderr;
+        let told = format!("1 of 2 files is in public.t already, by job {} of 20", scene.database.value(JOB));
+        assert!(refused.contains(&told), "{refused}");
+        let hint =
+            if known == "skip" { "hint: run the same command again" } else { "hint: `--known skip` loads" };
+        assert!(refused.contains(hint), "{refused}");
+        scene.assert_exact(known);
+        assert_eq!(scene.database.value(JOBS), "1", "nothing is noted");
+    }
+}
+
+#[test]
+fn a_file_that_another_load_is_at_work_on_is_not_loaded_beside_it() {
+    let plain = [csv(63, 1, 9000), csv(64, 20_001, 300)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    let last = files.put("z.csv", &plain[1]);
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+        scene.slow_down("AFTER", Duration::from_millis(50));
+        let mut running = slow(&scene).arg(files.path()).spawn();
+        assert!(scene.wait_for_chunks(1, || running.is_running()));
+        scene.shut_gate();
+        let job = scene.database.value(JOB);
+        let beside = |options: &[&str]| scene.load().args(options).arg(&last).run(PATIENCE);
+        for (known, hint) in [
+            (&[][..], "hint: `--known skip` loads what is not in when that job has ended"),
+            (&["--known", "skip"], "hint: run the same command again when that job has ended"),
+        ] {
+            let refused = beside(known).expect_code(1).stderr;
+            let told = format!("error: the file is being loaded into public.t, by job {job} of 20");
+            assert!(refused.contains(&told) && refused.contains(hint), "{refused}");
+        }
+        scene.open_gate();
+        running.wait(PATIENCE).expect_code(0);
+        beside(&["--known", "skip"]).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        scene.assert_done(&format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn of_loads_that_begin_at_once_one_brings_in_what_they_share() {
+    let plain = [csv(65, 1, 100), csv(66, 1001, 100), csv(67, 2001, 100)];
+    let files = Files::new();
+    let [a, b, c] = ["a.csv", "b.csv", "c.csv"].map(|name| files.path().join(name));
+    for (path, bytes) in [&a, &b, &c].into_iter().zip(&plain) {
+        std::fs::write(path, bytes).unwrap();
+    }
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[]);
+        for round in 0..4 {
+            scene.database.sql("TRUNCATE t; DROP SCHEMA IF EXISTS howdah CASCADE");
+            let loads = [[&a, &b], [&b, &c], [&c, &a]].map(|paths| scene.load().args(paths).spawn());
+            let ended = loads.map(|load| load.wait(PATIENCE));
+            let what: Vec<_> = ended.iter().map(|ended| ended.stderr.as_str()).collect();
+            let what = format!("PostgreSQL {major}, round {round}\n{}", what.join("\n"));
+            assert_eq!(scene.database.value("SELECT count(*) - count(DISTINCT id) FROM t"), "0", "{what}");
+            assert!(ended.iter().any(|ended| ended.code == Some(0)), "{what}");
+        }
+    }
+}
+
+/// A load of three files that was killed in the first; another one has loaded the second since.
+fn overtaken(major: u32, options: &[&str]) -> (Scene, Files, HowdahCommand) {
+    let plain = [csv(68, 1, 9000), csv(69, 20_001, 300), csv(70, 40_001, 200)];
+    let files = Files::new();
+    let paths: Vec<PathBuf> =
+        ["a.csv", "b.csv", "c.csv"].iter().zip(&plain).map(|(name, bytes)| files.put(name, bytes)).collect();
+    let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1], &plain[2]]);
+    scene.slow_down("AFTER", Duration::from_millis(100));
+    let load = slow(&scene).arg(files.path()).args(options);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    running.kill();
+    scene.slow_down("AFTER", Duration::ZERO);
+    scene.load().arg(&paths[1]).run(PATIENCE).expect_code(0);
+    (scene, files, load)
+}
+
+#[test]
+fn a_job_that_goes_on_does_not_load_again_what_others_have_loaded_since() {
+    for major in MAJORS {
+        let (scene, _files, load) = overtaken(major, &[]);
+        let what = format!("PostgreSQL {major}");
+        let (job, stored) = (scene.database.value(JOB), scene.database.value(STORED));
+        let resume = scene.verb("resume").arg(&job);
+        for (command, hint) in [
+            (load.clone(), "hint: `--known skip` goes on without them"),
+            (resume, "hint: the `howdah load` command of job"),
+        ] {
+            let refused = command.run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains("error: 1 of 3 files is in public.t already, by job "), "{refused}");
+            assert!(refused.contains(hint), "{refused}");
+            assert_eq!(scene.database.value(STORED), stored, "{what}");
+        }
+        let verify = if major == 15 { "count" } else { "checksum" };
+        let skip = load.clone().args(["--known", "skip", "--verify", verify]);
+        let done = skip.run(PATIENCE).expect_code(0).stderr;
+        assert!(done.contains("left out: 1 of 3 files is in public.t already"), "{done}");
+        scene.assert_exact(&what);
+        let of_job = format!("SELECT status || ' ' || runs FROM howdah.job WHERE job_id = '{job}'");
+        assert_eq!(scene.database.value(&of_job), "done 2", "{what}");
+        let again = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("this job finished at"), "{again}");
+    }
+}
+
+#[test]
+fn a_job_goes_on_with_files_that_its_beginner_wanted_once_more() {
+    for options in [&["--known", "load"][..], &["--force"]] {
+        let (scene, _files, _) = overtaken(18, options);
+        let job = scene.database.value(JOB);
+        scene.verb("resume").arg(job).run(PATIENCE).expect_code(0);
+        assert_eq!(scene.database.value(STORED), "9800", "{options:?}");
+    }
+}
+
+#[test]
+fn a_job_that_has_stored_nothing_yet_does_not_load_what_others_have_loaded_since() {
+    let plain = csv(71, 1, 300);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql("ALTER TABLE t ADD CHECK (id < 0)");
+    scene.load().args(["--null", "-"]).arg(&source).run(PATIENCE).expect_code(1);
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+    scene.load().arg(&source).run(PATIENCE).expect_code(0);
+    let again = scene.load().args(["--null", "-"]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(again.contains("the file is in public.t already"), "{again}");
+    scene.assert_exact("with other options");
+}
+
+#[test]
+fn rows_that_wait_in_a_staging_table_do_not_come_beside_those_that_others_have_loaded_since() {
+    let (scene, files, load) = overtaken(18, &["--atomic"]);
+    let job = scene.database.value(JOB);
+    scene.load().arg(files.path().join("a.csv")).run(PATIENCE).expect_code(0);
+    for known in ["refuse", "skip"] {
+        let refused = load.clone().args(["--known", known]).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&format!("wait in a staging table of job {job}")), "{refused}");
+    }
+    assert_eq!(scene.database.value(STORED), "9300");
+    scene.verb("restore").arg(&job).run(PATIENCE).expect_code(0);
+    load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+    scene.assert_exact("without what waited");
+}
+
+#[test]
+fn a_file_is_known_by_whatever_path_it_was_loaded() {
+    let plain = csv(72, 1, 300);
+    let files = Files::new();
+    let [real, link] = ["real", "link"].map(|name| files.path().join(name));
+    std::fs::create_dir(&real).unwrap();
+    std::fs::write(real.join("a.csv"), &plain).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.load().arg(link.join("a.csv")).run(PATIENCE).expect_code(0);
+        let again = || scene.load().args(["--null", "-"]).arg(&real).run(PATIENCE).expect_code(1).stderr;
+        assert!(again().contains("the file is in public.t already"), "{}", again());
+        // A ledger of before.
+        scene.database.sql(
+            "ALTER TABLE howdah.file DROP COLUMN real_location; DELETE FROM howdah.migration WHERE version > 12",
+        );
+        std::fs::write(files.path().join("b.csv"), "id,part,amount,note\n").unwrap();
+        scene.load().arg(files.path().join("b.csv")).run(PATIENCE).expect_code(0);
+        assert!(again().contains("the file is in public.t already"), "{}", again());
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// Rows of the first file are in the table; how the second one is loaded takes them out.
+fn taken_out(major: u32, table: &str, (setup, first, second): (&str, &str, &str), options: &[&str]) {
+    let plain = [csv(73, 1, 300), csv(74, 1001, 300)];
+    let files = Files::new();
+    let [a, b] = [("a.csv", &plain[0]), ("b.csv", &plain[1])].map(|(name, bytes)| files.put(name, bytes));
+    let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+    scene.database.sql(setup);
+    let to = |table: &str| {
+        let format = ["--format", "csv", "--header", "--table", table];
+        scene.verb("load").args(format)
+    };
+    to(first).arg(&a).run(PATIENCE).expect_code(0);
+    to(second).args(options).arg(&b).run(PATIENCE).expect_code(0);
+    // Another job than the first one, which is done.
+    to(first).args(["--known", "skip", "--null", "-"]).arg(&a).run(PATIENCE).expect_code(0);
+    let rows = format!("SELECT count(*) || ' ' || count(DISTINCT id) FROM {table}");
+    assert_eq!(scene.database.value(&rows), "600 600", "PostgreSQL {major} {options:?}");
+}
+
+#[test]
+fn files_whose_rows_another_job_has_taken_out_are_not_left_out() {
+    let columns = "(id bigint, part integer, amount numeric, note text)";
+    let dotted = format!("CREATE TABLE \"x.y\" {columns}");
+    let partitions = format!(
+        "CREATE TABLE p {columns} PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (1000); \
+         CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (1000) TO (9999); INSERT INTO p1 VALUES (999)"
+    );
+    for major in MAJORS {
+        let dotted = (dotted.as_str(), "public.\"x.y\"", "public.\"x.y\"");
+        taken_out(major, "\"x.y\"", dotted, &["--mode", "truncate"]);
+        taken_out(major, "p", (&partitions, "p1", "p"), &["--mode", "truncate"]);
+        let merge = ["--mode", "merge", "--key", "id", "--delete-missing"];
+        taken_out(major, "t", ("CREATE UNIQUE INDEX ON t (id)", "t", "t"), &merge);
+    }
+}
+
+#[test]
+fn what_only_a_warning_hangs_on_does_not_end_a_forced_load() {
+    let (scene, files, _) = overtaken(15, &[]);
+    scene.database.sql("UPDATE howdah.job SET plan = plan - 'tables' WHERE status <> 'done'");
+    let forced = scene.load().args(["--null", "-", "--force"]).arg(files.path().join("a.csv"));
+    forced.run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_finished_job_is_loaded_once_more_where_that_is_asked_for() {
+    let plain = csv(75, 1, 300);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain, &plain]);
+    let load = scene.load().arg(&source);
+    load.run(PATIENCE).expect_code(0);
+    let once_more = load.clone().args(["--known", "load"]);
+    let answered = once_more.clone().args(["--if-done", "ok"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(answered.contains("nothing is left to do"), "{answered}");
+    let loaded = once_more.run(PATIENCE).expect_code(0).stderr;
+    assert!(loaded.contains("warning: rows come once more: the file is in public.t already"), "{loaded}");
+    scene.assert_exact("once more");
+    let second = scene.database.value("SELECT job_id FROM howdah.job ORDER BY started_at DESC LIMIT 1");
+    let resumed = scene.verb("resume").arg(second).run(PATIENCE).expect_code(1).stderr;
+    assert!(resumed.contains("this job finished at"), "{resumed}");
+}

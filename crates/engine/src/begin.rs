@@ -1,0 +1,188 @@
+//! How a load begins its job: holds it, asks once more what others have of its files, and writes it into the ledger.
+//!
+//! Since it was planned others may have loaded its files, or be at it. Loads that are not to store rows once more begin one after
+//! the other, in the ledger's turn: each sees those that have begun before it, and gives way to them.
+
+use crate::load::being_restored;
+use crate::plan::{KnownState, already_done, expect_unknown, holds_rows};
+use crate::predecessor::HELD_AGAIN_WITHIN;
+use crate::{Connection, in_part};
+use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
+use howdah_target::ledger::{JobStatus, Ledger, Rival, StoredInPart};
+use howdah_target::session::Session;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// How long the job is waited for, while others put back what it has left, and how often that is looked at.
+const HELD_WITHIN: Duration = Duration::from_secs(10);
+const HELD_LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What was found on the way.
+pub(crate) struct Noted {
+    /// Rows of its files that a job which did not end has stored.
+    pub(crate) in_part: Option<StoredInPart>,
+    /// Something was left of a job of its name, which was deleted.
+    pub(crate) forgotten: bool,
+}
+
+/// Begins the job, which this session then holds.
+///
+/// # Errors
+/// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
+pub(crate) async fn begin(
+    (connection, session): (&Connection, &Session),
+    ledger: &Ledger,
+    plan: &Plan,
+) -> Result<Noted> {
+    let (asks, began) = (asks(&plan.job), Instant::now());
+    loop {
+        if !hold_soon(session, ledger, (&plan.job_id, asks)).await? {
+            return Err(being_restored(&plan.job_id));
+        }
+        let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
+        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient)).await;
+        if asks && !matches!(begun, Ok(Some(_))) {
+            // Whoever gives way is not to be met by the next one. Of what has failed the first counts.
+            let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
+            begun.as_ref().map_or(Ok(()), |_| left)?;
+        }
+        if asks {
+            let ended = ledger.end_turn(session).await;
+            begun.as_ref().map_or(Ok(()), |_| ended)?;
+        }
+        match begun? {
+            Some(noted) => return Ok(noted),
+            None => sleep(HELD_LOOK_EVERY).await,
+        }
+    }
+}
+
+/// Rows that come on top of those that are there must not be there twice, unless that is what is asked for.
+fn asks(job: &Job) -> bool {
+    let comes_on_top = job.arrival.mode == Mode::Append && !job.arrival.check;
+    comes_on_top && !job.force && job.known != KnownFiles::Load
+}
+
+/// `None`: sessions are at work that a killed run may have left, and will be gone a moment later.
+async fn in_turn(
+    (connection, session): (&Connection, &Session),
+    ledger: &Ledger,
+    plan: &Plan,
+    (asks, is_patient): (bool, bool),
+) -> Result<Option<Noted>> {
+    let in_part = in_part::find(session, ledger, plan).await?;
+    if let Some(stored) = in_part.as_ref().filter(|_| !plan.job.force) {
+        return Err(in_part::error(connection, ledger, stored));
+    }
+    if asks {
+        let rivals = rivals(session, ledger, plan).await?;
+        if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
+            return Ok(None);
+        }
+        let state = if rivals.iter().any(|rival| rival.at_work) {
+            KnownState::AtWork
+        } else {
+            KnownState::SincePlanned
+        };
+        let is_at_work = state == KnownState::AtWork;
+        let same = rivals.into_iter().filter(|rival| rival.at_work == is_at_work);
+        let known: BTreeMap<String, KnownFile> =
+            same.map(|rival| (rival.file.location.clone(), rival.file)).collect();
+        expect_unknown(plan, &known.into_values().collect::<Vec<_>>(), state)?;
+    }
+    let forgotten = begin_job(session, ledger, plan).await?;
+    Ok(Some(Noted { in_part, forgotten }))
+}
+
+/// Files of the plan that another job has loaded, and the rows are there, or is loading.
+async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Rival>> {
+    let mut rivals = ledger.rivals(session, plan).await?;
+    let location = |rival: &Rival| plan.files.get(rival.file_no as usize).map(|file| &file.location);
+    // What the job has stored of a file is its own. What waits in a staging table is not in the table.
+    if !plan.job.arrival.is_staged() {
+        let own: BTreeSet<_> = rivals.iter().filter(|rival| rival.own).filter_map(location).collect();
+        rivals.retain(|rival| location(rival).is_none_or(|location| !own.contains(location)));
+    }
+    let mut by_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for Rival { file, .. } in rivals.iter().filter(|rival| !rival.at_work) {
+        by_table.entry(file.table.clone()).or_default().insert(file.job_id.clone());
+    }
+    for (table, jobs) in by_table {
+        let relation = plan.tables.iter().map(|table| &table.table.relation);
+        let Some(relation) = relation.into_iter().find(|relation| relation.to_string() == table) else {
+            continue;
+        };
+        let mut standing = BTreeSet::new();
+        if holds_rows(session, relation, plan.job.arrival.lock_timeout_ms).await? {
+            standing = ledger.standing(session, relation, &jobs).await?;
+        }
+        let stands = |rival: &Rival| rival.at_work || standing.contains(&rival.file.job_id);
+        rivals.retain(|rival| rival.file.table != table || stands(rival));
+    }
+    Ok(rivals)
+}
+
+/// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
+/// chunks tell nothing of the table.
+async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bool> {
+    if ledger.begin(session, plan).await? {
+        return Ok(false);
+    }
+    if ledger.find(session, &plan.job_id).await?.is_some() {
+        return Err(taken_meanwhile(session, ledger, plan).await?);
+    }
+    // Who is at work for a job goes on storing chunks of it.
+    let forgotten = ledger.hold_job_alone(session, &plan.job_id).await? && {
+        let forgotten = ledger.forget_deleted(session, &plan.job_id).await?;
+        ledger.leave_job(session, &plan.job_id).await?;
+        forgotten
+    };
+    if !hold_soon(session, ledger, (&plan.job_id, false)).await? {
+        return Err(being_restored(&plan.job_id));
+    }
+    if forgotten && ledger.begin(session, plan).await? {
+        return Ok(true);
+    }
+    Err(taken_meanwhile(session, ledger, plan).await?)
+}
+
+/// Another run has had the job since this one was planned.
+async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Error> {
+    let row = ledger.find(session, &plan.job_id).await?;
+    if row.is_none() {
+        let message = format!("job {} was deleted from the ledger while a run of it is at work", plan.job_id);
+        return Ok(Error::new(ErrorKind::Ledger, message)
+            .with_hint("wait for the end of that run, then run the same command again"));
+    }
+    let is_same = row.as_ref().is_some_and(|row| row.plan.identity == plan.identity);
+    let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
+    let message = match done_at {
+        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at)),
+        _ if is_same => "is in the ledger with other chunk borders",
+        _ => "was begun with other files by another process in this moment",
+    };
+    Ok(Error::new(ErrorKind::Ledger, format!("job {} {message}", plan.job_id))
+        .with_hint("give what its first run was given, or another --job-id"))
+}
+
+/// Holds the job, `in_turn` with other loads that begin. Another load that begins looks after what killed jobs have left, which may
+/// take it a moment.
+async fn hold_soon(session: &Session, ledger: &Ledger, (job_id, in_turn): (&str, bool)) -> Result<bool> {
+    let began = Instant::now();
+    loop {
+        // Sent together: one round trip.
+        let turn = async { if in_turn { ledger.take_turn(session).await } else { Ok(()) } };
+        let ((), held) = tokio::try_join!(turn, ledger.hold_job(session, job_id))?;
+        if held {
+            return Ok(true);
+        }
+        if in_turn {
+            ledger.end_turn(session).await?;
+        }
+        if began.elapsed() >= HELD_WITHIN {
+            return Ok(false);
+        }
+        sleep(HELD_LOOK_EVERY).await;
+    }
+}
