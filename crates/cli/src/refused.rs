@@ -42,7 +42,7 @@ impl Refused {
     }
 
     /// Writes what the load has rejected, unless it did so itself, which comes back as files with their numbers of records.
-    /// Where it has rejected nothing, an older file of this name is removed.
+    /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load.
     ///
     /// # Errors
     /// `Local` if a file cannot be written; `Usage` if it is a source; those of the ledger.
@@ -51,6 +51,10 @@ impl Refused {
         let summary = &outcome.summary;
         if !outcome.written.is_empty() {
             return Ok(outcome.written.clone());
+        }
+        // A run that found nothing new, and is told as the latest job that has loaded the files.
+        if summary.files.is_empty() {
+            return Ok(Vec::new());
         }
         match self.file.as_deref().filter(|_| summary.rows_rejected > 0 || outcome.error.is_none()) {
             Some(path) => {

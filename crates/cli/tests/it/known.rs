@@ -265,3 +265,16 @@ fn a_finished_job_is_loaded_once_more_where_that_is_asked_for() {
     let resumed = scene.verb("resume").arg(second).run(PATIENCE).expect_code(1).stderr;
     assert!(resumed.contains("this job finished at"), "{resumed}");
 }
+
+#[test]
+fn a_run_with_nothing_to_do_leaves_the_file_of_rejected_records_alone() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,part,amount,note\n1,2,3,x\nno,2,3,y\n");
+    let rejects = files.path().join("rejects");
+    let scene = Scene::new(Server::shared(18), &[]);
+    let load = scene.load().args(["--on-error", "skip"]).arg("--reject-file").arg(&rejects).arg(&source);
+    load.run(PATIENCE).expect_code(3);
+    std::fs::write(&rejects, "mended by hand").unwrap();
+    load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+    assert_eq!(std::fs::read_to_string(&rejects).unwrap(), "mended by hand");
+}
