@@ -143,6 +143,8 @@ class Plan(_MayTaper):
     warnings: list[str]
     """What others may meet though the load goes on: publications of tables that it makes; files that came since the
     job began."""
+    value_settings: dict[str, str]
+    """How sessions read values, in all runs of the job: `DateStyle`, `TimeZone` and the like."""
     known: list[KnownFile]
     """Files that are in their tables already: left out, or loaded once more."""
 

@@ -1,6 +1,6 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
-use howdah_model::{Error, ErrorKind, Listener, Result};
+use howdah_model::{Error, ErrorKind, Listener, Result, ValueSettings};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
 use howdah_target::ledger::Ledger;
@@ -53,6 +53,8 @@ pub struct Connection {
     job: Arc<Mutex<Option<(Ledger, String)>>>,
     /// Told what a statement waits for that takes long.
     listener: Arc<Mutex<Option<Arc<dyn Listener>>>>,
+    /// How sessions read values from now on, whatever role and surroundings have them do; none: as these have it.
+    values: Arc<Mutex<ValueSettings>>,
 }
 
 /// What becomes of an embedded server that is meant and has never been made.
@@ -124,6 +126,7 @@ impl Connection {
             writes: Arc::default(),
             job: Arc::default(),
             listener: Arc::default(),
+            values: Arc::default(),
         }
     }
 
@@ -147,7 +150,10 @@ impl Connection {
         };
         match waiting {
             // Ending the lost ones takes the time of a new session, whose limit holds for it.
-            Some(session) if self.last_lost().is_none() => Ok(session),
+            Some(mut session) if self.last_lost().is_none() => {
+                self.set_values(&mut session).await?;
+                Ok(session)
+            }
             _ => self.open_new().await,
         }
     }
@@ -165,11 +171,12 @@ impl Connection {
     }
 
     /// A session for planning: a hot standby that is the only host is refused before anything is read for it. Of several one may be the
-    /// primary when rows come.
+    /// primary when rows come. How the job before this one has read values is nothing to it.
     ///
     /// # Errors
     /// As for [`Connection::open`]; `ConnectionRefused` for that.
     pub(crate) async fn open_to_plan(&self) -> Result<Session> {
+        self.values().clear();
         let session = self.open().await?;
         let is_alone = session.is_of_standby() && !self.conninfo.has_several_hosts();
         read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
@@ -264,8 +271,9 @@ impl Connection {
 
     async fn open_within(&self, limit: Duration) -> Result<Session> {
         let open = async {
-            let session = Session::connect(&self.conninfo).await?;
+            let mut session = Session::connect(&self.conninfo).await?;
             self.expect_primary(&session)?;
+            self.set_values(&mut session).await?;
             self.end_lost(&session).await?;
             self.note_opened(session.backend());
             let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -297,6 +305,25 @@ impl Connection {
     pub(crate) fn mark_for(&self, ledger: &Ledger, job_id: &str) {
         let job = Some((ledger.clone(), job_id.to_owned()));
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+    }
+
+    /// This session and all that are opened from now on read values like this: rows of one job mean the same, whichever session and
+    /// whichever run of it stores them.
+    ///
+    /// # Errors
+    /// As for [`Session::read_values_as`].
+    pub(crate) async fn read_values_as(&self, session: &mut Session, values: &ValueSettings) -> Result<()> {
+        self.values().clone_from(values);
+        self.answer(session.backend(), self.set_values(session)).await
+    }
+
+    async fn set_values(&self, session: &mut Session) -> Result<()> {
+        let values = self.values().clone();
+        session.read_values_as(&values).await
+    }
+
+    fn values(&self) -> MutexGuard<'_, ValueSettings> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note_opened(&self, backend: Backend) {

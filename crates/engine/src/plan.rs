@@ -24,6 +24,7 @@ mod numbering;
 mod part;
 mod policies;
 mod published;
+mod read_values;
 pub(crate) mod routing;
 mod scan;
 mod siblings;
@@ -53,7 +54,9 @@ use finding::Found;
 use futures_util::future::maybe_done;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
-use howdah_model::{Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan};
+use howdah_model::{
+    Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan, ValueSettings,
+};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, encoding, room};
 use identity::{Identity, Settled, Version};
@@ -186,7 +189,7 @@ async fn plan_all(
     let patience = patience_of(&job);
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
-    let Connected { session, recode, identity, mut settled, choice } =
+    let Connected { session, recode, identity, mut settled, choice, read_otherwise } =
         connect_and_look(context, &mut job, &mut sources, progress).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
@@ -211,6 +214,7 @@ async fn plan_all(
     let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
+    plan.value_settings.clone_from(session.values());
     plan.known = choice.known(&job);
     if settled.history == History::NothingNew {
         connection.keep(session);
@@ -218,7 +222,7 @@ async fn plan_all(
     }
     if let Some(earlier) = settled.earlier.take() {
         let mut planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
-        planned.plan.warnings.extend(came);
+        planned.plan.warnings.extend(came.into_iter().chain(read_otherwise));
         connection.keep(session);
         return Ok(planned);
     }
@@ -232,7 +236,7 @@ async fn plan_all(
     ))
     .await?;
     unmet::warn(context, &session, &mut plan, &placed).await?;
-    plan.warnings.extend(came);
+    plan.warnings.extend(came.into_iter().chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
@@ -305,6 +309,8 @@ struct Connected {
     identity: Identity,
     settled: Settled,
     choice: Choice,
+    /// What is said where values are read otherwise than this session would.
+    read_otherwise: Option<String>,
 }
 
 /// Opens the session and looks at the files meanwhile: both take their time, and neither needs the other.
@@ -342,7 +348,7 @@ async fn connect(
     progress: &Progress,
 ) -> Result<Connected> {
     let connection = &context.connection;
-    let session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
+    let mut session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     progress.steps.store(1, Relaxed);
     progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let settling = who_it_is((connection, &session), job, sources);
@@ -353,7 +359,8 @@ async fn connect(
     if settled.earlier.is_none() && !choice.is_nothing() {
         connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
     }
-    Ok(Connected { session, recode, identity, settled, choice })
+    let read_otherwise = read_values::settle(connection, &mut session, job, &settled).await?;
+    Ok(Connected { session, recode, identity, settled, choice, read_otherwise })
 }
 
 fn versions(sources: &[Source]) -> Vec<Version> {
@@ -442,6 +449,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         triggers: Vec::new(),
         tuning: TuningPlan::default(),
         warnings: Vec::new(),
+        value_settings: ValueSettings::new(),
         known: Vec::new(),
         job: job.clone(),
     }

@@ -6,6 +6,7 @@
 use crate::arrival::Arrival;
 use crate::dialect::Dialect;
 use crate::format::Format;
+use crate::reading::ValueSettings;
 use crate::tuning::{Guards, Tune};
 use crate::verify::Verify;
 use serde::{Deserialize, Serialize};
@@ -379,4 +380,7 @@ pub struct RejectsOf {
     /// Only those that are kept as the files have them, or only those that are not. Jobs in older ledgers lack it: all are meant.
     #[serde(default)]
     pub as_in_file: Option<bool>,
+    /// How the sessions of that job have read values. Jobs in older ledgers lack it.
+    #[serde(default)]
+    pub value_settings: ValueSettings,
 }

@@ -40,7 +40,7 @@ pub use plan::{
     BinaryPlan, Bounds, Care, Codec, FilePlan, IndexFate, IndexesPlan, KnownFile, KnownTypes, NumberPlan,
     Plan, TablePlan, TriggersPlan, TriggersWay,
 };
-pub use reading::{DateOrder, Mend, Reading};
+pub use reading::{DateOrder, Mend, Reading, ValueSettings};
 pub use route::RoutePlan;
 pub use summary::{
     FileSummary, LeftOut, Limit, LimitOf, ReadValues, SessionsStep, StepReason, Summary, TableSummary,

@@ -8,7 +8,7 @@ use crate::borders::{Borders, Taper};
 use crate::dialect::Dialect;
 use crate::format::{Eol, Format};
 use crate::job::Job;
-use crate::reading::Reading;
+use crate::reading::{Reading, ValueSettings};
 use crate::route::RoutePlan;
 use crate::table::{NewTable, Relation, Table, TableChange};
 use crate::tuning::TuningPlan;
@@ -379,6 +379,9 @@ pub struct Plan {
     /// What others may meet though the load goes on: said before anything is made. Plans in older ledgers lack it.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// How sessions read values. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub value_settings: ValueSettings,
     /// Files that are in their tables already: left out, or loaded once more. Not kept in the ledger.
     #[serde(default)]
     pub known: Vec<KnownFile>,

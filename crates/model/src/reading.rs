@@ -1,6 +1,10 @@
 //! Values in other people's spelling, and records in other people's shape.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Settings of a session that tell how the server reads values (DateStyle, TimeZone ...), by their names. None: not known.
+pub type ValueSettings = BTreeMap<String, String>;
 
 /// In which order a date is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

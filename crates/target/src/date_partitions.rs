@@ -32,7 +32,7 @@ pub struct DateRanges {
 const RANGES_SQL: &str = "\
     SELECT p.partstrat::pg_catalog.text, p.partnatts, a.attname::pg_catalog.text, a.atttypid, \
            pg_catalog.pg_get_expr(child.relpartbound, child.oid), \
-           (SELECT reset_val FROM pg_catalog.pg_settings WHERE name = 'TimeZone'), a.atttypmod \
+           a.atttypmod \
     FROM pg_catalog.pg_partitioned_table p \
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0] AND a.attnum > 0 \
     LEFT JOIN pg_catalog.pg_inherits i ON i.inhparent = p.partrelid \
@@ -80,7 +80,9 @@ pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<Da
             _ => return Err(refused("has a partition whose bound is not understood")),
         }
     }
-    Ok(DateRanges { column, binary, time_zone: first.get(5), unit_us: unit_us(first.get(6)), taken })
+    // This transaction has another, in which bounds are printed.
+    let time_zone = session.values().get("TimeZone").cloned().unwrap_or_default();
+    Ok(DateRanges { column, binary, time_zone, unit_us: unit_us(first.get(5)), taken })
 }
 
 /// `timestamp(3)` has three digits of six behind the point.

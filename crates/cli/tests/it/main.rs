@@ -50,6 +50,7 @@ mod pieces;
 mod pipe;
 mod planning;
 mod policies;
+mod read_values;
 mod real_files;
 mod rejects;
 mod rerun;

@@ -18,7 +18,7 @@ use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Receipt, Result, Table, TableChange,
-    TablePlan, ToastCompression, Tune, UnloggedTable,
+    TablePlan, ToastCompression, Tune, UnloggedTable, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -82,8 +82,10 @@ pub(super) async fn go_on(
     let has_made =
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
+    let value_settings = if bound { row.plan.value_settings.clone() } else { ValueSettings::new() };
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
-    Ok(Some(Settled { name: row.job_id, chunk_bytes: Some(chunk_bytes), taper, history, earlier, own: None }))
+    let chunk_bytes = Some(chunk_bytes);
+    Ok(Some(Settled { name: row.job_id, chunk_bytes, taper, history, earlier, value_settings, own: None }))
 }
 
 /// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.

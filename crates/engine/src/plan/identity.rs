@@ -10,7 +10,7 @@ use super::{History, earlier, ledger_of};
 use crate::Connection;
 use howdah_model::{
     Error, ErrorKind, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping, SourceSpec, Table,
-    Taper,
+    Taper, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{FileToLoad, JobRow, JobStatus, Ledger};
@@ -34,6 +34,8 @@ pub(super) struct Settled {
     pub(super) history: History,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
+    /// How that run has read values; none where it has decided nothing, or did not say.
+    pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
 }
@@ -358,6 +360,7 @@ fn fresh(name: String, job: &Job) -> Settled {
         taper: None,
         history: History::Fresh,
         earlier: None,
+        value_settings: ValueSettings::new(),
         own: None,
     }
 }

@@ -164,6 +164,7 @@ fn of_layout(
         job_id: row.job_id.clone(),
         file_nos: layout.file_nos.clone(),
         as_in_file: Some(as_in_file),
+        value_settings: row.plan.value_settings.clone(),
     };
     Ok(Job {
         table: Some(quote_relation(&plan.table.relation)),

@@ -266,8 +266,9 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
         + "SELECT pg_catalog.current_setting('server_version_num'), pid, \
            (pg_catalog.date_part('epoch', backend_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, \
            pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
-           pg_catalog.current_setting('search_path') \
-           FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
+           pg_catalog.current_setting('search_path'), "
+        + &settings::of_values_sql()
+        + " FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
     let failed = |error: tokio_postgres::Error| Failure {
         error: session_error(&error, "setting up the session"),
         try_next: error.as_db_error().is_none(),
@@ -285,6 +286,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     if let Some(sql) = row.get(5).and_then(settings::path_sql) {
         session.client().batch_execute(&sql).await.map_err(failed)?;
     }
+    session.own_values = settings::of_values(row, 6);
+    session.values.clone_from(&session.own_values);
     session.server_version = number(row, 0);
     session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
     check_version(session.server_version, host)?;

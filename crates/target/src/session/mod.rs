@@ -33,7 +33,7 @@ mod words;
 use crate::error::session_error;
 pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
-use howdah_model::Result;
+use howdah_model::{Result, ValueSettings};
 use infos::Infos;
 pub(crate) use infos::{INFOS_MAX, Info};
 pub use settings::show;
@@ -61,6 +61,10 @@ pub struct Session {
     backend: Backend,
     read_only: Option<String>,
     of_standby: bool,
+    /// How it read values when it was opened.
+    own_values: ValueSettings,
+    /// And now.
+    values: ValueSettings,
     /// Prepared COPY statements by text.
     copies: HashMap<String, Statement>,
     /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
@@ -88,7 +92,19 @@ impl Session {
         });
         let (server_version, backend) = (0, Backend::default());
         let (copies, read_only, of_standby) = (HashMap::new(), None, false);
-        Session { client, driver, infos, server_version, backend, read_only, of_standby, copies, busy: false }
+        Session {
+            client,
+            driver,
+            infos,
+            server_version,
+            backend,
+            read_only,
+            of_standby,
+            own_values: ValueSettings::new(),
+            values: ValueSettings::new(),
+            copies,
+            busy: false,
+        }
     }
 
     /// `server_version_num`: 150018 for 15.18.
@@ -114,6 +130,31 @@ impl Session {
     /// The session is of no further use: the connection is gone, or a transaction was left in the middle.
     pub fn is_closed(&self) -> bool {
         self.busy || self.client.is_closed() || self.driver.is_finished()
+    }
+
+    /// How role, database and surroundings have it read values.
+    pub fn own_values(&self) -> &ValueSettings {
+        &self.own_values
+    }
+
+    /// How it reads values.
+    pub fn values(&self) -> &ValueSettings {
+        &self.values
+    }
+
+    /// From now on it reads values like this; what is not said of it as when it was opened.
+    ///
+    /// # Errors
+    /// Server, where it does not know such a value; those of the connection.
+    pub async fn read_values_as(&mut self, values: &ValueSettings) -> Result<()> {
+        let mut wanted = self.own_values.clone();
+        wanted.extend(values.clone());
+        if let Some(sql) = settings::change_values_sql(&self.values, &wanted) {
+            let changed = self.client.batch_execute(&sql).await;
+            changed.map_err(|error| session_error(&error, "setting how values are read"))?;
+            self.values = wanted;
+        }
+        Ok(())
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -1,13 +1,14 @@
 //! The settings a session begins with, and reading the server's. Everything not named here stays as role,
-//! database and PGOPTIONS have it (DateStyle, TimeZone ...), so that values are read as psql
-//! would have them read; `client_encoding` is UTF8 and every COPY names its ENCODING. `search_path` keeps its schemas, but
+//! database and PGOPTIONS have it. DateStyle, TimeZone and the like do, too, so that values are read as psql would have them read, but
+//! where a job has begun to read them in another way; `client_encoding` is UTF8 and every COPY names its ENCODING. `search_path` keeps its schemas, but
 //! none comes before `pg_catalog`.
 
 use super::Session;
 use crate::error::session_error;
 use crate::sql::{quote_ident, quote_literal};
-use howdah_model::Result;
+use howdah_model::{Result, ValueSettings};
 use std::collections::BTreeMap;
+use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
 
 /// Time-outs that roles and databases carry for interactive work. A bulk load would run into them:
@@ -40,6 +41,39 @@ const CHECK_CLIENT_SQL: &str = "\
 /// A role may have another. Whoever waits for a lock and then looks must see what the holder has done, and a load that others
 /// write beside must not fail for that, nor wait until nobody does (`default_transaction_deferrable`).
 const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed'; ";
+
+/// What input functions go by. Each is a setting that everybody may change. (`search_path` decides which table a `regclass` is, too; but
+/// it says where tables are looked for and made, which is for the run that does so.)
+const OF_VALUES: [&str; 7] = [
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "timezone_abbreviations",
+    "lc_monetary",
+    "xmloption",
+    "array_nulls",
+];
+
+/// The columns of a query that [`of_values`] reads.
+pub(super) fn of_values_sql() -> String {
+    OF_VALUES.map(|name| format!("pg_catalog.current_setting('{name}')")).join(", ")
+}
+
+/// How the session reads values, from the columns of a row that begin with this one.
+pub(super) fn of_values(row: &SimpleQueryRow, first: usize) -> ValueSettings {
+    let value = |(no, name): (usize, &str)| Some((name.to_owned(), row.get(first + no)?.to_owned()));
+    OF_VALUES.into_iter().enumerate().filter_map(value).collect()
+}
+
+/// The statement that makes a session which reads values in the one way read them in the other; `None` if it does so already.
+pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Option<String> {
+    let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+    let set = |(name, value): (&String, &String)| {
+        format!("pg_catalog.set_config({}, {}, false)", quote_literal(name), quote_literal(value))
+    };
+    let all: Vec<String> = changed.map(set).collect();
+    (!all.is_empty()).then(|| format!("SELECT {}", all.join(", ")))
+}
 
 /// Statements that switch the time-outs off and the keepalives on, and say how transactions see one another, for a server of this
 /// major version.

@@ -94,6 +94,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         triggers: Vec::new(),
         tuning: howdah_model::TuningPlan::default(),
         warnings: Vec::new(),
+        value_settings: howdah_model::ValueSettings::new(),
         known: Vec::new(),
     }
 }
