@@ -171,7 +171,7 @@ pub(crate) async fn store(
     table.forget(run);
     match failed {
         Some(failed) if directive(&failed.error) == Directive::GiveUp => {
-            match explain(run, target, chunk, failed).await {
+            match explain(run, table, target, (chunk, failed)).await {
                 Some(error) => Err(error),
                 None => {
                     table.plainly.store(true, Relaxed);
@@ -216,12 +216,12 @@ async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
 }
 
 /// What the server has against a chunk in the words and lines of its file: it is asked once more in a transaction that
-/// is rolled back. `None` where it has nothing against it so.
+/// is rolled back. `None` where it has nothing against it so, and all rows may come again.
 async fn explain(
     run: &Run,
+    table: &Table,
     target: &ChunkTarget<'_>,
-    chunk: &CopyChunk,
-    failed: ChunkError,
+    (chunk, failed): (&CopyChunk, ChunkError),
 ) -> Option<Error> {
     if chunk.faster.is_none() {
         return Some(locate(run, chunk, failed).await);
@@ -232,12 +232,32 @@ async fn explain(
         Some(commit_chunk(&mut session, target, &plain, &Default::default()).await)
     };
     let again = match asking.await {
-        Some(Ok(Outcome::Stored { .. })) => return None,
+        Some(Ok(Outcome::Stored { .. })) => {
+            let rereadable = |file_no: &u32| run.plan.files[*file_no as usize].rereadable;
+            if table.files.numbers.iter().all(rereadable) && !is_about_others(chunk, &failed.error) {
+                return None;
+            }
+            return Some(locate(run, chunk, failed).await);
+        }
         // An error that may pass says nothing of the chunk.
         Some(Err(again)) if directive(&again.error) == Directive::GiveUp => Some(again),
         Some(_) | None => None,
     };
     Some(locate(run, &plain, again.unwrap_or(failed)).await)
+}
+
+/// The rows are refused for others that came before them, whatever form they have: keys, and what triggers look for. That a leaf does not
+/// take a row may come from the leaf that the client has chosen.
+fn is_about_others(chunk: &CopyChunk, error: &Error) -> bool {
+    let by_leaf =
+        chunk.faster.iter().flat_map(|faster| &faster.parcels).any(|parcel| parcel.leaf_no.is_some());
+    match error.sqlstate() {
+        // check_violation, of partitions too
+        Some("23514") => !by_leaf,
+        // integrity_constraint_violation and its kin; RAISE
+        Some(sqlstate) => sqlstate.starts_with("23") || sqlstate == "P0001",
+        None => false,
+    }
 }
 
 fn plain(chunk: &CopyChunk) -> CopyChunk {

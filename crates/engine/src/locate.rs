@@ -14,7 +14,7 @@ use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Origin, Place, Plan};
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Form, Origin, Place, Plan};
 use howdah_target::commit::ChunkError;
 use howdah_transcode::characters;
 use howdah_transcode::split::{Rules, State, Tail};
@@ -41,12 +41,7 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
     let table = &plan.tables[file.table_no as usize];
     let Ok(rules) = Rules::new(&table.format, plan.server_version, file.eol) else { return error.at(place) };
-    let row = match table.encode {
-        // COPY text has one line a record.
-        Encode::CopyText => Some(line.saturating_sub(1)),
-        Encode::PassThrough => rules.record_of_line(&chunk.bytes, line),
-    };
-    let Some(row) = row else { return error.at(place) };
+    let Some(row) = row_of_line(chunk, table.encode, &rules, line) else { return error.at(place) };
     let place = Place { column: broken_column(plan, chunk, &error, row), ..place };
     // What is tried again need not be found yet.
     let is_final = directive(&error) == Directive::GiveUp;
@@ -64,6 +59,18 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     // Rows of a file from which records are left out are not numbered as its records are.
     let told = !plan.job.shaping.lenient || byte.is_some();
     error.at(Place { record: told.then(|| origin.first_record + row), byte, ..place })
+}
+
+/// The row of the chunk that the server means by this line of what was sent.
+fn row_of_line(chunk: &CopyChunk, encode: Encode, rules: &Rules, line: u64) -> Option<u64> {
+    let form = chunk.faster.as_ref().map_or(Form::AsIs, |faster| faster.form);
+    match (form, encode) {
+        // Each part of the rows has a COPY of its own, and the server does not say which it was.
+        _ if chunk.faster.as_ref().is_some_and(|faster| faster.parcels.len() > 1) => None,
+        // COPY text has one line a record, and the server counts binary ones so.
+        (Form::Text | Form::Binary, _) | (Form::AsIs, Encode::CopyText) => Some(line.saturating_sub(1)),
+        (Form::AsIs, Encode::PassThrough) => rules.record_of_line(&chunk.bytes, line),
+    }
 }
 
 /// A column of the key takes no NULL, whether or not the table's does: no row has such a key.

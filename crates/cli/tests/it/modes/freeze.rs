@@ -239,6 +239,34 @@ fn what_the_table_refuses_is_told_in_the_words_of_the_file_and_the_old_rows_stay
 }
 
 #[test]
+fn what_is_refused_for_rows_that_came_before_is_told_at_once_and_of_a_pipe_too() {
+    let files = Files::new();
+    let text = String::from_utf8(csv(79, 1, ROWS)).unwrap() + "17,1,1.5,again\n";
+    let source = files.put("bad.csv", text.as_bytes());
+    let trigger = "CREATE FUNCTION once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                     IF EXISTS (SELECT FROM t WHERE id = new.id) THEN RAISE 'once only'; END IF; RETURN new; END $$; \
+                   CREATE TRIGGER once BEFORE INSERT ON t FOR EACH ROW WHEN (new.note = 'again') EXECUTE FUNCTION once()";
+    for (major, pipe, sqlstate, extra) in [
+        (15, false, "23505", ""),
+        (18, true, "23505", ""),
+        (13, true, "P0001", trigger),
+        (18, false, "P0001", trigger),
+    ] {
+        let database = prepared(Server::shared(major));
+        database.sql(extra);
+        let sources: &[&Path] = if pipe { &[Path::new("-")] } else { &[&source] };
+        let command = frozen(&database, sources).args(["--indexes", "keep", "--json"]).stdin(text.clone());
+        let failed = command.run(PATIENCE).expect_code(1);
+        let told: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
+        let (error, what) = (&told["error"], format!("PostgreSQL {major}, {}", failed.stderr));
+        assert_eq!(error["sqlstate"], sqlstate, "{what}");
+        assert_eq!(error["record"], ROWS + 1, "{what}");
+        assert!(!failed.stderr.contains("loaded again"), "{what}");
+        assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "5000", "{what}");
+    }
+}
+
+#[test]
 fn ctrl_c_leaves_the_old_rows_and_two_runs_at_once_store_all_rows_once() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(76, 1, ROWS));
