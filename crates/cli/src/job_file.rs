@@ -11,7 +11,7 @@
 //! table = "staging.title_basics"
 //! ```
 
-use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, RunOptions};
+use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, ModeName, RunOptions};
 use crate::settings::single_option;
 use clap::ValueEnum;
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
@@ -165,6 +165,7 @@ fn parse(text: &str) -> Result<JobFile> {
 
 /// The command line wins over the file.
 fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    overrule(&mut file, options);
     merge_run(&mut file, &mut options.run)?;
     fill(&mut options.target.to, file.to.take());
     fill(&mut options.target.ledger, file.ledger.take());
@@ -272,6 +273,15 @@ fn take_format(file: &mut JobFile) -> Result<FormatOptions> {
     })
 }
 
+/// What the file says of jobs and files that are loaded already counts no more where something that is typed leaves it without a
+/// meaning: --force says it of all of them, without a ledger nobody knows them, and only rows that are appended come twice.
+fn overrule(file: &mut JobFile, typed: &LoadOptions) {
+    let all_or_none = typed.run.force || typed.target.ledger.as_deref() == Some("none");
+    let is_appended = typed.arrival.mode.is_none_or(|mode| mode == ModeName::Append);
+    file.known.take_if(|_| all_or_none || !is_appended);
+    file.if_done.take_if(|_| all_or_none);
+}
+
 /// How the load is run.
 fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     fill(&mut run.jobs, file.jobs.take().map(Number::into_text));
@@ -289,9 +299,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     let words = file.after.take().map(|words| words.iter().map(|name| word("after", name)).collect());
     fill(&mut run.after, words.transpose()?);
     fill(&mut run.job_id, file.job_id.take());
-    // What is typed wins: --force says it of all files.
-    let known = file.known.take().filter(|_| !run.force);
-    fill(&mut run.known, known.map(|name| word("known", &name)).transpose()?);
+    fill(&mut run.known, file.known.take().map(|name| word("known", &name)).transpose()?);
     fill(&mut run.if_done, file.if_done.take().map(|name| word("if-done", &name)).transpose()?);
     fill(&mut run.retry_for, file.retry_for.take().map(Number::into_text));
     fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
@@ -326,7 +334,7 @@ mod tests {
     use crate::options::{Command, Options};
     use crate::settings::Settings;
     use clap::Parser;
-    use howdah_engine::model::{ColumnChoice, Job};
+    use howdah_engine::model::{ColumnChoice, IfDone, Job, KnownFiles};
     use std::collections::BTreeMap;
 
     #[test]
@@ -402,6 +410,23 @@ mod tests {
         assert_eq!((columns.columns.map(|names| names.len()), columns.map.len()), (Some(2), 0));
         let map = resolved(&["--map", "x=a"], "columns = [\"a\", \"b\"]");
         assert_eq!((map.columns, map.map.len()), (None, 1));
+    }
+
+    #[test]
+    fn what_is_typed_leaves_out_what_the_file_says_of_loaded_files_and_jobs() {
+        let text = "known = \"skip\"\nif-done = \"ok\"";
+        let typed: [(&[&str], KnownFiles, IfDone); 6] = [
+            (&["--mode", "replace"], KnownFiles::Refuse, IfDone::Ok),
+            (&["--mode", "append"], KnownFiles::Skip, IfDone::Ok),
+            (&["--ledger", "none"], KnownFiles::Refuse, IfDone::Fail),
+            (&["--force"], KnownFiles::Refuse, IfDone::Fail),
+            (&["--known", "load"], KnownFiles::Load, IfDone::Ok),
+            (&[], KnownFiles::Skip, IfDone::Ok),
+        ];
+        for (typed, known, if_done) in typed {
+            let job = resolved(typed, text);
+            assert_eq!((job.known, job.if_done), (known, if_done), "{typed:?}");
+        }
     }
 
     #[test]

@@ -474,8 +474,8 @@ pub struct RunOptions {
     /// more; for --mode append [default: refuse]
     #[arg(long, value_enum)]
     pub known: Option<KnownName>,
-    /// What a run of a job is that has finished: an error, or as good as the run that has finished it, for who has lost its answer
-    /// [default: fail]
+    /// What a run of a job is that has finished: an error, or as good as the run that has finished it, for who has lost its answer;
+    /// `ok` needs --job-id for a pipe or a URL without a version [default: fail]
     #[arg(long, value_enum)]
     pub if_done: Option<IfDoneName>,
     /// How long failures that may pass are tried again [default: 10min]

@@ -268,15 +268,20 @@ impl From<TuneName> for Tune {
     }
 }
 
-/// `Usage` without a ledger, in which jobs are done.
+/// `Usage` without a ledger, in which jobs are done, and where all is loaded once more.
 fn if_done(run: &RunOptions, target: &TargetOptions) -> Result<IfDone> {
+    let usage = |message: &str, hint: &str| Err(Error::new(ErrorKind::Usage, message).with_hint(hint));
     match (run.if_done, ledger(target)) {
         (None | Some(IfDoneName::Fail), _) => Ok(IfDone::Fail),
+        (Some(IfDoneName::Ok), LedgerChoice::None) => usage(
+            "--if-done ok needs a ledger, in which is kept what has finished",
+            "leave out --ledger none, or name a schema with --ledger where the job file says none",
+        ),
+        (Some(IfDoneName::Ok), _) if run.force => usage(
+            "--force loads once more what has finished: --if-done ok cannot keep it from that",
+            "leave out one of them",
+        ),
         (Some(IfDoneName::Ok), LedgerChoice::Schema(_)) => Ok(IfDone::Ok),
-        (Some(IfDoneName::Ok), LedgerChoice::None) => {
-            let message = "--if-done ok needs a ledger, in which is kept what has finished";
-            Err(Error::new(ErrorKind::Usage, message).with_hint("leave out --ledger none"))
-        }
     }
 }
 
@@ -291,7 +296,7 @@ fn known(run: &RunOptions, target: &TargetOptions, mode: Mode) -> Result<KnownFi
     match (known, ledger(target)) {
         (KnownName::Refuse | KnownName::Skip, LedgerChoice::None) => usage(
             "--known refuse and skip need a ledger, in which is kept which files are loaded",
-            "leave out --ledger none",
+            "leave out --ledger none, or name a schema with --ledger where the job file says none",
         ),
         (KnownName::Refuse | KnownName::Skip, _) if run.force => usage(
             "--force loads all files once more: --known cannot keep it from that",

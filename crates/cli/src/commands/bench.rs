@@ -41,6 +41,9 @@ fn expect_none_for_the_ledger(options: &LoadOptions) -> Result<()> {
     let (run, bad_records) = (&options.run, &options.bad_records);
     let typed = [
         ("--job-id", run.job_id.is_some()),
+        ("--known", run.known.is_some()),
+        ("--if-done", run.if_done.is_some()),
+        ("--force", run.force),
         ("--rejects", bad_records.rejects.is_some()),
         ("--reject-file", bad_records.reject_file.is_some()),
     ];

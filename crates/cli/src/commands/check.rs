@@ -72,6 +72,7 @@ pub fn expect_none_for_rows(options: &LoadOptions) -> Result<()> {
         ("--job-id", run.job_id.is_some()),
         ("--known", run.known.is_some()),
         ("--if-done", run.if_done.is_some()),
+        ("--sequences", run.sequences.is_some()),
         ("--tune", run.tune.is_some()),
         ("--freeze", options.arrival.freeze == Some(true)),
         ("--force", run.force),

@@ -9,8 +9,8 @@ use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
-    Eol, Event, FilePlan, IndexesPlan, Jobs, KnownFiles, LedgerChoice, Listener, NewTable, Plan, Result,
-    TablePlan,
+    Eol, Event, FilePlan, IfDone, IndexesPlan, Jobs, KnownFiles, LedgerChoice, Listener, NewTable, Plan,
+    Result, TablePlan,
 };
 use howdah_engine::plan::History;
 use howdah_engine::{Context, Planned, Sources, Stop, spelling};
@@ -62,7 +62,7 @@ fn text(planned: &Planned, server: &str) -> String {
     // Writing to a String cannot fail.
     let _ =
         writeln!(text, "job {} on {server} (PostgreSQL {})", plan.job_id, show_version(plan.server_version));
-    let _ = writeln!(text, "  {}", history(&planned.history));
+    let _ = writeln!(text, "  {}", history(planned));
     show_known(&mut text, planned);
     let _ = writeln!(text, "  {}", ledger(plan));
     let _ = writeln!(text, "  {}", memory(planned));
@@ -239,8 +239,8 @@ fn visible(letter: char) -> char {
     if letter.is_control() { '·' } else { letter }
 }
 
-fn history(history: &History) -> String {
-    match history {
+fn history(planned: &Planned) -> String {
+    match &planned.history {
         History::Fresh => "no earlier run: everything is loaded".to_owned(),
         History::Begun(receipts) => {
             let rows: u64 = receipts.iter().map(|receipt| receipt.rows).sum();
@@ -251,6 +251,9 @@ fn history(history: &History) -> String {
             )
         }
         History::NothingNew => "nothing new: load would end at once".to_owned(),
+        History::Done { at } if planned.plan.job.if_done == IfDone::Ok => {
+            format!("this job finished at {at}: load would store nothing and end well, by --if-done ok")
+        }
         History::Done { at } => format!("this job finished at {at}: load would refuse it without --force"),
     }
 }

@@ -192,14 +192,26 @@ fn options_about_jobs_of_the_ledger_are_refused() {
     database.sql(TABLE);
     let files = Files::new();
     let source = files.put("a.csv", &csv(6, 1, 10));
-    for typed in
-        [&["--job-id", "x"][..], &["--rejects", "x"], &["--on-error", "skip", "--reject-file", "bad.csv"]]
-    {
+    for typed in [
+        &["--job-id", "x"][..],
+        &["--rejects", "x"],
+        &["--on-error", "skip", "--reject-file", "bad.csv"],
+        &["--known", "skip"],
+        &["--if-done", "ok"],
+        &["--force"],
+    ] {
         let measured = bench(&database).args(["--table", "t"]).args(typed.iter().copied()).arg(&source);
         let refused = measured.run(PATIENCE).expect_code(2).stderr;
-        let name = typed[typed.len() - 2];
+        let name = typed[typed.len().saturating_sub(2)];
         assert!(refused.contains(&format!("error: {name} is about jobs of the ledger")), "{refused}");
         assert!(refused.contains("hint: leave it out"), "{refused}");
+    }
+    // Those of a job file are meant for the load.
+    let job = files.put("job.toml", b"known = \"skip\"\nif-done = \"ok\"\n");
+    for typed in [&["--mode", "truncate"][..], &["--ledger", "none"]] {
+        let measured =
+            bench(&database).args(["--table", "t", "--rounds", "1", "--job"]).arg(&job).args(typed);
+        measured.arg(&source).run(PATIENCE).expect_code(0);
     }
     assert_untouched(&database);
 }

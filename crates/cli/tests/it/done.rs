@@ -1,6 +1,7 @@
 //! What is known of a job when its run is over: that it has finished, or why it has not.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
+use crate::web::Web;
 use howdah_testkit::{Running, Server};
 use serde_json::Value;
 use std::time::Duration;
@@ -56,6 +57,53 @@ fn the_answer_of_a_finished_job_tells_what_it_has_left_out() {
     let refused = without.arg(&source).run(PATIENCE).expect_code(2).stderr;
     assert!(refused.contains("--if-done ok needs a ledger"), "{refused}");
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
+}
+
+/// Nothing but a name tells that it is loaded already: without one a retry would store the rows again.
+#[test]
+fn what_is_not_known_again_is_done_by_its_name_alone() {
+    let plain = csv(93, 1, 50);
+    let web = Web::new().without_tags();
+    let url = web.put("a.csv", &plain);
+    for source in ["-", &url] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let run = |verb: &str, options: &[&str]| {
+            let run = scene.verb(verb).args(["--format", "csv", "--header", "--table", "t"]).args(options);
+            let run = run.args(["--if-done", "ok", source]);
+            if source == "-" { run.stdin(plain.clone()).run(PATIENCE) } else { run.run(PATIENCE) }
+        };
+        for verb in ["load", "plan"] {
+            let refused = run(verb, &[]).expect_code(2).stderr;
+            let message = "--if-done ok needs --job-id for a pipe or a URL without a version";
+            assert!(refused.contains(message) && refused.contains("hint: "), "{refused}");
+        }
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "0");
+        for _ in 0..2 {
+            run("load", &["--job-id", "day"]).expect_code(0);
+        }
+        scene.assert_exact(source);
+        scene.assert_done(source);
+    }
+}
+
+#[test]
+fn what_is_to_be_loaded_once_more_is_never_as_good_as_done() {
+    let plain = csv(94, 1, 50);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let job = files.put("job.toml", b"if-done = \"ok\"\nknown = \"skip\"\n");
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let load = |options: &[&str]| scene.load().args(options).arg(&source).run(PATIENCE);
+    load(&["--if-done", "ok"]).expect_code(0);
+    let planned = scene.verb("plan").args(["--format", "csv", "--header", "--table", "t", "--if-done", "ok"]);
+    let told = planned.arg(&source).run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains(": load would store nothing and end well, by --if-done ok"), "{told}");
+    let refused = load(&["--if-done", "ok", "--force"]).expect_code(2).stderr;
+    assert!(refused.contains("error: --force loads once more what has finished: --if-done ok"), "{refused}");
+    scene.assert_exact("refused");
+    load(&["--force", "--job", job.to_str().unwrap()]).expect_code(0);
+    scene.want(&plain);
+    scene.assert_exact("what is typed wins");
 }
 
 /// The first run was not over yet when the second began.

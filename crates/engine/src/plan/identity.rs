@@ -182,6 +182,7 @@ impl Identity {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
         }
+        expect_to_know_done(job, versions)?;
         let ledger = match ledger_of(job) {
             Some(ledger) if ledger.exists(session).await? => ledger,
             _ => return Ok(fresh(self.name(), job)),
@@ -294,6 +295,23 @@ impl Identity {
             format!("job {} is in the ledger with other {what}", row.job_id),
         )
         .with_hint("choose another --job-id, or give the job what it was begun with"))
+    }
+}
+
+/// Of what nothing but a name tells whether it is loaded, each run is a new job, and none has finished.
+fn expect_to_know_done(job: &Job, versions: &[Version]) -> Result<()> {
+    if job.if_done == IfDone::Fail || job.id.is_some() || job.resumes.is_some() {
+        return Ok(());
+    }
+    match versions.iter().find(|version| !version.rereadable || version.version.is_none()) {
+        None => Ok(()),
+        Some(version) => {
+            let message = "--if-done ok needs --job-id for a pipe or a URL without a version";
+            Err(Error::new(ErrorKind::Usage, message).in_file(&version.location).with_hint(
+                "without a name each run is a new job, and stores its rows: give the same --job-id to every try of a load, and \
+                 another one to the next load",
+            ))
+        }
     }
 }
 

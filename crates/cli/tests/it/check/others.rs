@@ -206,10 +206,13 @@ fn options_about_rows_that_are_stored_are_refused() {
     let source = files.put("a.csv", b"a\n1\n");
     let database = Server::shared(15).database();
     database.sql("CREATE TABLE t (a int)");
-    let options: [&[&str]; 9] = [
+    let options: [&[&str]; 12] = [
         &["--verify", "count"],
         &["--after", "vacuum"],
         &["--job-id", "x"],
+        &["--known", "skip"],
+        &["--if-done", "ok"],
+        &["--sequences", "keep"],
         &["--tune", "table"],
         &["--freeze", "--mode", "truncate"],
         &["--force"],
@@ -227,7 +230,10 @@ fn options_about_rows_that_are_stored_are_refused() {
         let wanted = format!("error: {name} is about rows that are stored");
         assert!(refused.contains(&wanted) && refused.contains("hint: leave it out"), "{refused}");
     }
-    let job = files
-        .put("job.toml", b"verify = \"count\"\nafter = [\"vacuum\"]\njob-id = \"x\"\ntune = \"table\"\n");
-    check(&database, &[&source]).arg("--job").arg(&job).run(PATIENCE).expect_code(0);
+    let written = "verify = \"count\"\nafter = [\"vacuum\"]\njob-id = \"x\"\ntune = \"table\"\nknown = \"skip\"\n\
+                   if-done = \"ok\"\nsequences = \"keep\"\n";
+    let job = files.put("job.toml", written.as_bytes());
+    for typed in [&[][..], &["--mode", "truncate"]] {
+        check(&database, &[&source]).arg("--job").arg(&job).args(typed).run(PATIENCE).expect_code(0);
+    }
 }
