@@ -123,26 +123,27 @@ async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<R
     Ok(rivals)
 }
 
-/// Notes the job in the ledger. Says whether something was left of one of this name, whose own row somebody has deleted: its
-/// chunks tell nothing of the table.
+/// Notes the job in the ledger, with chunks of another size where none is stored. Says whether something was left of one of this
+/// name, whose own row somebody has deleted: its chunks tell nothing of the table.
 async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bool> {
     if ledger.begin(session, plan).await? {
         return Ok(false);
     }
-    if ledger.find(session, &plan.job_id).await?.is_some() {
-        return Err(taken_meanwhile(session, ledger, plan).await?);
-    }
+    let is_there = ledger.find(session, &plan.job_id).await?.is_some();
     // Who is at work for a job goes on storing chunks of it.
-    let forgotten = ledger.hold_job_alone(session, &plan.job_id).await? && {
-        let forgotten = ledger.forget_deleted(session, &plan.job_id).await?;
+    let is_free = ledger.hold_job_alone(session, &plan.job_id).await? && {
+        let is_free = match is_there {
+            true => ledger.cut_anew(session, plan).await?,
+            false => ledger.forget_deleted(session, &plan.job_id).await?,
+        };
         ledger.leave_job(session, &plan.job_id).await?;
-        forgotten
+        is_free
     };
     if !hold_soon(session, ledger, (&plan.job_id, false)).await? {
         return Err(being_restored(&plan.job_id));
     }
-    if forgotten && ledger.begin(session, plan).await? {
-        return Ok(true);
+    if is_free && ledger.begin(session, plan).await? {
+        return Ok(!is_there);
     }
     Err(taken_meanwhile(session, ledger, plan).await?)
 }

@@ -78,6 +78,8 @@ pub struct Extent {
     pub has_parts: bool,
     /// Pipes that are read side by side, each of which holds a chunk.
     pub pipes: u32,
+    /// Chunks are stored already, which keep their size.
+    pub is_cut: bool,
 }
 
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
@@ -155,7 +157,10 @@ impl Layout {
                 ErrorKind::Usage,
                 format!("chunks of {chunk_bytes} bytes do not fit a memory budget of {memory_bytes} bytes"),
             )
-            .with_hint("give a smaller --chunk-size or a larger --memory"));
+            .with_hint(match extent.is_cut {
+                true => "chunks of this size are stored, and the others are as long: give a larger --memory",
+                false => "give a smaller --chunk-size or a larger --memory",
+            }));
         }
         let sessions_max = match jobs {
             Jobs::Fixed(sessions) => u64::from(sessions),

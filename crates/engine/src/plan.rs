@@ -299,6 +299,7 @@ fn extent(near_cpus: Option<u32>, files: &[FilePlan], placed: &[(u32, Head)]) ->
         has_ranges: files.iter().any(|file| file.ranged),
         has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
         pipes: feed::pipes_at_once(files),
+        ..Extent::default()
     }
 }
 
@@ -425,6 +426,8 @@ async fn room_for_load(session: &Session) -> Result<()> {
 /// Cuts up the memory, and with it the files, as an earlier run of the job has done.
 fn lay_out(plan: &mut Plan, settled: &Settled, extent: Extent) -> Result<Layout> {
     let scratch = faster::scratch(&plan.tables);
+    let is_cut = settled.history.has_rows() || matches!(settled.history, History::Done { .. });
+    let extent = Extent { is_cut, ..extent };
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, extent, scratch)?;
     faster::settle(&mut plan.tables, &layout);
     plan.record_bytes_max = layout.record_bytes_max;

@@ -118,6 +118,51 @@ fn a_job_with_a_long_record_goes_on_with_more_memory() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "3");
 }
 
+/// What is advised works: a smaller chunk size as long as nothing is stored, and more memory behind that.
+#[test]
+fn the_advice_of_a_job_whose_chunks_are_too_long_for_its_memory_is_taken() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let long = ["--chunk-size", "64MB", "--memory", "512MB", "--jobs", "2"];
+    let refused = |hint: &str| {
+        let refused = resume(&database, &["--memory", "64MB"]).run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains("chunks of 67108864 bytes do not fit a memory budget"), "{refused}");
+        assert!(refused.ends_with(hint), "{refused}");
+    };
+    let made = ["--create", "--types", "*=int"];
+    for (table, options) in [("t", &["--format", "csv"][..]), ("made", &made)] {
+        database.sql("DROP SCHEMA IF EXISTS howdah CASCADE; DROP TABLE IF EXISTS t; CREATE TABLE t (id int)");
+        let source = files.put("bad.csv", b"id\nx\n");
+        let load = howdah("load").args(["--to", &database.conninfo(), "--header", "--table", table]);
+        let load = load.args(options).arg(&source);
+        load.clone().args(long).run(PATIENCE).expect_code(1);
+        refused(
+            "hint: give a smaller --chunk-size or a larger --memory; resume takes no --chunk-size: give it to the job's \
+             `howdah load` command, which goes on with this job; remove nothing\n",
+        );
+        database.sql(&format!("ALTER TABLE {table} ALTER id TYPE text"));
+        load.args(["--memory", "64MB", "--chunk-size", "64kB"]).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(&format!("SELECT string_agg(id, ' ') FROM {table}")), "x");
+        let job = "SELECT concat_ws(' ', count(*), max(plan ->> 'chunk_bytes')) FROM howdah.job";
+        assert_eq!(database.value(job), "1 65536");
+    }
+
+    database.sql(
+        "DROP SCHEMA howdah CASCADE; DROP TABLE t; CREATE TABLE t (id int); \
+         CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN WHILE NOT EXISTS (SELECT FROM howdah.chunk) LOOP PERFORM pg_sleep(0.01); END LOOP; RAISE ''late''; END'; \
+         CREATE TRIGGER late BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION late()",
+    );
+    let sources = [files.put("a.csv", b"1\n"), files.put("b.csv", b"2\n")];
+    load(&database, &long).args(&sources).run(PATIENCE).expect_code(1);
+    refused("hint: chunks of this size are stored, and the others are as long: give a larger --memory\n");
+    let other = load(&database, &["--chunk-size", "64kB"]).args(&sources).run(PATIENCE).expect_code(2).stderr;
+    assert!(other.contains("hint: leave --chunk-size out to go on with it"), "{other}");
+    database.sql("DROP TRIGGER late ON t");
+    resume(&database, &["--memory", "512MB"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(id::text, ' ' ORDER BY id) FROM t"), "1 2");
+}
+
 #[test]
 fn what_a_job_cannot_have_is_refused_when_it_goes_on() {
     let files = Files::new();

@@ -109,5 +109,5 @@ fn too_long(error: Error, span: Span) -> Error {
     let message = "the records of a chunk are longer, when they are mended, than this memory budget allows";
     Error::new(ErrorKind::RecordTooLong, message)
         .at(place)
-        .with_hint("give a smaller --chunk-size or a larger --memory")
+        .with_hint("give a larger --memory or, as long as the job has stored nothing, a smaller --chunk-size")
 }

@@ -18,7 +18,7 @@ use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Receipt, Result, Table, TableChange,
-    TablePlan, ToastCompression, Tune, UnloggedTable, ValueSettings,
+    TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -66,18 +66,11 @@ pub(super) async fn go_on(
         return Ok(None);
     }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
-    let history = match row.finished_at {
-        Some(at) if done => History::Done { at },
+    let history = match &row.finished_at {
+        Some(at) if done => History::Done { at: at.clone() },
         _ => History::Begun(standing(session, ledger, job, &row).await?),
     };
-    let (chunk_bytes, taper) = (row.plan.chunk_bytes, row.plan.taper);
-    if !done && job.chunk_bytes.is_some_and(|bytes| bytes != chunk_bytes) {
-        return Err(Error::new(
-            ErrorKind::Usage,
-            format!("job {} was begun with chunks of {chunk_bytes} bytes", row.job_id),
-        )
-        .with_hint("leave --chunk-size out to go on with it"));
-    }
+    let (chunk_bytes, taper) = borders(job, &row)?;
     // A run that came to nothing binds nobody: its user may have put right what was wrong with the table, or made it.
     let has_made =
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
@@ -86,6 +79,19 @@ pub(super) async fn go_on(
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     let chunk_bytes = Some(chunk_bytes);
     Ok(Some(Settled { name: row.job_id, chunk_bytes, taper, history, earlier, value_settings, own: None }))
+}
+
+/// Chunks that are stored decide how the others are cut.
+fn borders(job: &Job, row: &JobRow) -> Result<(u64, Option<Taper>)> {
+    let (chunk_bytes, taper) = (row.plan.chunk_bytes, row.plan.taper);
+    match job.chunk_bytes.filter(|bytes| *bytes != chunk_bytes && row.status != JobStatus::Done) {
+        None => Ok((chunk_bytes, taper)),
+        Some(bytes) if row.chunks == 0 => Ok((bytes, None)),
+        Some(_) => {
+            let message = format!("job {} was begun with chunks of {chunk_bytes} bytes", row.job_id);
+            Err(Error::new(ErrorKind::Usage, message).with_hint("leave --chunk-size out to go on with it"))
+        }
+    }
 }
 
 /// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.

@@ -168,6 +168,13 @@ const BEGIN_SQL: &str = "\
             stored_bytes = excluded.stored_bytes, target = excluded.target) \
     SELECT job_id FROM job";
 
+/// The borders of a plan for a job without chunks.
+const CUT_ANEW_SQL: &str = "\
+    UPDATE @schema@.job SET plan = (plan - 'chunk_bytes'::pg_catalog.text - 'taper'::pg_catalog.text) || \
+        (SELECT pg_catalog.jsonb_object_agg(p.key, p.value) FROM pg_catalog.jsonb_each($2::pg_catalog.text::pg_catalog.jsonb) p \
+         WHERE p.key IN ('chunk_bytes'::pg_catalog.text, 'taper'::pg_catalog.text)) \
+    WHERE job_id = $1 AND status <> 'done' AND NOT EXISTS (SELECT FROM @schema@.chunk WHERE job_id = $1) RETURNING job_id";
+
 /// The columns of [`Receipt`], in order. Ledgers of older versions, which a plan reads as they are, have no
 /// columns `left_out` and `blank` (1) or `rejected` (3): there the names mean those of `older`.
 const RECEIPTS_SQL: &str = "\
@@ -345,9 +352,7 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<bool> {
-        let text = kept_plan::write(plan).map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
-        })?;
+        let text = kept_plan::write(plan).map_err(unwritable)?;
         let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();
         let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
         let versions: Vec<Option<&str>> = plan.files.iter().map(|file| file.version.as_deref()).collect();
@@ -372,6 +377,20 @@ impl Ledger {
         let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Gives a job of which no chunk is in the borders of this plan. False if there are chunks, or it is done. Nobody must be at work
+    /// for it.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn cut_anew(&self, session: &Session, plan: &Plan) -> Result<bool> {
+        let sql = CUT_ANEW_SQL.replace("@schema@", &self.quoted);
+        let text = kept_plan::write(plan).map_err(unwritable)?;
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&plan.job_id, Type::TEXT), (&text, Type::TEXT)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "changing the chunk size in the ledger"))?;
         Ok(!rows.is_empty())
     }
 
@@ -545,6 +564,10 @@ fn left_sql(plan: &Plan) -> String {
 pub(super) fn target_name(plan: &Plan, table_no: u32) -> String {
     let table = plan.tables.get(table_no as usize);
     table.map(|table| table.table.relation.to_string()).unwrap_or_default()
+}
+
+fn unwritable(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, format!("the plan cannot be written: {error}"))
 }
 
 /// Counts and offsets are written from unsigned numbers, so none is negative.
