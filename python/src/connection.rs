@@ -34,10 +34,11 @@ pub(crate) fn resolve(
     let connection = run::run(py, None, move |_, stop| async move {
         Ok(stop.guard(settings::connection(to, &site_packages, absent)).await?)
     })?;
-    connection.notice().iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
-    connection.warnings().iter().try_for_each(|warning| events::warn_of(py, warning))?;
-    Ok(match password_command {
+    let connection = match password_command {
         Some(command) => connection.with_password_command(&command),
         None => connection,
-    })
+    };
+    connection.notice().iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
+    connection.warnings().iter().try_for_each(|warning| events::warn_of(py, warning))?;
+    Ok(connection)
 }

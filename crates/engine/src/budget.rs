@@ -394,8 +394,14 @@ impl Drop for Buffer {
 mod tests {
     use super::*;
 
-    const FAR: Extent =
-        Extent { near_cpus: None, plain_bytes: None, has_ranges: false, has_parts: false, pipes: 0 };
+    const FAR: Extent = Extent {
+        near_cpus: None,
+        plain_bytes: None,
+        has_ranges: false,
+        has_parts: false,
+        pipes: 0,
+        is_cut: false,
+    };
     const NEEDED: Scratch = Scratch { needed: 1, useful: 1 };
     const USEFUL: Scratch = Scratch { needed: 0, useful: 1 };
 

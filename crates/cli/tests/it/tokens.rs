@@ -120,3 +120,18 @@ fn a_command_that_prints_no_password_says_why_and_tells_no_password() {
     assert!(!wrong.stderr.contains("s3cret"), "{}", wrong.stderr);
     assert_eq!(stage.scene.database.value("SELECT count(*) FROM t"), "0");
 }
+
+/// Who has typed the command means it, and learns that the other password is not tried.
+#[test]
+fn a_password_that_a_typed_command_takes_the_place_of_is_warned_of() {
+    let scene = Scene::new(Server::shared(15), &[]);
+    let to = format!("{} password=hidden", scene.database.conninfo());
+    let status = |to: &str| {
+        let status = howdah("status").args(["--to", to, "--password-command", "echo other"]);
+        status.run(PATIENCE).expect_code(0).stderr
+    };
+    let told = status(&to);
+    assert!(told.contains("and is not used: --password-command prints the one that is"), "{told}");
+    assert!(!told.contains("hidden"), "{told}");
+    assert_eq!(status(&scene.database.conninfo()), "");
+}

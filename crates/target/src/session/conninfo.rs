@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Prints the password; a password in the connection string or service is stronger.
+const UNUSED_PASSWORD: &str = "a password stands in the connection string or its service, and is not used: --password-command prints the one that is";
 pub(super) const PASSWORD_COMMAND: &str = "HOWDAH_PASSWORD_COMMAND";
 
 /// How much TLS is wanted; names and meaning are libpq's `sslmode`.
@@ -103,6 +104,8 @@ pub struct Conninfo {
     shown_to_others: String,
     /// Where passwords are looked up whenever a session is opened, unless one was given.
     password_file: Option<PathBuf>,
+    /// A password stands in the string itself or in its service.
+    holds_password: bool,
     /// Prints the password, whatever else says one.
     pub(super) password_command: Option<Arc<PasswordCommand>>,
 }
@@ -134,6 +137,7 @@ impl Conninfo {
         let command =
             around.variable(PASSWORD_COMMAND).filter(|command| !holds_password && !command.is_empty());
         info.password_command = command.map(|command| Arc::new(PasswordCommand::new(command)));
+        info.holds_password = holds_password;
         Ok(Some(info))
     }
 
@@ -154,8 +158,12 @@ impl Conninfo {
         self.password_command = None;
     }
 
-    /// Runs this command for the password of new sessions; `None`: no command, whatever the environment says.
+    /// Runs this command for the password of new sessions; `None`: no command, whatever the environment says. A password that is not
+    /// used for that is warned of.
     pub fn set_password_command(&mut self, command: Option<&str>) {
+        if self.holds_password && command.is_some() {
+            self.warnings.push(UNUSED_PASSWORD.to_owned());
+        }
         self.password_command = command.map(|command| Arc::new(PasswordCommand::new(command)));
     }
 
@@ -327,6 +335,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         shown: String::new(),
         shown_to_others: String::new(),
         password_file: None,
+        holds_password: false,
         password_command: None,
         user,
         database,
