@@ -2,6 +2,7 @@
 
 use crate::check::forget_left;
 use crate::indexes::{Builds, is_answered, put_back_entries, tell, warn, with_its_hint};
+use crate::load::being_restored;
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
@@ -163,6 +164,11 @@ async fn wait_for_holder(
     Ok(true)
 }
 
+fn at_work(job_id: &str) -> Error {
+    let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
+    Error::new(ErrorKind::Ledger, message).with_hint("wait for its end; if it hangs, end its process first")
+}
+
 /// How many entries are closed though what they are of is not back.
 async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<usize> {
     // The lock is the connection's: it is given up with it.
@@ -170,9 +176,9 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
     if !wait_for_holder(context, &session, ledger, job_id).await?
         || !take_job(context, &session, ledger, job_id).await?
     {
-        let message = format!("job {job_id} is at work: it puts back what it has dropped when it ends");
-        return Err(Error::new(ErrorKind::Ledger, message)
-            .with_hint("wait for its end; if it hangs, end its process first"));
+        // Loads hold it beside one another, but not beside whoever puts back.
+        let by_load = context.connection.attend(&session, ledger.hold_job(&session, job_id)).await?;
+        return Err(if by_load { at_work(job_id) } else { being_restored(job_id) });
     }
     predecessor::end_all(context, &session, ledger, job_id).await?;
     let rebuilt = Rebuilt::of(&changes.dropped);

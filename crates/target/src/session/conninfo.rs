@@ -18,8 +18,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Prints the password; a password in the connection string or service is stronger.
-const UNUSED_PASSWORD: &str = "a password stands in the connection string or its service, and is not used: --password-command prints the one that is";
 pub(super) const PASSWORD_COMMAND: &str = "HOWDAH_PASSWORD_COMMAND";
+/// The option is stronger than that.
+const UNUSED_PASSWORD: &str = "a password stands in the connection string or its service, and is not used: --password-command prints the one that is";
 
 /// How much TLS is wanted; names and meaning are libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -302,7 +302,7 @@ fn two_that_restore_at_once_do_not_get_in_each_others_way() {
     running.kill();
     let both = [restore(&database).spawn(), restore(&database).spawn()];
     for finished in both.map(|running| running.wait(PATIENCE)) {
-        let fine = finished.code == Some(0) || finished.stderr.contains("is at work");
+        let fine = finished.code == Some(0) || finished.stderr.contains("is being put back");
         assert!(fine, "{}", finished.stderr);
     }
     assert_eq!(schema(&database), before);

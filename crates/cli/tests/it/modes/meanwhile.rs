@@ -310,6 +310,9 @@ fn a_load_waits_for_whoever_puts_back_what_a_killed_one_has_dropped() {
     let key = format!("pg_catalog.hashtextextended('howdah/{job}', {})", 0x686f_7764_6168_i64);
     let holder = database.connect();
     holder.sql(&format!("SELECT pg_advisory_lock({key})"));
+    let restore = howdah("restore").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(1).stderr;
+    let message = format!("what job {job} has dropped is being put back by another process");
+    assert!(restore.contains(&message) && restore.contains("hint: wait until that is done"), "{restore}");
     let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id"]);
     let given_up = merge.clone().args(["--retry-for", "1s"]).run(PATIENCE).expect_code(1).stderr;
     assert!(given_up.contains("is being put back by another process"), "{given_up}");

@@ -393,10 +393,14 @@ impl Night<'_> {
         let mut ended = vec![restore.run(PATIENCE)];
         ended.extend(other.map(|running| running.wait(PATIENCE)));
         let says = |words: &str| ended.iter().any(|ended| ended.stderr.contains(words));
+        let is_late = |ended: &Finished| {
+            ended.stderr.contains("is at work")
+                || ended.stderr.contains("is being put back by another process")
+        };
         if says("there is no ledger") {
             return;
         }
-        if self.fault == Fault::HalfOpen && says("is at work") {
+        if self.fault == Fault::HalfOpen && ended.iter().any(is_late) {
             // Sessions of a client that is gone hold the job until the server has been told.
             self.world.to_server.end_forgotten();
             let left = check::wait_for_sessions(self.stage);
@@ -405,7 +409,7 @@ impl Night<'_> {
         }
         let is_done = |ended: &&Finished| ended.code == Some(0);
         // One of two has the job for itself, and may take longer than the other waits.
-        let well = ended.iter().all(|ended| is_done(&ended) || ended.stderr.contains("is at work"));
+        let well = ended.iter().all(|ended| is_done(&ended) || is_late(ended));
         assert!(well && ended.iter().any(|ended| is_done(&ended)), "{}: restore\n{ended:#?}", self.name);
         let left = self.before.traces(self.world, self.stage);
         assert!(left.is_empty(), "{}: restore left {left:?}\n{ended:#?}", self.name);
