@@ -301,10 +301,11 @@ fn list_mends(text: &mut String, summary: &Summary) {
 }
 
 fn place_of(out: &LeftOut) -> String {
+    let line = out.line.map(|line| format!(", line {line}")).unwrap_or_default();
     let byte = out.byte.map(|byte| format!(", byte {byte}")).unwrap_or_default();
     let column = out.column.as_ref().map(|column| format!(", column {column}")).unwrap_or_default();
     let sqlstate = out.sqlstate.as_ref().map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();
-    format!("{}, record {}{byte}{column}{sqlstate}", short(&out.file), out.record)
+    format!("{}{line}, record {}{byte}{column}{sqlstate}", short(&out.file), out.record)
 }
 
 fn mend_words(mend: Mend) -> &'static str {

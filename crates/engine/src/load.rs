@@ -4,7 +4,7 @@ use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
-use crate::locate::line::with_line;
+use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
@@ -373,7 +373,11 @@ async fn account(
         Some(error) => Some(with_line(run, error).await),
         None => None,
     };
-    Outcome { summary: run.tally.summary(&run.plan, status), error, written }
+    let mut summary = run.tally.summary(&run.plan, status);
+    if status != Status::Interrupted {
+        add_lines(run, &mut summary.left_out).await;
+    }
+    Outcome { summary, error, written }
 }
 
 /// What waits in staging tables is nobody's wish unless it is said.

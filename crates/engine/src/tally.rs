@@ -34,6 +34,7 @@ fn told(location: &str, reject: &Reject) -> LeftOut {
     LeftOut {
         file: location.to_owned(),
         record: reject.record,
+        line: None,
         byte: reject.byte,
         column: reject.error.place().column.clone(),
         sqlstate: reject.error.sqlstate().map(str::to_owned),
@@ -521,6 +522,7 @@ impl Tally {
             let mended = left_out.into_iter().map(move |out| LeftOut {
                 file: location.clone(),
                 record: out.record,
+                line: None,
                 byte: Some(out.byte),
                 column: None,
                 sqlstate: None,

@@ -45,6 +45,8 @@ pub struct LeftOut {
     pub file: String,
     /// Its number, from 1, the header not counted.
     pub record: u64,
+    /// The line in which it begins, from 1, as an editor counts, where that can be told soon.
+    pub line: Option<u64>,
     /// Its first byte in the plain bytes of the file, where that can be told.
     pub byte: Option<u64>,
     /// The column whose value was refused, where one was.

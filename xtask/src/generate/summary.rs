@@ -49,6 +49,10 @@ const KEYS: &[(&str, &str)] = &[
         "The file of a record that was left out or that the table refused; the first of each file are listed",
     ),
     ("left_out[].record", "Its number, from 1, the header not counted"),
+    (
+        "left_out[].line",
+        "The line in which it begins, from 1, as an editor counts; null where that cannot be told soon, as of pipes and behind the first GiB",
+    ),
     ("left_out[].byte", "Its first byte in the plain file; null where that cannot be told"),
     ("left_out[].column", "The column whose value the table refused; null where none is named"),
     (
@@ -235,6 +239,7 @@ fn example() -> Summary {
         left_out: vec![LeftOut {
             file: "/data/2014.csv.gz".to_owned(),
             record: 1041,
+            line: Some(1042),
             byte: Some(97_112),
             column: None,
             sqlstate: None,

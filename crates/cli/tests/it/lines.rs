@@ -26,5 +26,23 @@ fn the_line_of_a_bad_record_counts_header_and_quoted_newlines() {
         let document: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
         let first = &document["findings"][0]["first"][0];
         assert_eq!((&first["line"], &first["record"]), (&4.into(), &2.into()), "{name} {document}");
+        let skipped = command("load").args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        let document: serde_json::Value = serde_json::from_str(&skipped.stdout).unwrap();
+        let out = &document["left_out"][0];
+        assert_eq!((&out["line"], &out["record"]), (&4.into(), &2.into()), "{name} {document}");
     }
+}
+
+#[test]
+fn the_account_of_a_load_tells_the_lines_of_what_it_has_left_out() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int, b text)");
+    let source = files.put("a.csv", b"a,b\n1,\"x\ny\"\n2,z,u,v\n3,w\n4,\"p\nq\"\n");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header", "--lenient"]);
+    let told = load.clone().arg(&source).run(PATIENCE).expect_code(3).stderr;
+    assert!(told.contains("/a.csv, line 4, record 2, byte 12: expected 2"), "{told}");
+    let piped = load.args(["--format", "csv", "-"]).stdin("a,b\n1,x,y\n");
+    let told = piped.run(PATIENCE).stderr;
+    assert!(!told.contains(", line "), "{told}");
 }

@@ -2,7 +2,7 @@
 
 use super::findings::{self, Counted, FIRST, Findings};
 use super::reread::Files;
-use crate::locate::line::lines;
+use crate::locate::line::{WITHIN, lines};
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use howdah_model::summary::Status;
@@ -51,7 +51,7 @@ async fn add_lines(run: &Run, findings: &mut [Finding]) {
         let of_file = |place: &&BadPlace| place.file == file.location && place.line.is_none();
         let places = findings.iter().flat_map(|finding| &finding.first);
         let bytes: Vec<u64> = places.filter(of_file).filter_map(|place| place.byte).collect();
-        let lines = lines(run, file, &bytes).await;
+        let lines = lines(run, file, &bytes, WITHIN).await;
         for place in findings.iter_mut().flat_map(|finding| &mut finding.first) {
             if place.file == file.location && place.line.is_none() {
                 place.line = place.byte.and_then(|byte| lines.get(&byte).copied());

@@ -6,14 +6,17 @@
 use super::reread::Stored;
 use crate::feed::{Recoding, plain_error, plain_utf8, recoding};
 use crate::pipeline::Run;
+use howdah_model::summary::LeftOut;
 use howdah_model::{Eol, Error, FilePlan, Place, Result};
 use howdah_transcode::decompress;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Somebody waits for the error: what takes longer to read is told without the line.
-const WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const WITHIN: Duration = Duration::from_secs(10);
+/// A load that is through need not wait for lines.
+const LEFT_OUT_WITHIN: Duration = Duration::from_secs(2);
 /// Read and decompressed in the time that anybody waits gladly: a second or two, with the file near.
 const PLAIN_BYTES_MAX: u64 = 1 << 30;
 /// Bytes read at a time.
@@ -27,12 +30,33 @@ pub(crate) async fn with_line(run: &Run, error: Error) -> Error {
         return error;
     };
     let Some(file) = run.plan.files.iter().find(|file| file.location == *location) else { return error };
-    let line = lines(run, file, &[byte]).await.get(&byte).copied();
+    let line = lines(run, file, &[byte], WITHIN).await.get(&byte).copied();
     error.at(Place { line, ..Place::default() })
 }
 
+/// Adds the lines of records that were left out. They are a help, and worth no more waiting than a moment for all of them.
+pub(crate) async fn add_lines(run: &Run, left_out: &mut [LeftOut]) {
+    let mut wanted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for out in &*left_out {
+        wanted.entry(&out.file).or_default().extend(out.byte);
+    }
+    let (began, mut found) = (Instant::now(), BTreeMap::new());
+    for file in &run.plan.files {
+        let Some(bytes) = wanted.remove(file.location.as_str()) else { continue };
+        let left = LEFT_OUT_WITHIN.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        found.insert(file.location.clone(), lines(run, file, &bytes, left).await);
+    }
+    for out in left_out {
+        let of_file = found.get(&out.file);
+        out.line = out.byte.and_then(|byte| of_file?.get(&byte).copied());
+    }
+}
+
 /// The lines that these bytes of a file are in, as far as they can be told.
-pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64]) -> BTreeMap<u64, u64> {
+pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64], within: Duration) -> BTreeMap<u64, u64> {
     let mut wanted: Vec<u64> = bytes.iter().copied().filter(|byte| *byte <= PLAIN_BYTES_MAX).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -42,7 +66,7 @@ pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64]) -> BTreeMap
     let Ok(object) = run.context.sources.open(&file.location, file.version.as_deref()).await else {
         return BTreeMap::new();
     };
-    let stored = Stored::new(&run.context, object, 0, WITHIN);
+    let stored = Stored::new(&run.context, object, 0, within);
     let (file, recoding) = (file.clone(), recoding(&run.plan, file));
     let counting = tokio::task::spawn_blocking(move || {
         let mut found = BTreeMap::new();
