@@ -36,6 +36,9 @@ const FOREIGN_KEY_SQLSTATE: &str = "23503";
 /// `undefined_function`
 const FUNCTION_SQLSTATE: &str = "42883";
 
+/// `untranslatable_character`: a value of JSON whose escapes mean what the type cannot hold.
+const UNTRANSLATABLE_SQLSTATE: &str = "22P05";
+
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
 
@@ -104,6 +107,11 @@ fn with_advice(error: Error) -> Error {
         Some(FOREIGN_KEY_SQLSTATE) => error.with_hint(
             "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
              and a load without it each chunk alone",
+        ),
+        // Of a value: bytes of a file that have no equivalent are in no column yet.
+        Some(UNTRANSLATABLE_SQLSTATE) if error.place().column.is_some() => error.with_hint(
+            "jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps such records in \
+             the ledger, and a column of type json or text takes them as they are",
         ),
         _ => error,
     }

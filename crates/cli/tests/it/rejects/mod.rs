@@ -499,3 +499,27 @@ fn nul_bytes_are_dropped_or_replaced_and_counted() {
     let refused = told(&refused.run(PATIENCE).expect_code(1));
     assert_eq!((&refused["error"]["record"], &refused["error"]["column"]), (&50.into(), &"name".into()));
 }
+
+/// What is advised works.
+#[test]
+fn a_document_with_the_escape_that_jsonb_refuses_is_kept_or_taken_by_json() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"1,{}\n2,\"{\"\"a\"\": \"\"\\u0000\"\"}\"\n3,[]\n");
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, doc jsonb)");
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+        for options in [&[][..], &["--atomic"]] {
+            let failed = load.clone().args(options).arg(&source).run(PATIENCE).expect_code(1).stderr;
+            let hint = "hint: jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps";
+            for told in ["record 2, ", "column doc", "(SQLSTATE 22P05)", hint] {
+                assert!(failed.contains(told), "{told}: {failed}");
+            }
+        }
+        load.clone().args(["--on-error", "skip"]).arg(&source).run(PATIENCE).expect_code(3);
+        assert_eq!(database.value("SELECT string_agg(id::text, ' ' ORDER BY id) FROM t"), "1 3");
+        database.sql("TRUNCATE t; ALTER TABLE t ALTER doc TYPE json");
+        load.clone().arg("--force").arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "3");
+    }
+}
