@@ -1,4 +1,7 @@
-//! Operators of other schemas that fit better than the server's own, or come before them, are not called by any statement of a load.
+//! Operators of other schemas that fit better than the server's own, or come before them, are not called by any statement of a load;
+//! nor is what comes with tables that nobody has chosen.
+
+mod ledgers;
 
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};

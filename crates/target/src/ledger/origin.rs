@@ -32,14 +32,18 @@ pub(super) fn here_sql(table: &str) -> String {
     )
 }
 
-/// The OID of the table that the row speaks of, in this database. Catalogs alone are asked: `to_regclass` fails without
-/// USAGE on the schema.
+/// The OID of the table that the row speaks of, in this database.
 pub(super) fn table_oid_sql(table: &str) -> String {
+    table_oid_where(table, &here_sql(table))
+}
+
+/// The same where `is_here` tells whether the row was written here. Catalogs alone are asked: `to_regclass` fails without USAGE on the
+/// schema.
+pub(super) fn table_oid_where(table: &str, is_here: &str) -> String {
     format!(
-        "CASE WHEN {here} OR ({here}) IS NULL OR {table}.table_oid = 0::pg_catalog.oid THEN {table}.table_oid \
+        "CASE WHEN {is_here} OR ({is_here}) IS NULL OR {table}.table_oid = 0::pg_catalog.oid THEN {table}.table_oid \
          ELSE coalesce((SELECT named.oid FROM pg_catalog.pg_class named \
                         JOIN pg_catalog.pg_namespace placed ON placed.oid = named.relnamespace \
-                        WHERE placed.nspname = {table}.schema_name AND named.relname = {table}.table_name), 0::pg_catalog.oid) END",
-        here = here_sql(table)
+                        WHERE placed.nspname = {table}.schema_name AND named.relname = {table}.table_name), 0::pg_catalog.oid) END"
     )
 }

@@ -1,20 +1,42 @@
 //! Other ledgers of the same database: their loads are unknown to this one, and may have changed the same table.
+//!
+//! Nobody has chosen them: any role that may make a schema can make tables of these names, whose types, views, policies or indexes
+//! bring code along that the server would run for whoever reads them. So the catalog is asked first. A ledger counts where roles own
+//! it that could have changed the table themselves: what their code does it does in triggers and defaults of that table as well, and
+//! nobody else can have noted a change that was made.
 
 use super::Ledger;
+use super::origin::table_oid_where;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
-/// Schemas with a ledger that this role may read, but the one named `$1`. An older one, which lacks a column that is asked for, is
-/// left alone until its next load has renewed it.
+/// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers or members of the owner of
+/// the table `$2`. These are plain tables whose columns are of the server's own types: reading them calls nothing. An older one, which
+/// lacks a column that is asked for, is left alone until its next load has renewed it.
 const LEDGERS_SQL: &str = "\
     SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_namespace n \
+    JOIN pg_catalog.pg_class t ON t.oid = pg_catalog.to_regclass($2)::pg_catalog.oid \
     WHERE n.nspname <> $1 AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+      AND pg_catalog.pg_has_role(n.nspowner, t.relowner, 'MEMBER') \
       AND EXISTS (SELECT FROM pg_catalog.pg_class m WHERE m.relnamespace = n.oid AND m.relname = 'migration' AND m.relkind = 'r') \
-      AND 2 = (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c \
-               JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'ledger_oid' \
-               WHERE c.relnamespace = n.oid AND c.relname IN ('undo', 'tuned') AND c.relkind = 'r' \
-                 AND pg_catalog.has_table_privilege(c.oid, 'SELECT')) \
+      AND NOT EXISTS ( \
+          SELECT FROM (VALUES ('undo', 'kind', 'text'), ('undo', 'undone_at', 'timestamptz'), ('undo', 'table_oid', 'oid'), \
+                              ('undo', 'schema_name', 'text'), ('undo', 'table_name', 'text'), ('undo', 'ledger_oid', 'oid'), \
+                              ('tuned', 'undone_at', 'timestamptz'), ('tuned', 'table_oid', 'oid'), ('tuned', 'schema_name', 'text'), \
+                              ('tuned', 'table_name', 'text'), ('tuned', 'ledger_oid', 'oid')) AS read(name, field, type) \
+          WHERE NOT EXISTS ( \
+              SELECT FROM pg_catalog.pg_class c \
+              JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped AND a.attgenerated = '' \
+              JOIN pg_catalog.pg_type y ON y.oid = a.atttypid \
+              JOIN pg_catalog.pg_namespace s ON s.oid = y.typnamespace AND s.nspname = 'pg_catalog' \
+              WHERE c.relnamespace = n.oid AND c.relname = read.name AND c.relkind = 'r' AND c.relpersistence <> 't' \
+                AND NOT c.relrowsecurity AND NOT c.relhasrules \
+                AND a.attname = read.field AND y.typname = read.type \
+                AND pg_catalog.pg_has_role(c.relowner, t.relowner, 'MEMBER') \
+                AND pg_catalog.has_table_privilege(c.oid, 'SELECT') \
+                AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)))) \
     ORDER BY 1";
 
 impl Ledger {
@@ -23,14 +45,35 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn changed_by_another(&self, session: &Session, relation: &Relation) -> Result<Option<Ledger>> {
-        let rows = session.client().query_typed(LEDGERS_SQL, &[(&self.schema, Type::TEXT)]).await;
+        let asked: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.schema, Type::TEXT), (&quote_relation(relation), Type::TEXT)];
+        let rows = session.client().query_typed(LEDGERS_SQL, &asked).await;
         let rows = rows.map_err(|error| self.error(&error, "looking for other ledgers"))?;
         for row in rows {
             let other = Ledger::new(row.get(0));
-            if other.holds_changes(session, relation).await? {
+            if other.holds_changes_of(session, relation).await? {
                 return Ok(Some(other));
             }
         }
         Ok(None)
+    }
+
+    /// As [`Ledger::holds_changes`], of columns alone that every such ledger has.
+    async fn holds_changes_of(&self, session: &Session, relation: &Relation) -> Result<bool> {
+        let is_table = |table: &str| {
+            let is_here = format!("{table}.ledger_oid = {table}.tableoid");
+            format!("{table}.undone_at IS NULL AND {} = c.oid", table_oid_where(table, &is_here))
+        };
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM ONLY {0}.undo WHERE undo.kind <> 'staging' AND {1}) \
+                 OR EXISTS (SELECT FROM ONLY {0}.tuned WHERE {2}) \
+             FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid) c",
+            self.quoted,
+            is_table("undo"),
+            is_table("tuned")
+        );
+        let rows = session.client().query_typed(&sql, &[(&quote_relation(relation), Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the journal of another ledger"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 }
