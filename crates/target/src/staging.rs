@@ -4,6 +4,7 @@
 //! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks; that of a check
 //! is not, so that no publication FOR ALL TABLES sends its rows to subscribers that have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
 
+use crate::arrival::borders;
 use crate::arrival::table::expect_same_types;
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
@@ -16,7 +17,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Names of staging tables begin so: a job's digest and the number of the table follow.
-const PREFIX: &str = "staging";
+pub(crate) const PREFIX: &str = "staging";
 
 /// Names of those in which rows are looked at only begin so.
 const CHECK_PREFIX: &str = "check";
@@ -139,6 +140,7 @@ async fn make_once(
     run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
     ledger.check_rights(session, true).await?;
     let columns = columns(session, plan, key).await?;
+    let beside = borders(staging, key);
     let name = quote_relation(&staging.relation);
     let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
     if !present.is_empty() {
@@ -147,8 +149,12 @@ async fn make_once(
                 .iter()
                 .any(|row| row.get::<_, &str>(0) == column.name && row.get::<_, &str>(1) == column.type_name)
         });
+        let has_borders = match &beside {
+            Some(borders) => exists(session, borders).await?,
+            None => true,
+        };
         let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
-        let same = same && staging.place.as_ref().is_none_or(|place| has_place(&place.name));
+        let same = same && has_borders && staging.place.as_ref().is_none_or(|place| has_place(&place.name));
         if !fresh {
             if !is_new_table(staging) {
                 let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
@@ -161,7 +167,10 @@ async fn make_once(
         run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")).await?;
         match (ledger.has_chunks(session, job_id).await?, same) {
             (true, _) => return run("ROLLBACK").await,
-            (false, true) => return run(&format!("TRUNCATE TABLE {name}; COMMIT")).await,
+            (false, true) => {
+                let all: Vec<String> = beside.iter().chain([&staging.relation]).map(quote_relation).collect();
+                return run(&format!("TRUNCATE TABLE {}; COMMIT", all.join(", "))).await;
+            }
             (false, false) => {
                 run(&drop_new_sql(ledger, job_id, &staging.relation, lock_timeout_ms)).await?;
             }
@@ -170,11 +179,12 @@ async fn make_once(
     if is_new_table(staging) {
         let replacement = Replacement { old: &plan.table.relation, new: &staging.relation };
         replace::create(session, replacement).await?;
-        note(session, ledger, job_id, (plan, &staging.relation)).await?;
+        note(session, ledger, job_id, (plan, &staging.relation, None)).await?;
         return run("COMMIT").await;
     }
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
-    let mut owned = String::new();
+    let mut more =
+        beside.as_ref().map(|borders| format!("; {}", borders::make_sql(borders))).unwrap_or_default();
     if let Some(place) = &staging.place {
         let sequence = quote_relation(&place.sequence);
         run(&format!("CREATE SEQUENCE {sequence} AS bigint MINVALUE 0")).await?;
@@ -183,18 +193,23 @@ async fn make_once(
         defined.push(format!(
             "{column} bigint NOT NULL DEFAULT pg_catalog.nextval({literal}::pg_catalog.regclass)"
         ));
-        owned = format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
+        more += &format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
     }
     let unlogged = if is_of_check(&staging.relation) { "UNLOGGED " } else { "" };
     // A publication FOR ALL TABLES lets no row be deleted that nothing identifies. `default_table_access_method` may be one that
     // deletes none.
     run(&format!(
-        "CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{owned}",
+        "CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{more}",
         defined.join(", ")
     ))
     .await?;
-    note(session, ledger, job_id, (plan, &staging.relation)).await?;
+    note(session, ledger, job_id, (plan, &staging.relation, beside)).await?;
     run("COMMIT").await
+}
+
+/// The table beside it, where its rows may be cut into parts by their key.
+fn borders(staging: &StagingPlan, key: &[String]) -> Option<Relation> {
+    if key.is_empty() { None } else { borders::table(&staging.relation) }
 }
 
 /// Gives columns the types that they have got in the table since rows wait, which [`expect_same_types`] has found to be wider:
@@ -284,32 +299,42 @@ pub(crate) async fn note(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (plan, staging): (&TablePlan, &Relation),
+    (plan, staging, borders): (&TablePlan, &Relation, Option<Relation>),
 ) -> Result<()> {
     let name = quote_relation(staging);
     let sql = "SELECT pg_catalog.to_regclass($1)::pg_catalog.oid";
     let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
     let rows = rows.map_err(|error| session_error(&error, "making a staging table"))?;
+    let mut statements = vec![format!("DROP TABLE {name}")];
+    statements.extend(borders.as_ref().map(drop_borders_sql));
+    statements.push(match is_of_check(staging) {
+        true => ledger.forget_check_sql(job_id),
+        false => ledger.forget_sql(job_id),
+    });
     let change = NewUndo {
         kind: UndoKind::Staging,
         relation: staging.clone(),
         table_oid: rows.first().and_then(|row| row.get(0)).unwrap_or(0),
         name: staging.name.clone(),
         definition: plan.table.relation.to_string(),
-        statements: match is_of_check(staging) {
-            true => vec![format!("DROP TABLE {name}"), ledger.forget_check_sql(job_id)],
-            false => vec![format!("DROP TABLE {name}"), ledger.forget_sql(job_id)],
-        },
+        statements,
         compared_by_libc: false,
     };
     ledger.note_change(session, job_id, &change).await
 }
 
-/// Drops the table and closes its entry of the journal; the receipts stay.
+fn drop_borders_sql(borders: &Relation) -> String {
+    format!("DROP TABLE IF EXISTS {}", quote_relation(borders))
+}
+
+/// Drops the table, with that of its borders, and closes its entry of the journal; the receipts stay.
 pub fn drop_sql(ledger: &Ledger, job_id: &str, staging: &Relation) -> String {
     format!(
-        "SET LOCAL client_min_messages = error; DROP TABLE IF EXISTS {}; {}",
+        "SET LOCAL client_min_messages = error; DROP TABLE IF EXISTS {}{}; {}",
         quote_relation(staging),
+        borders::table(staging)
+            .map(|borders| format!("; {}", drop_borders_sql(&borders)))
+            .unwrap_or_default(),
         ledger.staging_done_sql(job_id, staging)
     )
 }

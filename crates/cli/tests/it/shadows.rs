@@ -103,6 +103,11 @@ fn operators_that_fit_better_are_not_called() {
         run("load", &into("words", &["--mode", "merge", "--key", "id"]), Some(&source), 0);
         run("check", &into("words", &["--mode", "merge", "--key", "id"]), Some(&more), 0);
         run("load", &into("words", &["--mode", "merge", "--key", "id", "--delete-missing"]), Some(&more), 0);
+        let many = files.put("d.csv", &csv(6, 1, 30_000));
+        let in_parts = ["--mode", "merge", "--key", "id", "--jobs", "2"];
+        let parts = verb(&database, "load", &into("words", &in_parts), Some(&many)).run(PATIENCE);
+        assert!(parts.code == Some(0) && !parts.stderr.contains("in 1 part"), "{major}: {}", parts.stderr);
+        run("load", &into("words", &["--atomic", "--mode", "insert-new", "--key", "id"]), Some(&more), 0);
         run("load", &into("made", &["--create", "--primary-key", "id"]), Some(&source), 0);
         let called = Server::shared(major).log();
         let called: Vec<&str> = called

@@ -1,47 +1,60 @@
-//! The borders by which rows of a staging table are cut into parts, in the comment of that table: the sample that has told them is
-//! another one when something has written the table anew (VACUUM FULL, CLUSTER), and parts that are done at different times must
-//! meet. They are values of its rows, and are gone with it.
+//! The borders by which rows of a staging table are cut into parts, in a table beside it: the sample that has told them is another one
+//! when something has written the staging table anew (VACUUM FULL, CLUSTER), and parts that are done at different times must meet.
+//! They are values of its rows: they are for the owner's eyes alone, as the rows are (which the comment of a table is not), and go
+//! with them. The server writes them down itself, so that its log of statements has none.
 
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::{quote_literal, quote_relation};
+use crate::sql::quote_relation;
+use crate::staging;
 use howdah_model::{Relation, Result};
-use tokio_postgres::types::{ToSql, Type};
 
-/// What the comment begins with.
-const PREFIX: &str = "howdah: borders of its parts: ";
+/// What its name begins with, in the place of what that of the staging table begins with.
+const PREFIX: &str = "borders";
 
-/// A setting from which the statement takes them: in its text they would come into the server's log.
-const SETTING: &str = "howdah.borders";
-
-/// Those that an earlier run has kept.
-pub(super) async fn kept(session: &Session, staging: &Relation) -> Result<Option<Vec<String>>> {
-    let sql = "SELECT pg_catalog.obj_description(pg_catalog.to_regclass($1)::pg_catalog.oid, 'pg_class')";
-    let rows = session.client().query_typed(sql, &[(&quote_relation(staging), Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading how the rows are cut into parts"))?;
-    let comment = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
-    Ok(comment.and_then(|comment| serde_json::from_str(comment.strip_prefix(PREFIX)?).ok()))
+/// The table beside this one, if that is a staging table.
+pub(crate) fn table(staging: &Relation) -> Option<Relation> {
+    let rest = staging.name.strip_prefix(staging::PREFIX)?;
+    Some(Relation { schema: staging.schema.clone(), name: format!("{PREFIX}{rest}") })
 }
 
-/// Keeps them before the first part comes. A role that may not use PL/pgSQL does without: then they are the same as long as the table
-/// is.
-pub(super) async fn keep(session: &Session, staging: &Relation, borders: &[String]) -> Result<()> {
+/// Makes it. The row with the number 0 says that the borders are known, however few there are.
+pub(crate) fn make_sql(borders: &Relation) -> String {
+    // Heap and identity are as the staging table has them.
+    let name = quote_relation(borders);
+    format!(
+        "CREATE TABLE {name} (no integer NOT NULL, border text) USING heap; ALTER TABLE {name} REPLICA IDENTITY FULL"
+    )
+}
+
+/// The borders that an earlier run has kept, or else those that this statement tells: `no`, from 1, and `border`. Without the table,
+/// beside a staging table of an earlier version, they are told each time, and are the same as long as nobody writes that anew.
+pub(super) async fn kept_or_told(
+    session: &Session,
+    staging: &Relation,
+    told_sql: &str,
+) -> Result<Vec<String>> {
+    let client = session.client();
     let fail =
         |error: tokio_postgres::Error| session_error(&error, "keeping how the rows are cut into parts");
-    let client = session.client();
-    // Strings: serialising cannot fail.
-    let comment = format!("{PREFIX}{}", serde_json::to_string(borders).unwrap_or_default());
-    client.batch_execute("BEGIN").await.map_err(fail)?;
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&SETTING, Type::TEXT), (&comment, Type::TEXT)];
-    let set = client.query_typed("SELECT pg_catalog.set_config($1, $2, true)", &parameters).await;
-    set.map_err(fail)?;
-    let body = format!(
-        "BEGIN EXECUTE pg_catalog.format('COMMENT ON TABLE %s IS %L', {}, pg_catalog.current_setting({})); END",
-        quote_literal(&quote_relation(staging)),
-        quote_literal(SETTING)
+    let told_in_order = format!("SELECT t.border FROM ({told_sql}) t ORDER BY t.no");
+    let Some(borders) = table(staging) else { return Ok(Vec::new()) };
+    let name = quote_relation(&borders);
+    let mut sql = format!("SELECT border FROM {name} WHERE no > 0 ORDER BY no");
+    let keep = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE; \
+         INSERT INTO {name} (no, border) \
+             SELECT n.no, n.border FROM (SELECT 0 AS no, NULL::pg_catalog.text AS border \
+                 UNION ALL SELECT t.no, t.border FROM ({told_sql}) t) n \
+             WHERE NOT EXISTS (SELECT FROM {name}); COMMIT"
     );
-    match client.batch_execute(&format!("DO LANGUAGE plpgsql {}; COMMIT", quote_literal(&body))).await {
-        Err(error) if error.as_db_error().is_some() => client.batch_execute("ROLLBACK").await.map_err(fail),
-        done => done.map_err(fail),
+    if let Err(error) = client.batch_execute(&keep).await {
+        client.batch_execute("ROLLBACK").await.map_err(fail)?;
+        if error.code().is_none_or(|code| code.code() != "42P01") {
+            return Err(fail(error));
+        }
+        sql = told_in_order;
     }
+    let rows = client.query_typed(&sql, &[]).await.map_err(fail)?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }

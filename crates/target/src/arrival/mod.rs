@@ -4,7 +4,7 @@
 //! records of one key; [`leave_out`] takes those away that the table would refuse; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
 //! transaction that also holds a row of the ledger, so that no part comes twice; [`verify`] looks whether they are there then.
 
-mod borders;
+pub(crate) mod borders;
 pub mod duplicates;
 pub mod leave_out;
 pub mod part;

@@ -248,34 +248,29 @@ impl Into {
     }
 
     /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order
-    /// of the operators by which they are cut. They are found in a sample by the first run of a job and kept with the staging table
+    /// of the operators by which they are cut. They are found in a sample by the first run of a job and kept beside the staging table
     /// ([`super::borders`]): all runs cut alike. None where rows are not told apart.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn borders(&self, session: &Session, parts: u32) -> Result<Vec<String>> {
         let Some(first) = self.key.first().filter(|_| parts > 1) else { return Ok(Vec::new()) };
-        if let Some(kept) = borders::kept(session, &self.staging.relation).await? {
-            return Ok(kept);
-        }
         let pages = self.staged_pages(session).await?.max(1);
         let percent = (100 * SAMPLE_PAGES).div_ceil(pages).min(100);
-        let shares: Vec<f64> = (1..parts).map(|no| f64::from(no) / f64::from(parts)).collect();
+        let shares: Vec<String> =
+            (1..parts).map(|no| (f64::from(no) / f64::from(parts)).to_string()).collect();
         let column = quote_ident(&first.name);
         let sql = format!(
-            "SELECT s.border FROM pg_catalog.unnest($1) shares(share) JOIN ( \
+            "SELECT pg_catalog.row_number() OVER (ORDER BY shares.share)::pg_catalog.int4 AS no, s.border FROM pg_catalog.unnest('{{{}}}'::pg_catalog.float8[]) shares(share) JOIN ( \
                  SELECT {column}::pg_catalog.text AS border, pg_catalog.row_number() OVER (ORDER BY {column} USING {}) AS no, \
                         pg_catalog.count(*) OVER () AS rows \
                  FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1) WHERE {column} IS NOT NULL) s \
-             ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8 ORDER BY shares.share",
+             ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8",
+            shares.join(", "),
             first.operators[2],
             quote_relation(&self.staging.relation)
         );
-        let rows = session.client().query_typed(&sql, &[(&shares, Type::FLOAT8_ARRAY)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "cutting the rows into parts"))?;
-        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-        borders::keep(session, &self.staging.relation, &found).await?;
-        Ok(found)
+        borders::kept_or_told(session, &self.staging.relation, &sql).await
     }
 
     /// Rows of the staging table.

@@ -56,7 +56,7 @@ async fn fill_once(
     let settings = session.client().query_typed(SETTINGS_SQL, NOTHING).await;
     let settings = settings.map_err(|error| refused(&error, replacement.old))?;
     create(session, replacement).await?;
-    staging::note(session, ledger, job_id, (plan, replacement.new)).await?;
+    staging::note(session, ledger, job_id, (plan, replacement.new, None)).await?;
     let columns: BTreeSet<String> = plan.fields.iter().flatten().cloned().collect();
     let columns: Vec<String> = columns.into_iter().collect();
     expect_same_types(session, replacement.new, &waiting.relation, &columns).await?;

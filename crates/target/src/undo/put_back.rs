@@ -190,11 +190,15 @@ async fn found(session: &Session, change: &NewUndo, table: &Table) -> Result<Opt
 /// What the entry says of an index or constraint that somebody has put back by hand, besides its definition, unless that has been
 /// said of it as well.
 async fn unsaid(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
-    let sql = "SELECT pg_catalog.obj_description(pg_catalog.to_regclass($1)::pg_catalog.oid, 'pg_class') IS NULL, \
+    // Comments are read from their catalog: before PostgreSQL 14 `obj_description` looks operators up in the `search_path`.
+    let sql = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_description d \
+                                  WHERE d.objoid = pg_catalog.to_regclass($1)::pg_catalog.oid AND d.objsubid = 0 \
+                                    AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid), \
                       NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a \
                                   WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attstattarget >= 0), \
-                      NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c WHERE c.conrelid = $2 AND c.conname = $3 \
-                                  AND pg_catalog.obj_description(c.oid, 'pg_constraint') IS NOT NULL)";
+                      NOT EXISTS (SELECT FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_description d ON d.objoid = c.oid \
+                                  WHERE c.conrelid = $2 AND c.conname = $3 AND d.objsubid = 0 \
+                                    AND d.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid)";
     let index = change.index();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];

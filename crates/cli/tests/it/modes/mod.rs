@@ -46,7 +46,7 @@ fn changes(command: &HowdahCommand) -> [u64; 5] {
 fn assert_nothing_left(database: &Database, what: &str) {
     let left = "SELECT coalesce(string_agg(c.oid::regclass::text, ', '), '') FROM pg_class c \
                 JOIN pg_namespace n ON n.oid = c.relnamespace \
-                WHERE (n.nspname = 'howdah' AND c.relname LIKE 'staging%') OR c.relname LIKE '%howdah%'";
+                WHERE (n.nspname = 'howdah' AND c.relname ~ '^(staging|borders)') OR c.relname LIKE '%howdah%'";
     assert_eq!(database.value(left), "", "{what}");
     let open = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
     assert_eq!(database.value(open), "0", "{what}");

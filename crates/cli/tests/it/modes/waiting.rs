@@ -193,8 +193,9 @@ fn parts_that_do_not_meet_are_told_with_the_way_out() {
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
     let (load, staging) = one_part_of_two(&scene, &source);
+    let borders = staging.replace("staging_", "borders_");
     scene.database.sql(&format!(
-        "COMMENT ON TABLE {staging} IS NULL; CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"
+        "TRUNCATE {borders}; CREATE INDEX other ON {staging} (note); CLUSTER {staging} USING other"
     ));
     let failed = load.run(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("the parts that were done at different times do not meet"), "{failed}");
@@ -202,6 +203,55 @@ fn parts_that_do_not_meet_are_told_with_the_way_out() {
     scene.verb("restore").run(PATIENCE).expect_code(0);
     load.run(PATIENCE).expect_code(0);
     scene.assert_exact("by the way out");
+}
+
+/// Neither the catalog, which every role reads, nor the server's log tells the keys by which rows are cut into parts.
+#[test]
+fn no_other_role_reads_the_keys_that_cut_a_merge_into_parts() {
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        let (files, name) = (Files::new(), database.name().to_owned());
+        let mut text = "email,n\n".to_owned();
+        (0..40_000).for_each(|no| _ = writeln!(text, "somebody{no:040}@{name}.example,{no}"));
+        let source = files.put("t.csv", text.as_bytes());
+        database.sql(&format!(
+            "CREATE TABLE t (email text PRIMARY KEY, n int); CREATE TABLE gate AS SELECT 1; \
+             CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END'; \
+             CREATE TRIGGER gate BEFORE INSERT ON t EXECUTE FUNCTION gate(); CREATE ROLE nobody_{name}; \
+             ALTER DATABASE {name} SET log_statement = 'all'; ALTER DATABASE {name} SET log_min_duration_statement = 0"
+        ));
+        let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "email", "--jobs", "2"]);
+        let nothing_is_seen = |when: &str| {
+            let said =
+                format!("SELECT count(*) FROM pg_description WHERE description LIKE '%@{name}.example%'");
+            assert_eq!(database.value(&said), "0", "PostgreSQL {major}, {when}");
+            let read = format!(
+                "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' \
+                 AND has_table_privilege('nobody_{name}', oid, 'SELECT')"
+            );
+            assert_eq!(database.value(&read), "0", "PostgreSQL {major}, {when}");
+            let kept = database.value(
+                "SELECT (xpath('//n/text()', query_to_xml(format('SELECT count(*) AS n FROM %s', oid::regclass), true, true, '')))[1]::text \
+                 FROM pg_class WHERE relname LIKE 'borders\\_%'",
+            );
+            assert!(kept.parse::<u32>().unwrap() > 1, "PostgreSQL {major}, {when}: one part");
+        };
+        let mut running = load.spawn();
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        assert!(database.wait_for(waiting, 1, || running.is_running()), "{}", running.stderr_so_far());
+        nothing_is_seen("amid the merge");
+        running.kill();
+        nothing_is_seen("after the kill");
+        database.sql("DELETE FROM gate");
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "40000");
+        super::assert_nothing_left(&database, &format!("PostgreSQL {major}"));
+        let log = Server::shared(major).log();
+        let told: Vec<&str> =
+            log.lines().filter(|line| line.contains("somebody0") && line.contains(&name)).take(5).collect();
+        assert!(told.is_empty(), "{told:#?}");
+    }
 }
 
 /// A load of which one part has come, and another has been refused; the staging table where the rows wait.
