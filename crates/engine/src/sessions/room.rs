@@ -10,9 +10,16 @@ use std::time::{Duration, Instant};
 /// Often enough to go on soon; rare enough that what a try writes before it fails costs nobody anything.
 const TRY_EVERY: Duration = Duration::from_secs(5);
 
-/// Since when a disk of the server is full.
+/// Whether a disk of the server is full, as the server says.
 #[derive(Default)]
-pub(super) struct Fullness(Mutex<Option<Instant>>);
+pub(super) struct Fullness(Mutex<Option<Pause>>);
+
+#[derive(Clone, Copy)]
+struct Pause {
+    since: Instant,
+    /// It was in vain. Whoever has waited along gives up, too: a new pause for each would be one after the other.
+    gave_up: bool,
+}
 
 /// disk_full
 pub(super) fn is_full(error: &Error) -> bool {
@@ -25,44 +32,43 @@ impl Fullness {
     /// # Errors
     /// The same error, when that was in vain for as long as a load pauses at most; `Interrupted`.
     pub(super) async fn wait(&self, run: &Run, error: Error) -> Result<()> {
-        let now = Instant::now();
-        let (since, is_first) = {
-            let mut since = self.since();
-            let is_first = since.is_none();
-            (*since.get_or_insert(now), is_first)
-        };
         let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
-        if since.elapsed() >= limit {
-            self.ends(run);
-            return Err(error);
-        }
+        let Some((paused, is_first)) = self.pause(run, limit) else { return Err(error) };
         if is_first {
             let reason = format!("a disk of the server is full: {}", error.message());
             run.context.listener.on_event(&Event::Paused { reason: Some(reason) });
         }
-        run.context.stop.sleep(TRY_EVERY.min(limit.saturating_sub(since.elapsed()))).await
+        run.context.stop.sleep(TRY_EVERY.min(limit.saturating_sub(paused))).await
+    }
+
+    /// How long the load has paused, and whether that begins now; `None` when it has given up.
+    fn pause(&self, run: &Run, limit: Duration) -> Option<(Duration, bool)> {
+        let mut state = self.state();
+        let is_first = state.is_none();
+        let pause = state.get_or_insert_with(|| Pause { since: Instant::now(), gave_up: false });
+        let paused = pause.since.elapsed();
+        if !pause.gave_up && paused >= limit {
+            pause.gave_up = true;
+            run.tally.paused(paused);
+        }
+        (!pause.gave_up).then_some((paused, is_first))
     }
 
     /// Chunks wait for room.
     pub(super) fn is_on(&self) -> bool {
-        self.since().is_some()
+        self.state().is_some()
     }
 
     /// A chunk is in: there is room.
     pub(super) fn over(&self, run: &Run) {
-        if let Some(paused) = self.ends(run) {
-            tell(&run.context, format!("the load goes on, after a pause of {} s", paused.as_secs()));
-            run.context.listener.on_event(&Event::Paused { reason: None });
-        }
-    }
-
-    fn ends(&self, run: &Run) -> Option<Duration> {
-        let paused = self.since().take()?.elapsed();
+        let Some(Pause { since, .. }) = self.state().take_if(|pause| !pause.gave_up) else { return };
+        let paused = since.elapsed();
         run.tally.paused(paused);
-        Some(paused)
+        tell(&run.context, format!("the load goes on, after a pause of {} s", paused.as_secs()));
+        run.context.listener.on_event(&Event::Paused { reason: None });
     }
 
-    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn state(&self) -> MutexGuard<'_, Option<Pause>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -144,3 +144,21 @@ fn a_disk_that_the_server_says_is_full_is_waited_for_and_then_given_up() {
     assert!(told.contains("free or add disk space on the server"), "{told}");
     small.relieve();
 }
+
+/// The last chunk is refused soonest, and the limit is over for it first: those before it are still wanted then.
+#[test]
+fn a_full_disk_is_waited_for_once_however_many_sessions_wait() {
+    let database = Server::shared(18).database();
+    let rows = 10_000;
+    database.sql(&format!(
+        "{PLAIN}; CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN PERFORM pg_sleep(0.6 * (1 - NEW.id / {rows}.0)); RAISE disk_full; END'; \
+         CREATE TRIGGER no_room BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no_room()"
+    ));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(64, 1, rows));
+    let load = load(&database, &source).args(["--jobs", "6", "--pause-for", "1s"]);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert_eq!(told.matches("paused: a disk of the server is full").count(), 1, "{told}");
+    assert!(!told.contains("the load goes on"), "{told}");
+}
