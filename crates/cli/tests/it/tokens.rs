@@ -1,6 +1,7 @@
 //! Passwords and tokens that run out while a load is at work.
 
-use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
+use crate::guards::wait_for_words;
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{HowdahCommand, Server, ServerOptions};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,22 @@ fn a_command_that_prints_the_password_opens_sessions_after_it_has_changed() {
     let named = [("HOWDAH_PASSWORD_COMMAND", stage.command(&file))];
     let status = howdah("status").args(["--to", &stage.conninfo()]).envs(named);
     status.run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_command_that_fails_for_a_while_ends_no_load_that_has_begun() {
+    let stage = Stage::new(18);
+    let file = stage.files.put("token", b"first\n");
+    let load = stage.load().args(["--jobs", "1", "--password-command", &stage.command(&file)]);
+    let mut running = load.spawn();
+    assert!(stage.scene.wait_for_chunks(1, || true));
+    std::fs::remove_file(&file).unwrap();
+    stage.scene.database.sql("ALTER ROLE keeper PASSWORD 'second'");
+    stage.scene.database.sql(END_SESSIONS);
+    wait_for_words(&mut running, "the password command has ended with exit status: 1");
+    stage.files.put("token", b"second\n");
+    running.wait(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a command that failed for a while");
 }
 
 #[test]

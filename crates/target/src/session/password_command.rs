@@ -13,18 +13,28 @@ use tokio::task::spawn_blocking;
 /// A token of 15 minutes, which is the shortest that a cloud gives, is still good then, and a load that opens many sessions at once
 /// does not ask once for each.
 const KEPT_FOR: Duration = Duration::from_secs(300);
+/// A command that fails behind a success may do better soon, and one that hangs does not hold up every session meanwhile.
+const KEPT_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// A command that asks somebody over the network is done by then, or will never be.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Longer than any token.
 const PASSWORD_BYTES_MAX: u64 = 64 << 10;
-/// Of what the command says on standard error, so much is read, and of its first line so much is told.
+/// Of what the command says on standard error, so much is kept, and of its first line so much is told.
 const COMPLAINT_BYTES_MAX: u64 = 8 << 10;
 const COMPLAINT_CHARS_MAX: usize = 300;
+/// sqlclient_unable_to_establish_sqlconnection: what has worked once is worth another try.
+const TRY_AGAIN: &str = "08001";
 
 /// A command and what it has printed last.
 pub(super) struct PasswordCommand {
     command: String,
-    printed: Mutex<Option<(String, Instant)>>,
+    printed: Mutex<Option<Printed>>,
+}
+
+struct Printed {
+    password: String,
+    /// When the command is asked again.
+    kept_until: Instant,
 }
 
 impl PasswordCommand {
@@ -32,21 +42,35 @@ impl PasswordCommand {
         PasswordCommand { command: command.to_owned(), printed: Mutex::default() }
     }
 
-    /// The password, and whether it is of this moment. One that was `refused` is asked for anew.
+    /// The password, and whether it is of this moment. One that was `refused` is asked for anew. Where the command fails behind a
+    /// success, the last password is given once more: the server says whether it is still good.
     ///
     /// # Errors
-    /// `ConnectionRefused` when the command fails, is too slow or prints no password.
+    /// `ConnectionRefused` when the command fails, is too slow or prints no password: with an SQLSTATE that may pass, if it has
+    /// printed one before.
     pub(super) async fn password(&self, refused: Option<&str>) -> Result<(String, bool)> {
         let mut printed = self.printed.lock().await;
-        if let Some((password, at)) = &*printed
-            && at.elapsed() < KEPT_FOR
+        if let Some(Printed { password, kept_until }) = &*printed
+            && Instant::now() < *kept_until
             && refused != Some(password)
         {
             return Ok((password.clone(), false));
         }
-        let password = run(&self.command).await?;
-        *printed = Some((password.clone(), Instant::now()));
-        Ok((password, true))
+        match (run(&self.command).await, &mut *printed) {
+            (Ok(password), printed) => {
+                let kept_until = Instant::now() + KEPT_FOR;
+                *printed = Some(Printed { password: password.clone(), kept_until });
+                Ok((password, true))
+            }
+            (Err(error), None) => Err(error),
+            (Err(error), Some(last)) if refused == Some(&last.password) => {
+                Err(error.with_sqlstate(TRY_AGAIN))
+            }
+            (Err(_), Some(last)) => {
+                last.kept_until = Instant::now() + KEPT_AFTER_FAILURE;
+                Ok((last.password.clone(), false))
+            }
+        }
     }
 }
 
@@ -61,7 +85,7 @@ async fn run(command: &str) -> Result<String> {
         .stderr(Stdio::piped())
         .process_group(0);
     let child = shell.spawn().map_err(|error| refused(&format!("cannot be run: {error}")))?;
-    let mut group = Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
+    let mut group = Group::of(&child);
     let answer = tokio::time::timeout(ENDS_WITHIN, spawn_blocking(move || read(child))).await;
     let Ok(answer) = answer else {
         return Err(refused(&format!("has not ended within {} s", ENDS_WITHIN.as_secs())));
@@ -79,12 +103,24 @@ async fn run(command: &str) -> Result<String> {
 
 /// Its end, and what it has written.
 fn read(mut child: Child) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
-    let complaint =
-        child.stderr.take().map(|pipe| std::thread::spawn(move || take(pipe, COMPLAINT_BYTES_MAX)));
-    let printed = child.stdout.take().map(|pipe| take(pipe, PASSWORD_BYTES_MAX)).transpose()?;
+    // Read to its end, whatever its length: a command whose complaints nobody takes would fail of that.
+    let complaint = child.stderr.take().map(|mut pipe| {
+        std::thread::spawn(move || {
+            let kept = take(&mut pipe, COMPLAINT_BYTES_MAX)?;
+            std::io::copy(&mut pipe, &mut std::io::sink()).map(|_| kept)
+        })
+    });
+    let printed = child.stdout.take().map(|pipe| take(pipe, PASSWORD_BYTES_MAX + 1)).transpose()?;
+    let printed = printed.unwrap_or_default();
+    if printed.len() as u64 > PASSWORD_BYTES_MAX {
+        drop(Group::of(&child));
+        child.wait()?;
+        let most = PASSWORD_BYTES_MAX >> 10;
+        return Err(std::io::Error::other(format!("it prints more than {most} kB")));
+    }
     let status = child.wait()?;
     let complaint = complaint.and_then(|thread| thread.join().ok()?.ok());
-    Ok((status, printed.unwrap_or_default(), complaint.unwrap_or_default()))
+    Ok((status, printed, complaint.unwrap_or_default()))
 }
 
 fn take(pipe: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
@@ -119,6 +155,12 @@ fn refused(what: &str) -> Error {
 /// The processes of a command that may still run. Dropped: they are ended.
 struct Group(Option<Pid>);
 
+impl Group {
+    fn of(shell: &Child) -> Group {
+        Group(i32::try_from(shell.id()).ok().and_then(Pid::from_raw))
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(pid) = self.0 {
@@ -148,10 +190,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_command_that_fails_behind_a_success_leaves_the_last_password_until_that_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        let command = PasswordCommand::new(&format!("cat '{}'", token.display()));
+        let first = command.password(None).await.unwrap_err();
+        assert_eq!((first.kind(), first.sqlstate()), (ErrorKind::ConnectionRefused, None));
+        std::fs::write(&token, "good\n").unwrap();
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), true));
+        std::fs::remove_file(&token).unwrap();
+        command.printed.lock().await.as_mut().unwrap().kept_until = Instant::now();
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), false));
+        let refused = command.password(Some("good")).await.unwrap_err();
+        assert_eq!((refused.kind(), refused.sqlstate()), (ErrorKind::ConnectionRefused, Some(TRY_AGAIN)));
+        std::fs::write(&token, "better\n").unwrap();
+        assert_eq!(command.password(Some("good")).await.unwrap(), ("better".to_owned(), true));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_complains_at_length_prints_its_password_all_the_same() {
+        let chatty = "set -e; head -c 300000 /dev/zero | tr '\\0' x >&2; echo good";
+        assert_eq!(run(chatty).await.unwrap(), "good");
+    }
+
+    #[tokio::test]
     async fn a_command_that_prints_without_end_ends() {
         let began = Instant::now();
         let error = run("yes 2>&1 >/dev/null & yes | tr -d '\\n'").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        assert!(error.message().contains("it prints more than 64 kB"), "{error}");
         assert!(began.elapsed() < ENDS_WITHIN);
     }
 }
