@@ -7,11 +7,13 @@ use tokio::sync::watch;
 pub(crate) struct Gate {
     reason: watch::Sender<Option<String>>,
     sessions_max: AtomicU32,
+    opened_max: AtomicU32,
 }
 
 impl Default for Gate {
     fn default() -> Gate {
-        Gate { reason: watch::Sender::new(None), sessions_max: AtomicU32::new(u32::MAX) }
+        let [sessions_max, opened_max] = [(); 2].map(|()| AtomicU32::new(u32::MAX));
+        Gate { reason: watch::Sender::new(None), sessions_max, opened_max }
     }
 }
 
@@ -37,7 +39,12 @@ impl Gate {
 
     /// No more sessions may copy at once.
     pub(crate) fn sessions_max(&self) -> u32 {
-        self.sessions_max.load(Relaxed)
+        self.sessions_max.load(Relaxed).min(self.opened_max.load(Relaxed))
+    }
+
+    /// The server opens no more, as was found.
+    pub(crate) fn limit_opened(&self, sessions: u32) {
+        self.opened_max.store(sessions, Relaxed);
     }
 
     /// Says how many.

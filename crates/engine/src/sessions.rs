@@ -24,6 +24,7 @@ use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
 use room::Fullness;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -39,8 +40,6 @@ struct Shared {
     run: Arc<Run>,
     chunks: Mutex<Receiver<CopyChunk>>,
     wanted: AtomicU32,
-    /// Sessions that the server had no room for since the last tick.
-    refused: AtomicU32,
     handed: Handed,
     fullness: Fullness,
 }
@@ -59,7 +58,7 @@ impl Shared {
     /// Thinks over how many sessions there should be.
     fn think(&self, climber: &mut Climber) {
         let tally = &self.run.tally;
-        let (refused, seen) = (self.refused.swap(0, Relaxed), tally.take_seen());
+        let (refused, seen) = (self.handed.take_without_room(), tally.take_seen());
         let bytes_taken = tally.bytes_stored.load(Relaxed) + self.run.slots.bytes_under_way();
         let at = if bytes_taken == 0 { Duration::ZERO } else { tally.since_first_bytes() };
         if refused > 0 {
@@ -86,13 +85,14 @@ pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
         run: Arc::clone(run),
         chunks: Mutex::new(chunks),
         wanted: AtomicU32::new(climber.wanted()),
-        refused: AtomicU32::new(0),
         handed: Handed::default(),
         fullness: Fullness::default(),
     });
+    run.gate.limit_opened(u32::MAX);
     let mut workers = JoinSet::new();
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut trying = pin!(shared.handed.keep_trying(run));
     let mut started = 0;
     let mut draining = false;
     loop {
@@ -110,6 +110,7 @@ pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
                     draining = true;
                 }
             },
+            never = &mut trying => match never {},
             _ = tick.tick() => {
                 run.context.connection.close_unwanted();
                 // The last chunks leave sessions without work, whatever their number.
@@ -120,6 +121,7 @@ pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
             }
         }
     }
+    run.gate.limit_opened(shared.handed.found_max());
     if let Some(session) = shared.handed.last() {
         run.context.connection.keep(session);
     }
@@ -311,7 +313,7 @@ impl<'a> Worker<'a> {
                 triggers::silence_again(self.run, chunk.origin.file_no).await?;
             }
             if directive(&error) == Directive::AgainWithFewer {
-                shared.refused.fetch_add(1, Relaxed);
+                shared.handed.count_without_room();
             }
             wait_to_retry(self.run, &mut self.patience, error).await?;
         }

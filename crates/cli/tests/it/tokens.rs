@@ -40,7 +40,11 @@ impl Stage {
     }
 
     fn load(&self) -> HowdahCommand {
-        self.scene.load_to(&self.conninfo()).args(["--json", "--chunk-size", "256kB"]).arg(&self.source)
+        self.load_of(&self.source)
+    }
+
+    fn load_of(&self, source: &Path) -> HowdahCommand {
+        self.scene.load_to(&self.conninfo()).args(["--json", "--chunk-size", "256kB"]).arg(source)
     }
 
     /// A command that prints the password in this file.
@@ -70,6 +74,47 @@ fn a_token_that_has_run_out_ends_no_load_whose_sessions_copy() {
         "{summary:#}"
     );
     assert!(!finished.stderr.contains("first"), "{}", finished.stderr);
+}
+
+/// Sessions of the role that copy.
+const COPYING: &str = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'keeper' AND query LIKE 'COPY %' AND state = 'active'";
+
+#[test]
+fn sessions_that_were_refused_for_a_moment_come_back() {
+    let stage = Stage::new(15);
+    let mut running = stage.load().args(["--jobs", "6"]).envs([("PGPASSWORD", "first")]).spawn();
+    assert!(stage.scene.database.wait_for(COPYING, 6, || true));
+    stage.scene.database.sql(&format!(
+        "ALTER ROLE keeper NOLOGIN; SELECT pg_terminate_backend(pid) FROM ({}) copying",
+        COPYING.replace("count(*)", "pid") + " LIMIT 5"
+    ));
+    wait_for_words(&mut running, "the server opens no further session");
+    stage.scene.database.sql("ALTER ROLE keeper LOGIN");
+    assert!(stage.scene.database.wait_for(COPYING, 6, || true), "{}", running.stderr_so_far());
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the server opens further sessions again"), "{told}");
+    stage.scene.assert_exact("a role that could not log in for a moment");
+}
+
+/// One session holds the job, one may watch.
+#[test]
+fn a_role_with_too_few_sessions_is_loaded_with_those_that_it_has() {
+    let stage = Stage::new(18);
+    stage.scene.database.sql("CREATE INDEX t_note ON t (note); CREATE INDEX t_part ON t (part); ALTER ROLE keeper CONNECTION LIMIT 3");
+    let load = stage.load().args(["--jobs", "6", "--retry-for", "1s", "--indexes", "rebuild"]);
+    let finished = load.envs([("PGPASSWORD", "first")]).run(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a role with few sessions");
+    let told = &finished.stderr;
+    assert_eq!(told.matches("the server opens no further session").count(), 1, "{told}");
+    assert!(told.contains("too many connections for role"), "{told}");
+    assert!(!told.contains("--password-command"), "{told}");
+
+    stage.scene.database.sql("TRUNCATE t; TRUNCATE wanted; ALTER ROLE keeper CONNECTION LIMIT 2");
+    let few = csv(172, 1, 20_000);
+    stage.scene.want(&few);
+    let load = stage.load_of(&stage.files.put("b.csv", &few)).args(["--jobs", "6", "--retry-for", "1s"]);
+    load.envs([("PGPASSWORD", "first")]).run(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a role with two sessions");
 }
 
 #[test]

@@ -1,11 +1,21 @@
 //! Sessions of the workers where the server opens no more of them: a password or a token that has run out ends no session that is
-//! open. A worker without one gets that of another then, which is between two chunks, and the load goes on with those that there are.
+//! open, nor does a server, database or role that has as many as it may. A worker without one gets that of another then, which is
+//! between two chunks, and the load goes on with those that there are. Whether the server opens more again is tried from time to time.
 
+use crate::indexes::tell;
 use crate::pipeline::Run;
-use howdah_model::{ErrorKind, Result};
+use crate::retry::{Directive, directive};
+use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::session::Session;
+use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// When it is tried again for the first time; doubles up to the largest. What passes soon, as when somebody else's sessions end,
+/// costs little time then, and what lasts does not fill the server's log with refused logins, which may lock an account.
+const TRY_FIRST: Duration = Duration::from_secs(1);
+const TRY_MAX: Duration = Duration::from_secs(60);
 
 /// Which workers have sessions, and which wait for one.
 #[derive(Default)]
@@ -24,7 +34,25 @@ struct State {
     /// Sessions that nobody has at present.
     left: Vec<Session>,
     /// The server has refused one while others were open.
-    refused: bool,
+    refused: Option<Refusal>,
+    /// As many as there were at most since then.
+    most: u32,
+    /// It has refused those for which it had no room, since that was asked last.
+    without_room: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// The server, the database or the role has as many sessions as it may.
+    NoRoom,
+    /// This role does not get in.
+    Login,
+}
+
+impl State {
+    fn there(&self) -> u32 {
+        self.holders.saturating_add(u32::try_from(self.left.len()).unwrap_or(u32::MAX))
+    }
 }
 
 impl Handed {
@@ -43,24 +71,49 @@ impl Handed {
             }
             if !self.goes_round() {
                 match run.context.connection.open().await {
-                    Err(error) if error.kind() == ErrorKind::ConnectionRefused && self.refuse() => {
-                        run.warn(format!(
-                            "the server opens no further session: {}; the load goes on with those that are open. A password \
-                             or token that runs out is renewed by --password-command",
-                            error.message()
-                        ));
-                        continue;
-                    }
-                    Err(error) => return Err(error),
                     Ok(session) => {
                         self.count(true);
                         return Ok(session);
                     }
+                    Err(error) => match Refusal::of(&error).filter(|refusal| self.refuse(*refusal)) {
+                        Some(refusal) => run.warn(refusal.warning(&error)),
+                        None => return Err(error),
+                    },
                 }
             }
             // The sender lives in `self`.
             let _ = changes.changed().await;
         }
+    }
+
+    /// While the server refuses sessions: tries again whether it does, for as long as this is waited for.
+    pub(super) async fn keep_trying(&self, run: &Run) -> Infallible {
+        let mut changes = self.changes.subscribe();
+        loop {
+            let mut delay = TRY_FIRST;
+            while self.is_refused() {
+                tokio::time::sleep(delay).await;
+                delay = (delay * 2).min(TRY_MAX);
+                if let Ok(session) = run.context.connection.open_new().await {
+                    self.open_again(run, session);
+                }
+            }
+            // The sender lives in `self`.
+            let _ = changes.changed().await;
+        }
+    }
+
+    fn open_again(&self, run: &Run, session: Session) {
+        tell(&run.context, "the server opens further sessions again".to_owned());
+        let mut state = self.state();
+        state.refused = None;
+        if state.waiting > state.left.len() {
+            state.left.push(session);
+        } else {
+            run.context.connection.keep(session);
+        }
+        drop(state);
+        self.wake();
     }
 
     /// Until another worker waits for a session.
@@ -72,7 +125,7 @@ impl Handed {
     /// Another worker waits for a session.
     pub(super) fn is_wanted(&self) -> bool {
         let state = self.state();
-        state.refused && state.waiting > state.left.len()
+        state.refused.is_some() && state.waiting > state.left.len()
     }
 
     /// Leaves the session to whoever has none.
@@ -85,20 +138,41 @@ impl Handed {
     pub(super) fn count(&self, holds: bool) {
         let mut state = self.state();
         state.holders = if holds { state.holders + 1 } else { state.holders.saturating_sub(1) };
+        state.most = state.most.max(state.there());
         drop(state);
         self.wake();
     }
 
     /// The server has refused a session while others were open.
     pub(super) fn is_refused(&self) -> bool {
-        self.state().refused
+        self.state().refused.is_some()
     }
 
     /// So many workers are of use.
     pub(super) fn sessions_max(&self) -> u32 {
         let state = self.state();
-        let there = state.holders.saturating_add(u32::try_from(state.left.len()).unwrap_or(u32::MAX));
-        if state.refused { there.max(1) } else { u32::MAX }
+        if state.refused.is_some() { state.there().max(1) } else { u32::MAX }
+    }
+
+    /// So many sessions may be open at once when all workers have ended, as far as is known.
+    pub(super) fn found_max(&self) -> u32 {
+        let state = self.state();
+        match state.refused {
+            None => u32::MAX,
+            Some(Refusal::NoRoom) => state.most.max(1),
+            // The one that is left.
+            Some(Refusal::Login) => 1,
+        }
+    }
+
+    /// There was no room for one more on the server.
+    pub(super) fn count_without_room(&self) {
+        self.state().without_room += 1;
+    }
+
+    /// How often there was none since this was asked last.
+    pub(super) fn take_without_room(&self) -> u32 {
+        std::mem::take(&mut self.state().without_room)
     }
 
     /// One that is left when all workers have ended.
@@ -119,17 +193,23 @@ impl Handed {
     /// Sessions are handed from one worker to another.
     fn goes_round(&self) -> bool {
         let state = self.state();
-        state.refused && state.holders > 0
+        state.refused.is_some() && state.holders > 0
     }
 
     /// The server has refused a session. False if that leaves none to hand round.
-    fn refuse(&self) -> bool {
+    fn refuse(&self, refusal: Refusal) -> bool {
         let mut state = self.state();
-        let others = state.holders > 0 || !state.left.is_empty();
-        state.refused = state.refused || others;
+        let there = state.there();
+        if there > 0 {
+            if state.refused.is_none() {
+                state.most = there;
+            }
+            state.refused = Some(refusal);
+            state.without_room += u32::from(refusal == Refusal::NoRoom);
+        }
         drop(state);
         self.wake();
-        others
+        there > 0
     }
 
     fn wake(&self) {
@@ -138,6 +218,28 @@ impl Handed {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refusal {
+    /// `None` where the server could not be asked.
+    fn of(error: &Error) -> Option<Refusal> {
+        match error.kind() {
+            _ if directive(error) == Directive::AgainWithFewer => Some(Refusal::NoRoom),
+            ErrorKind::ConnectionRefused => Some(Refusal::Login),
+            _ => None,
+        }
+    }
+
+    fn warning(self, error: &Error) -> String {
+        let renewed = match self {
+            Refusal::NoRoom => "",
+            Refusal::Login => ". A password or token that runs out is renewed by --password-command",
+        };
+        let why = error.message();
+        format!(
+            "the server opens no further session: {why}; the load goes on with those that are open{renewed}"
+        )
     }
 }
 
