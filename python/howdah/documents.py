@@ -167,6 +167,7 @@ class ErrorRecord(TypedDict):
     kind: str
     message: str
     file: Optional[str]
+    line: Optional[int]
     record: Optional[int]
     byte: Optional[int]
     column: Optional[str]

@@ -336,6 +336,10 @@ async fn account(
         arrival::note_waiting(run).await;
         error = error.map(|error| again::advised(run, error));
     }
+    // The ledger is told what everybody is told.
+    if let Some(without) = error.take() {
+        error = Some(with_line(run, without).await);
+    }
     let status = error.as_ref().map_or(Status::Done, ended_by);
     let open = error.as_ref().filter(|error| error.kind() != ErrorKind::JobDone);
     if let Some((ledger, error)) = run.ledger.as_ref().zip(open) {
@@ -369,10 +373,6 @@ async fn account(
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
     }
-    let error = match error {
-        Some(error) => Some(with_line(run, error).await),
-        None => None,
-    };
     let mut summary = run.tally.summary(&run.plan, status);
     if status != Status::Interrupted {
         add_lines(run, &mut summary.left_out).await;

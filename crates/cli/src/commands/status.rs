@@ -101,7 +101,7 @@ fn why(row: &JobRow) -> Vec<String> {
         serde_json::Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    let place = ["file", "record", "byte", "column"].into_iter();
+    let place = ["file", "line", "record", "byte", "column"].into_iter();
     let place: Vec<String> = place.filter_map(|key| Some(format!("{key} {}", of(key)?))).collect();
     let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(", ")) };
     let sqlstate = of("sqlstate").map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();

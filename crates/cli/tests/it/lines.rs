@@ -22,6 +22,13 @@ fn the_line_of_a_bad_record_counts_header_and_quoted_newlines() {
         let place = ["line", "record", "byte"].map(|key| document["error"][key].as_u64());
         assert_eq!(place, [Some(4), Some(2), Some(12)], "{name} {document}");
         assert!(failed.stderr.contains(", line 4, record 2, byte 12, column a: "), "{}", failed.stderr);
+        let status = howdah("status").args(["--json", "--to", &database.conninfo()]).run(PATIENCE);
+        let remembered: serde_json::Value = serde_json::from_str(&status.expect_code(0).stdout).unwrap();
+        assert_eq!(remembered[0]["error"], document["error"], "{name}");
+        let job = remembered[0]["job_id"].as_str().unwrap();
+        let status = howdah("status").args(["--to", &database.conninfo(), job]).run(PATIENCE);
+        let shown = status.expect_code(0).stdout;
+        assert!(shown.contains(", line 4, record 2, byte 12, column a: "), "{shown}");
         let checked = command("check").run(PATIENCE).expect_code(3);
         let document: serde_json::Value = serde_json::from_str(&checked.stdout).unwrap();
         let first = &document["findings"][0]["first"][0];

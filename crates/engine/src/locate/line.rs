@@ -63,7 +63,8 @@ pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64], within: Dur
     if !file.rereadable || wanted.is_empty() {
         return BTreeMap::new();
     }
-    let Ok(object) = run.context.sources.open(&file.location, file.version.as_deref()).await else {
+    let opening = run.context.sources.open(&file.location, file.version.as_deref());
+    let Ok(Ok(object)) = tokio::time::timeout(WITHIN, run.context.stop.guard(opening)).await else {
         return BTreeMap::new();
     };
     let stored = Stored::new(&run.context, object, 0, within);
