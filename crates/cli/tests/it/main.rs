@@ -41,6 +41,7 @@ mod lines;
 mod links;
 mod long_records;
 mod memory;
+mod misread;
 mod modes;
 mod names;
 mod output;

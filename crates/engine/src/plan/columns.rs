@@ -321,8 +321,7 @@ fn misfit_hint(job: &Job, column: &Column, state: &ColumnState) -> &'static str 
     }
 }
 
-const NUMBER_HINT: &str =
-    "--types COLUMN=numeric:1,234.56 or COLUMN=numeric:1.234,56 says what comma and point mean";
+const NUMBER_HINT: &str = "--types COLUMN=numeric:1,234.56 or COLUMN=numeric:1.234,56 says what comma and point mean (with a currency: '$1,234.56')";
 const WIDEN_HINT: &str = "--evolve widen gives the column a type that holds them";
 const MISFIT_HINT: &str =
     "give the column another type, or say with --types COLUMN=TYPE:SPELLING how they are written";

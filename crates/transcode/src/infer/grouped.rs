@@ -57,22 +57,11 @@ pub(super) struct Grouped<'a> {
 }
 
 impl Grouped<'_> {
-    /// The value under `.` and under `,` as the decimal sign.
+    /// The value under `.` and under `,` as the decimal sign. A currency decides nothing: fuel and power are sold at `$3.459`
+    /// and `1,759 €`.
     pub(super) fn sides(&self) -> (Option<Side>, Option<Side>) {
         let short_enough = |side: &Side| side.first_group.is_some() || side.before <= UNGROUPED_DIGITS_MAX;
-        let mut dot = self.side('.').filter(short_enough);
-        let mut comma = self.side(',').filter(short_enough);
-        // No currency has amounts written with a sign and three decimals: `$1,234` is a thousand.
-        if self.currency.is_some()
-            && let (Some(with_dot), Some(with_comma)) = (dot, comma)
-        {
-            if with_dot.decimals == 3 && with_comma.first_group.is_some() {
-                dot = None;
-            } else if with_comma.decimals == 3 && with_dot.first_group.is_some() {
-                comma = None;
-            }
-        }
-        (dot, comma)
+        (self.side('.').filter(short_enough), self.side(',').filter(short_enough))
     }
 
     /// The value under this decimal sign.
@@ -218,8 +207,9 @@ mod tests {
             ("12,5", (false, true)),
             ("0,123", (false, true)),
             ("1234,567", (false, true)),
-            ("$1,234", (true, false)),
-            ("1.234 €", (false, true)),
+            ("$1,234", (true, true)),
+            ("1.234 €", (true, true)),
+            ("$1,234.50", (true, false)),
             ("$1.23", (true, false)),
             ("1,23,4", (false, false)),
             ("1,234,56", (false, false)),

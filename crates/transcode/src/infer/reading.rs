@@ -154,12 +154,11 @@ pub fn reading_for(state: &ColumnState, days: &Days, type_name: &str) -> Option<
         "date" | "timestamp" | "timestamptz" => moment(state),
         _ if !can_be(Kinds::GROUPED) || can_be(Kinds::PLAIN_NUMBERS) => None,
         "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
-            // A fraction fits no integer, so a comma that could be both is between groups.
-            let (dot, comma) = state.grouped.groups();
-            let whole = [('.', dot), (',', comma)]
-                .into_iter()
-                .find(|(decimal, groups)| *groups != 0 && state.side(*decimal).extent.decimals_max == 0);
-            state.number_reading(whole?.0).ok()
+            // A fraction fits no integer, so a comma that could be both is between groups. A point that could be both
+            // is refused, as it is by the server where nothing else stands beside the digits.
+            let decimal = if state.grouped.groups().0 == 0 { ',' } else { '.' };
+            let is_whole = state.side(decimal).extent.decimals_max == 0;
+            if is_whole { state.number_reading(decimal).ok() } else { None }
         }
         "numeric" | "decimal" | "money" | "real" | "float" | "float4" | "float8" | "double precision" => {
             match state.grouped.groups() {
@@ -401,6 +400,13 @@ mod tests {
             }
         }
         assert_eq!(reading(&state(&["8", "1.234.567"]), "bigint"), Some(number("1.234,56")));
+        assert_eq!(reading(&state(&["$1,234"]), "bigint"), Some(number("$1,234.56")));
+        for open in ["$3.459", "1,759 €", "6.125%"] {
+            assert_eq!(reading(&state(&[open]), "numeric(8,3)"), None, "{open}");
+        }
+        for point in ["$3.459", "1.759 €", "6.125%"] {
+            assert_eq!(reading(&state(&[point]), "bigint"), None, "{point}");
+        }
         assert_eq!(reading(&state(&["1,234.5"]), "pg_catalog.float8"), Some(number("1,234.56")));
         assert_eq!(reading(&state(&["1234.5"]), "numeric"), None);
         assert_eq!(reading(&ColumnState::default(), "numeric"), None);
