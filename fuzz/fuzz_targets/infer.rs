@@ -3,7 +3,7 @@
 #![no_main]
 
 use howdah_transcode::infer::{
-    ColumnState, Days, epoch, fold, parse_type, read, reading_for, snake, spelling,
+    Among, ColumnState, epoch, fold, parse_type, read, reading_for, snake, spelling,
 };
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
@@ -14,13 +14,10 @@ fuzz_target!(|data: &[u8]| {
     let values: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
     let whole = state(&values);
     let (front, back) = values.split_at(values.len() / 2);
-    let mut joined = state(back);
-    joined.join(&state(front));
-    assert_eq!(joined, whole);
-    let days = days(&values);
-    let mut joined = self::days(back);
-    joined.join(&self::days(front));
-    assert_eq!(joined, days);
+    let among = among(&values);
+    let (mut joined_state, mut joined) = (state(back), self::among(back));
+    joined.join(&mut joined_state, &self::among(front), &state(front));
+    assert_eq!((joined_state, joined), (whole.clone(), among.clone()));
     let inferred = whole.finish(true);
     let mut out = Vec::new();
     if let Some(reading) = &inferred.reading {
@@ -31,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     if whole.finish(false).settled {
         assert_eq!(whole.finish(false).type_name, "text");
     }
-    let readings = TYPES.iter().filter_map(|type_name| reading_for(&whole, &days, type_name));
+    let readings = TYPES.iter().filter_map(|type_name| reading_for(&whole, &among, type_name));
     for reading in readings.chain(epoch(&whole, "time")) {
         for value in &values {
             let before = out.len();
@@ -47,10 +44,10 @@ fn state(values: &[&[u8]]) -> ColumnState {
     state
 }
 
-fn days(values: &[&[u8]]) -> Days {
-    let mut days = Days::default();
-    values.iter().for_each(|value| days.observe(value));
-    days
+fn among(values: &[&[u8]]) -> Among {
+    let (mut state, mut among) = (ColumnState::default(), Among::default());
+    values.iter().for_each(|value| among.observe(&mut state, value));
+    among
 }
 
 fn names(data: &[u8]) {

@@ -321,6 +321,13 @@ fn misfit_hint(job: &Job, column: &Column, state: &ColumnState) -> &'static str 
     }
 }
 
+/// Some values could be read as something else than they are.
+pub(super) fn doubtful(column: &Column, why: &str) -> Error {
+    let of_time = column.type_name.starts_with("date") || column.type_name.starts_with("timestamp");
+    let hint = if of_time { MISFIT_HINT } else { NUMBER_HINT };
+    columns_error(format!("column {} is {}, and {why}", column.name, column.type_name)).with_hint(hint)
+}
+
 const NUMBER_HINT: &str = "--types COLUMN=numeric:1,234.56 or COLUMN=numeric:1.234,56 says what comma and point mean (with a currency: '$1,234.56')";
 const WIDEN_HINT: &str = "--evolve widen gives the column a type that holds them";
 const MISFIT_HINT: &str =

@@ -11,14 +11,14 @@ use crate::misfits::Misfits;
 use crate::widen::{characters, drops_zone, is_inferred, is_number, needed, without_limit};
 use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
 use howdah_target::session::Session;
-use howdah_transcode::infer::{self, ColumnState, Days};
+use howdah_transcode::infer::{self, Among, ColumnState};
 use std::collections::BTreeMap;
 
 /// What the files hold of one column.
 #[derive(Default)]
 struct Seen {
     state: ColumnState,
-    days: Days,
+    among: Among,
     witnesses: Vec<Vec<u8>>,
     /// The longest value has so many characters.
     characters_max: usize,
@@ -65,13 +65,12 @@ fn seen(job: &Job, table: &Table, heads: &[Head]) -> BTreeMap<String, Seen> {
         let Ok(matched) = Columns::matched(job, table, head) else { continue };
         let Some(found) = &head.found else { continue };
         let columns = &found.columns;
-        let of_fields = columns.states.iter().zip(&columns.days).zip(&columns.witnesses);
+        let of_fields = columns.states.iter().zip(&columns.among).zip(&columns.witnesses);
         let of_fields = of_fields.zip(&columns.characters_max);
-        for (name, (((state, days), witnesses), characters_max)) in matched.fields.iter().zip(of_fields) {
+        for (name, (((state, among), witnesses), characters_max)) in matched.fields.iter().zip(of_fields) {
             let Some(name) = name else { continue };
             let seen = seen.entry(name.clone()).or_default();
-            seen.state.join(state);
-            seen.days.join(days);
+            seen.among.join(&mut seen.state, among, state);
             seen.witnesses.extend_from_slice(witnesses);
             seen.characters_max = seen.characters_max.max(*characters_max);
             seen.incomplete |= !columns.complete;
@@ -113,11 +112,11 @@ async fn widen(
     (relation, column): (&Relation, &mut Column),
     seen: Seen,
 ) -> Result<Option<TableChange>> {
-    let Seen { state, days, witnesses, characters_max, .. } = seen;
+    let Seen { state, among, witnesses, characters_max, .. } = seen;
     let has = column.type_name.as_str();
     let is_read = is_told(job, &column.name)
-        || infer::reading_for(&state, &days, has).is_some()
-        || infer::is_order_open(&state, &days, has)
+        || infer::reading_for(&state, &among.days_alone(), has).is_some()
+        || infer::is_order_open(&state, &among, has)
         || is_number(has) && infer::is_number_open(&state);
     if job.shaping.evolve != Evolve::Widen || !is_inferred(has) || is_read {
         return Ok(None);

@@ -110,8 +110,8 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
     for (table_no, head) in placed {
         let Some(plan) = plans.get(*table_no as usize) else { continue };
         let Some(found) = &head.found else { continue };
-        let seen = found.columns.states.iter().zip(&found.columns.days);
-        for ((field, reading), (state, days)) in plan.fields.iter().zip(&plan.readings).zip(seen) {
+        let seen = found.columns.states.iter().zip(&found.columns.among);
+        for ((field, reading), (state, among)) in plan.fields.iter().zip(&plan.readings).zip(seen) {
             // The values that come are not spelled as those of the sample.
             if reading.is_some() {
                 continue;
@@ -119,7 +119,7 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
             let column = plan.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column.filter(|column| may_widen(job, plan, column)) else { continue };
             // The server reads days in its order, and the text of those would be in another.
-            if infer::is_order_open(state, days, &column.type_name) {
+            if infer::is_order_open(state, among, &column.type_name) {
                 continue;
             }
             let same = |known: &&mut Open| known.relation == *plan.copied_into() && known.name == column.name;

@@ -7,7 +7,7 @@ use howdah_model::{Escape, Mend, Reading};
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::dialect::{Finding, TableEnd};
 use howdah_transcode::encode::{self, Malformed};
-use howdah_transcode::infer::{self, ColumnState, Days};
+use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ const LOOK_EVERY_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Columns {
     pub(super) states: Vec<ColumnState>,
-    /// The days among them.
-    pub(super) days: Vec<Days>,
+    /// The days and numbers among them.
+    pub(super) among: Vec<Among>,
     /// Of each field the values that ruled out kinds, some at most.
     pub(super) witnesses: Vec<Vec<Vec<u8>>>,
     /// Of each field, how many characters its longest value has.
@@ -56,7 +56,7 @@ pub(super) struct Columns {
 impl Columns {
     /// How the values of field `no` are spelled, where a column of this type would not read them as they are.
     pub(super) fn reading(&self, no: usize, type_name: &str) -> Option<Reading> {
-        infer::reading_for(self.states.get(no)?, self.days.get(no)?, type_name)
+        infer::reading_for(self.states.get(no)?, self.among.get(no)?, type_name)
     }
 
     /// Takes empty fields in quotes for values of field `no`, if it has some.
@@ -75,13 +75,12 @@ impl Columns {
     }
 
     fn take_value(&mut self, no: usize, value: &[u8]) {
-        if let (Some(state), Some(days)) = (self.states.get_mut(no), self.days.get_mut(no)) {
+        if let (Some(state), Some(among)) = (self.states.get_mut(no), self.among.get_mut(no)) {
             if let Some(longest) = self.characters_max.get_mut(no).filter(|longest| value.len() > **longest) {
                 *longest = (*longest).max(count_characters(value));
             }
             let kinds = state.kinds();
-            state.observe(value);
-            days.observe(value);
+            among.observe(state, value);
             if state.kinds() < kinds
                 && value.len() <= WITNESS_BYTES_MAX
                 && let Some(witnesses) = self.witnesses.get_mut(no)
@@ -109,11 +108,19 @@ impl Columns {
 
     fn none(finding: &Finding) -> Columns {
         let width = finding.width;
-        let (states, days) = (vec![ColumnState::default(); width], vec![Days::default(); width]);
+        let (states, among) = (vec![ColumnState::default(); width], vec![Among::default(); width]);
         let (witnesses, characters_max) = (vec![Vec::new(); width], vec![0; width]);
         let empty_is_null = finding.dialect.quote.is_some() && finding.dialect.nulls == [""];
         let quoted_empty = vec![false; width];
-        Columns { states, days, witnesses, characters_max, quoted_empty, empty_is_null, ..Columns::default() }
+        Columns {
+            states,
+            among,
+            witnesses,
+            characters_max,
+            quoted_empty,
+            empty_is_null,
+            ..Columns::default()
+        }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.

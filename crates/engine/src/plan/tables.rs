@@ -17,7 +17,7 @@ use howdah_model::{
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
 use howdah_transcode::encode::{Rewriter, Unquoter};
-use howdah_transcode::infer::{self, ColumnState, Days};
+use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::split::Rules;
 use std::collections::BTreeMap;
 
@@ -230,13 +230,14 @@ fn expect_one_order(chosen: &[Columns], heads: &[Head]) -> Result<()> {
 
 /// Columns of days whose order nothing seen so far proves and nobody has told, and whether each order is contradicted.
 fn open_orders(job: &Job, shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(String, bool)> {
-    let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.days));
-    let open = |(field, (state, days)): (&Option<String>, (&ColumnState, &Days))| {
+    let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.among));
+    let open = |(field, (state, among)): (&Option<String>, (&ColumnState, &Among))| {
         let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
         if columns::is_told(job, &column.name) {
             return None;
         }
-        infer::is_order_open(state, days, &column.type_name).then(|| (column.name.clone(), days.contradict()))
+        infer::is_order_open(state, among, &column.type_name)
+            .then(|| (column.name.clone(), among.days_contradict()))
     };
     chosen.fields.iter().zip(seen).filter_map(open).collect()
 }
@@ -349,28 +350,29 @@ type Readings = BTreeMap<String, Option<Reading>>;
 /// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
 /// leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
 fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Result<Readings> {
-    let mut seen: BTreeMap<&String, (ColumnState, Days)> = BTreeMap::new();
+    let mut seen: BTreeMap<&String, (ColumnState, Among)> = BTreeMap::new();
     for (columns, head) in columns.iter().zip(heads) {
         let Some(found) = &head.found else { continue };
         for (no, name) in columns.fields.iter().enumerate() {
             let Some(name) = name else { continue };
-            let (state, days) = seen.entry(name).or_default();
-            if let (Some(of_file), Some(days_of_file)) =
-                (found.columns.states.get(no), found.columns.days.get(no))
+            let (state, among) = seen.entry(name).or_default();
+            if let (Some(of_file), Some(among_file)) =
+                (found.columns.states.get(no), found.columns.among.get(no))
             {
-                state.join(of_file);
-                days.join(days_of_file);
+                among.join(state, among_file, of_file);
             }
         }
     }
     let mut readings = BTreeMap::new();
-    for (name, (state, days)) in seen {
+    for (name, (state, among)) in seen {
         let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
         let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
         let told = told.map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
-        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &days, &column.type_name)) {
+        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &among, &column.type_name)) {
             readings.insert(name.clone(), Some(reading));
+        } else if let Some(why) = infer::doubtful(&state, &among, &column.type_name) {
+            return Err(columns::doubtful(column, why));
         }
     }
     Ok(readings)

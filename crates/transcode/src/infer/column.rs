@@ -85,13 +85,20 @@ impl ColumnState {
         if self.possible.is_empty() {
             return;
         }
-        match number::small_integer(value) {
-            Some(integer) => {
-                self.integers.observe(integer);
-                self.narrow(Kinds::OF_INTEGER);
-            }
-            None => self.observe_other(value),
+        if !self.observe_small_integer(value) {
+            self.observe_other(value);
         }
+    }
+
+    /// Takes in the value if it is of the most common kind, and says whether it is.
+    #[inline]
+    pub(super) fn observe_small_integer(&mut self, value: &[u8]) -> bool {
+        let integer = number::small_integer(value);
+        if let Some(integer) = integer {
+            self.integers.observe(integer);
+            self.narrow(Kinds::OF_INTEGER);
+        }
+        integer.is_some()
     }
 
     /// How many kinds every value can be of. It falls with each value that rules some out.
@@ -308,7 +315,7 @@ impl ColumnState {
 }
 
 /// A zero with a sign, written as PostgreSQL would read it: the sign would be lost.
-fn is_minus_zero(parts: &grouped::Grouped<'_>) -> bool {
+pub(super) fn is_minus_zero(parts: &grouped::Grouped<'_>) -> bool {
     parts.negative && parts.is_plain() && !parts.body.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 

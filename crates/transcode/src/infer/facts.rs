@@ -186,6 +186,8 @@ pub(super) mod dressed {
     pub(in super::super) const SEVERAL_GROUPS: u16 = 256;
     /// It is the address of a host as well (`10.160.130.149`).
     pub(in super::super) const ADDRESS: u16 = 512;
+    /// As PostgreSQL writes numbers, with a point that may stand between groups (`1.107`).
+    pub(in super::super) const OPEN_POINT: u16 = 1024;
 }
 
 /// Numbers in other people's spelling, seen with one decimal sign.
@@ -261,6 +263,7 @@ impl GroupedFacts {
             (sure, dressed::SURE_GROUPS),
             (several && !address, dressed::SEVERAL_GROUPS),
             (address, dressed::ADDRESS),
+            (value.has_open_point((dot, comma)), dressed::OPEN_POINT),
         ] {
             self.dressed |= if is { flag } else { 0 };
         }
@@ -278,6 +281,7 @@ impl GroupedFacts {
         self.dot.observe((plain.before <= UNGROUPED_DIGITS_MAX).then_some(dot), Self::DOT);
         self.comma.observe(group.then_some(comma), Self::COMMA);
         self.dressed |= dressed::NO_PERCENT | dressed::NO_PARENTHESES | dressed::POINT_OR_COMMA;
+        self.dressed |= if group { dressed::OPEN_POINT } else { 0 };
         self.dressed |= if group && plain.before < 3 { dressed::AMOUNT } else { 0 };
         let ungrouped = (GROUP_DIGITS_MAX + 1..=UNGROUPED_DIGITS_MAX).contains(&plain.before);
         self.dressed |= if ungrouped { dressed::UNGROUPED } else { 0 };

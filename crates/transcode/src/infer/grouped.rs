@@ -15,7 +15,7 @@ const GROUPS: [char; 8] = [' ', '\u{a0}', '\u{202f}', '\u{2009}', '\'', '\u{2019
 pub(super) const UNGROUPED_DIGITS_MAX: u16 = 18;
 
 /// Longer values are no numbers: room for [`super::number::DECIMAL_DIGITS_MAX`] digits in groups.
-const VALUE_BYTES_MAX: usize = 4096;
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
 
 /// Group separators that a value allows, one bit each, in the order of [`GROUPS`].
 pub(super) type GroupSet = u8;
@@ -73,6 +73,11 @@ impl Grouped<'_> {
     pub(super) fn is_address(&self) -> bool {
         let dressed = self.negative || self.parentheses || self.percent || self.currency.is_some();
         !dressed && self.body.parse::<Ipv4Addr>().is_ok()
+    }
+
+    /// The server would read it as it stands, and its point may stand between groups: `1.107`. These are its sides.
+    pub(super) fn has_open_point(&self, (dot, comma): (Option<Side>, Option<Side>)) -> bool {
+        dot.is_some() && comma.is_some() && self.is_plain() && self.body.contains('.')
     }
 
     /// It is no more than digits with a point, as PostgreSQL writes numbers.

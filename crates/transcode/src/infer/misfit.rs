@@ -4,8 +4,8 @@
 //! reads more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit. One
 //! thing it reads is refused all the same: it takes 2024011215 for a day of the year 202401.
 
+use super::among::Among;
 use super::column::ColumnState;
-use super::days::Days;
 use super::kinds::Kinds;
 use super::number::odd;
 use super::reading::{base_name, reading_for};
@@ -13,12 +13,15 @@ use super::reading::{base_name, reading_for};
 /// Kinds that neither numbers nor dates have anything in common with.
 const WORDS: Kinds = Kinds::UUID.or(Kinds::JSON).or(Kinds::INET).or(Kinds::BOOLEAN);
 
+/// Dates without anything between their parts have eight digits.
+const DATE_DIGITS_MAX: i64 = 99_999_999;
+
 /// Why some of the values cannot be stored in a column of this type, neither as they stand nor with the
 /// reading that [`reading_for`] proposes; the message names kinds and no values. `None`: they can, or it is
 /// not certain.
 pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
     let possible = state.possible;
-    if state.is_empty() || possible.is_empty() || reading_for(state, &Days::default(), type_name).is_some() {
+    if state.is_empty() || possible.is_empty() || reading_for(state, &Among::default(), type_name).is_some() {
         return None;
     }
     let whole = |least: i64, greatest: i64| {
@@ -26,8 +29,7 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
         let digits = !possible.meet(Kinds::INTEGER) && possible.meet(Kinds::DIGITS);
         !(in_range || digits && state.odd & odd::LONG == 0)
     };
-    // Dates without anything between their parts have eight digits.
-    let are_long = possible.meet(Kinds::INTEGER) && !state.integers.within(i64::MIN, 99_999_999);
+    let are_long = possible.meet(Kinds::INTEGER) && !state.integers.within(i64::MIN, DATE_DIGITS_MAX);
     let refused = match base_name(type_name).as_str() {
         "smallint" | "int2" => whole(i64::from(i16::MIN), i64::from(i16::MAX)),
         "integer" | "int" | "int4" => whole(i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -57,6 +59,32 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
         let found = state.finish(true);
         format!("{type_name} cannot hold the values, which are {}", found.evidence)
     })
+}
+
+/// Why a column of this type must not get values that are not all of one kind, some of which the server would take for something
+/// else: a number or a count since 1970 beside a word, or beside one in another spelling. The message names no values.
+pub fn doubtful(state: &ColumnState, among: &Among, type_name: &str) -> Option<&'static str> {
+    if state.is_empty() || reading_for(state, among, type_name).is_some() {
+        return None;
+    }
+    let (known, numbers) = (state.possible, among.numbers());
+    match base_name(type_name).as_str() {
+        "numeric" | "decimal" | "money" | "real" | "float" | "float4" | "float8" | "double precision" => {
+            let are_alike = known.meet(Kinds::GROUPED.or(Kinds::PLAIN_NUMBERS))
+                || numbers.possible.meet(Kinds::PLAIN_NUMBERS);
+            let why = "its values are written in several ways, so that a point may stand before a fraction or between groups";
+            (!are_alike && among.has_open_point()).then_some(why)
+        }
+        "date" | "timestamp" | "timestamptz" => {
+            let are_alike = known.meet(Kinds::DATE.or(Kinds::NAMED_DATE).or(Kinds::INTEGER));
+            let are_long =
+                numbers.integers.were_seen() && !numbers.integers.within(i64::MIN, DATE_DIGITS_MAX);
+            let why =
+                "some of its values are long integers, which the server would take for days of far years";
+            (!are_alike && are_long).then_some(why)
+        }
+        _ => None,
+    }
 }
 
 /// All values are of one kind of numbers, however many digits they have, and whatever zeros and sign come before these.

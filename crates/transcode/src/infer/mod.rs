@@ -3,8 +3,8 @@
 //!
 //! - [`ColumnState`] takes in values and says the narrowest type that holds them all ([`Inferred`]);
 //!   [`Watch`] does so while a table that was made from a sample is loaded.
-//! - [`Days`] says in which order days are, also where some values of the column are none.
-//! - [`misfit`] says when the values cannot be of the type that a column has.
+//! - [`Among`] says in which order days are and how numbers are written, also where some values of the column are none.
+//! - [`misfit`] says when the values cannot be of the type that a column has, [`doubtful`] when some could be read as others.
 //! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
 //!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
 //!   their form in options.
@@ -12,11 +12,11 @@
 //!
 //! Nothing is guessed: what the data does not prove stays text.
 
+mod among;
 mod clock;
 mod column;
 mod cursor;
 mod date;
-mod days;
 mod facts;
 mod grouped;
 mod json;
@@ -32,10 +32,10 @@ mod verdict;
 mod watch;
 mod words;
 
+pub use among::Among;
 pub use column::ColumnState;
 pub(crate) use date::month;
-pub use days::Days;
-pub use misfit::{are_held_by_numeric, are_plain_numbers, misfit};
+pub use misfit::{are_held_by_numeric, are_plain_numbers, doubtful, misfit};
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
 pub use reading::{epoch, is_number_open, is_order_open, read, reading_for};

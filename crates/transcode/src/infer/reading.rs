@@ -3,9 +3,9 @@
 //! Dates become ISO 8601, numbers plain digits with a point, words `true` and `false`, seconds since 1970
 //! a timestamp in UTC. Digits are moved, never computed with: no value loses any.
 
+use super::among::Among;
 use super::column::ColumnState;
 use super::date::{Date, Day, Written};
-use super::days::Days;
 use super::grouped::{only_group, take_apart};
 use super::kinds::Kinds;
 use super::{cursor, number, words};
@@ -142,17 +142,24 @@ fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
 /// The reading that makes the values of a column fit the type that it has in the table, where they do not
 /// fit as they stand or mean something else in another DateStyle. `None`: they fit, or nothing is proven.
 ///
-/// `days` are those among the same values: in a column of days, some values that are none do not keep the others from
-/// being read in their order, and are refused when their records come. `type_name` as PostgreSQL or a person writes it. Money is read as a number; where the
-/// server's `lc_monetary` has no decimal point, it would misread that.
-pub fn reading_for(state: &ColumnState, days: &Days, type_name: &str) -> Option<Reading> {
-    let can_be = |kind: Kinds| !state.is_empty() && state.possible.meet(kind);
-    match base_name(type_name).as_str() {
-        "date" | "timestamp" | "timestamptz" if are_among_others(state, days) => {
-            days.proven().map(Reading::Date)
-        }
-        "date" | "timestamp" | "timestamptz" => moment(state),
-        _ if !can_be(Kinds::GROUPED) || can_be(Kinds::PLAIN_NUMBERS) => None,
+/// `among` is of the same values: those that are neither days nor numbers do not keep the others from
+/// being read in their order and spelling, and are refused when their records come. `type_name` as PostgreSQL or a person writes
+/// it. Money is read as a number; where the server's `lc_monetary` has no decimal point, it would misread that.
+pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Option<Reading> {
+    let base = base_name(type_name);
+    if matches!(base.as_str(), "date" | "timestamp" | "timestamptz") {
+        return if are_among_others(state, among) {
+            among.order().map(Reading::Date)
+        } else {
+            moment(state, among)
+        };
+    }
+    let are_alike = state.possible.meet(Kinds::GROUPED.or(Kinds::PLAIN_NUMBERS));
+    let state = if are_alike { state } else { among.numbers() };
+    if state.is_empty() || !state.possible.meet(Kinds::GROUPED) || state.possible.meet(Kinds::PLAIN_NUMBERS) {
+        return None;
+    }
+    match base.as_str() {
         "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
             // A fraction fits no integer, so a comma that could be both is between groups. A point that could be both
             // is refused, as it is by the server where nothing else stands beside the digits.
@@ -173,10 +180,10 @@ pub fn reading_for(state: &ColumnState, days: &Days, type_name: &str) -> Option<
 
 /// The values are days, in an order that nothing proves: a column of this type would take them as the server's
 /// DateStyle says.
-pub fn is_order_open(state: &ColumnState, days: &Days, type_name: &str) -> bool {
+pub fn is_order_open(state: &ColumnState, among: &Among, type_name: &str) -> bool {
     let of_days = matches!(base_name(type_name).as_str(), "date" | "timestamp" | "timestamptz");
-    if of_days && are_among_others(state, days) {
-        return days.proven().is_none();
+    if of_days && are_among_others(state, among) {
+        return among.order().is_none();
     }
     of_days
         && !state.is_empty()
@@ -193,8 +200,8 @@ pub fn is_number_open(state: &ColumnState) -> bool {
 }
 
 /// Some values are days whose order matters, and others are none, or are not in the same order.
-fn are_among_others(state: &ColumnState, days: &Days) -> bool {
-    !days.is_empty() && !state.possible.meet(Kinds::DATE)
+fn are_among_others(state: &ColumnState, among: &Among) -> bool {
+    !among.is_without_days() && !state.possible.meet(Kinds::DATE)
 }
 
 /// The name of a type without its schema, length and time zone, in lower case.
@@ -207,7 +214,7 @@ pub(super) fn base_name(type_name: &str) -> String {
     if zoned { format!("{base}tz") } else { base.to_owned() }
 }
 
-fn moment(state: &ColumnState) -> Option<Reading> {
+fn moment(state: &ColumnState, among: &Among) -> Option<Reading> {
     if state.is_empty() {
         return None;
     }
@@ -217,7 +224,7 @@ fn moment(state: &ColumnState) -> Option<Reading> {
     if state.possible.meet(Kinds::NAMED_DATE) {
         return Some(Reading::MonthName);
     }
-    by_magnitude(state)
+    by_magnitude(if state.possible.meet(Kinds::INTEGER) { state } else { among.numbers() })
 }
 
 /// The reading of integers as counts since 1970, if somebody asks for it and the name of the column
@@ -246,6 +253,7 @@ fn by_magnitude(state: &ColumnState) -> Option<Reading> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::infer::doubtful;
     use howdah_model::DateOrder;
 
     fn rewritten(reading: &Reading, value: &str) -> Option<String> {
@@ -263,6 +271,12 @@ mod tests {
         let mut state = ColumnState::default();
         values.iter().for_each(|value| state.observe(value.as_bytes()));
         state
+    }
+
+    fn both(values: &[&str]) -> (ColumnState, Among) {
+        let (mut state, mut among) = (ColumnState::default(), Among::default());
+        values.iter().for_each(|value| among.observe(&mut state, value.as_bytes()));
+        (state, among)
     }
 
     #[test]
@@ -363,10 +377,8 @@ mod tests {
     #[test]
     fn values_that_are_no_days_do_not_hide_the_order_of_the_others() {
         let of = |values: &[&str], type_name: &str| {
-            let mut days = Days::default();
-            values.iter().for_each(|value| days.observe(value.as_bytes()));
-            let (state, days) = (state(values), days);
-            (reading_for(&state, &days, type_name), is_order_open(&state, &days, type_name))
+            let (state, among) = both(values);
+            (reading_for(&state, &among, type_name), is_order_open(&state, &among, type_name))
         };
         let dmy = Some(Reading::Date(DateOrder::Dmy));
         assert_eq!(of(&["n/a", "31/01/2024", "01/02/2024"], "date"), (dmy.clone(), false));
@@ -380,8 +392,31 @@ mod tests {
     }
 
     #[test]
+    fn a_word_does_not_change_how_numbers_beside_it_are_read() {
+        let of = |values: &[&str], type_name: &str| {
+            let (state, among) = both(values);
+            (reading_for(&state, &among, type_name), doubtful(&state, &among, type_name).is_some())
+        };
+        let german = Some(number("1.234,56"));
+        assert_eq!(of(&["1.107", "1.234,56", "unbekannt"], "numeric(12,3)"), (german.clone(), false));
+        assert_eq!(of(&["unbekannt", "1.107", "1.234,56", "007"], "float8"), (german, false));
+        assert_eq!(of(&["1,5", "x"], "numeric"), (Some(number("1234,56")), false));
+        assert_eq!(of(&["1,234", "x"], "int"), (Some(number("1,234.56")), false));
+        assert_eq!(of(&["1706140899", "x"], "timestamptz"), (Some(Reading::EpochSeconds), false));
+        assert_eq!(of(&["1706140899", "2024-01-31"], "date"), (Some(Reading::EpochSeconds), false));
+        assert_eq!(of(&["1.107", "2", "1e5", "x"], "numeric"), (None, false));
+        assert_eq!(of(&["1.5", "1,5", "x"], "numeric"), (None, false));
+        assert_eq!(of(&["1.107", "1,5", "1.5"], "numeric"), (None, true));
+        assert_eq!(of(&["1.107", "1,234", "x"], "money"), (None, true));
+        assert_eq!(of(&["1706140899", "20240131", "x"], "timestamptz"), (None, true));
+        assert_eq!(of(&["2024013112", "x"], "timestamp"), (None, true));
+        assert_eq!(of(&["20240131", "x"], "date"), (None, false));
+        assert_eq!(of(&["1.107", "1,5", "1.5"], "text"), (None, false));
+    }
+
+    #[test]
     fn a_column_of_the_table_decides_what_the_data_leaves_open() {
-        let reading = |state: &ColumnState, type_name: &str| reading_for(state, &Days::default(), type_name);
+        let reading = |state: &ColumnState, type_name: &str| reading_for(state, &Among::default(), type_name);
         let dates = state(&["31/01/2024", "01/02/2024"]);
         assert_eq!(reading(&dates, "timestamp without time zone"), Some(Reading::Date(DateOrder::Dmy)));
         assert_eq!(reading(&dates, "text"), None);

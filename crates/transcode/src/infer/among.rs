@@ -1,0 +1,165 @@
+//! Days and numbers among values that are not all of them such: one that is written badly, or a word, does not hide how the
+//! others are meant.
+
+use super::column::{ColumnState, is_minus_zero};
+use super::cursor::trim;
+use super::date::{Date, Written};
+use super::facts::{DateFacts, dressed};
+use super::grouped::{VALUE_BYTES_MAX, take_apart};
+use super::kinds::Kinds;
+use howdah_model::DateOrder;
+
+/// What the days in numbers and the numbers among some values say of their order and spelling. Beside the [`ColumnState`] of
+/// the same values, and like it a function of their set; unlike there, nothing makes it forget.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Among {
+    days: DateFacts,
+    /// Of the numbers alone. As long as the state of the column holds nothing but these, they are not held twice.
+    numbers: ColumnState,
+    /// A number as PostgreSQL reads it has a point that may stand between groups.
+    open_point: bool,
+}
+
+impl Among {
+    /// Takes in one value of whatever kind that is not NULL, as the state of the column does.
+    pub fn observe(&mut self, state: &mut ColumnState, value: &[u8]) {
+        self.observe_day(value);
+        let before = if has_numbers(state) {
+            // It stands beside every number.
+            if state.observe_small_integer(value) {
+                return;
+            }
+            Some(state.clone())
+        } else {
+            None
+        };
+        state.observe(value);
+        if !has_numbers(state) {
+            before.iter().for_each(|before| self.take_numbers(before));
+            self.observe_number(value);
+        }
+    }
+
+    /// Takes in all that another and the state beside it have seen, as does the state of the column.
+    pub fn join(&mut self, state: &mut ColumnState, other: &Among, other_state: &ColumnState) {
+        self.days.join(&other.days);
+        self.numbers.join(&other.numbers);
+        self.open_point |= other.open_point;
+        let before = has_numbers(state).then(|| state.clone());
+        state.join(other_state);
+        if !has_numbers(state) {
+            let other = Some(other_state).filter(|other| has_numbers(other));
+            before.iter().chain(other).for_each(|all_numbers| self.take_numbers(all_numbers));
+        }
+    }
+
+    /// A value that does not begin with a digit is taken for none: most text is done with at once.
+    fn observe_day(&mut self, value: &[u8]) {
+        if !trim(value).first().is_some_and(u8::is_ascii_digit) {
+            return;
+        }
+        if let Some(written) =
+            Written::parse(value).filter(|written| matches!(written.date, Date::Numbers(_)))
+        {
+            self.days.observe(&written);
+        }
+    }
+
+    fn observe_number(&mut self, value: &[u8]) {
+        let value = trim(value);
+        if !may_be_number(value) {
+            return;
+        }
+        let Some(parts) = take_apart(value).filter(|parts| !is_minus_zero(parts)) else { return };
+        let (dot, comma) = parts.sides();
+        if dot.is_some() || comma.is_some() {
+            self.open_point |= parts.has_open_point((dot, comma));
+            self.numbers.observe(value);
+        }
+    }
+
+    /// The values of this state are all numbers.
+    fn take_numbers(&mut self, state: &ColumnState) {
+        self.numbers.join(state);
+        self.open_point |= state.grouped.dressed & dressed::OPEN_POINT != 0;
+    }
+
+    /// What the days among the values say, and nothing of the numbers.
+    #[must_use]
+    pub fn days_alone(&self) -> Among {
+        Among { days: self.days.clone(), ..Among::default() }
+    }
+
+    /// What the numbers among the values say, where these are not all of them numbers.
+    pub(super) fn numbers(&self) -> &ColumnState {
+        &self.numbers
+    }
+
+    pub(super) fn has_open_point(&self) -> bool {
+        self.open_point
+    }
+
+    /// No value was a day that is another one in another order.
+    pub(super) fn is_without_days(&self) -> bool {
+        !self.days.ordered
+    }
+
+    /// The order that all days are in, if they prove one.
+    pub(super) fn order(&self) -> Option<DateOrder> {
+        self.days.proven()
+    }
+
+    /// Each order has a day that does not exist in it.
+    pub fn days_contradict(&self) -> bool {
+        !self.days.is_possible()
+    }
+}
+
+/// All values seen are numbers in one spelling.
+fn has_numbers(state: &ColumnState) -> bool {
+    state.possible.meet(Kinds::GROUPED)
+}
+
+/// Says for most text at its first bytes that it is no number: a hyphen stands in front alone, and there are no letters.
+fn may_be_number(value: &[u8]) -> bool {
+    let fits = |(at, byte): (usize, &u8)| match byte {
+        b'-' => at < 3,
+        b' ' | b'\t' | b'\'' | b'(' | b')' | b',' | b'.' | b'$' | b'%' | b'0'..=b'9' => true,
+        byte => !byte.is_ascii(),
+    };
+    value.len() <= VALUE_BYTES_MAX && value.iter().enumerate().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_order_nor_parts_matter() {
+        let of = |values: &[&str]| {
+            let (mut state, mut among) = (ColumnState::default(), Among::default());
+            values.iter().for_each(|value| among.observe(&mut state, value.as_bytes()));
+            (state, among)
+        };
+        for values in [
+            ["1.107", "x", "1.234,56", "007"],
+            ["1.5", "1,5", "-0", "1.107"],
+            ["1706140899", "x", "31/01/2024", "5"],
+            ["$1.50", "1e5", "2 %", " 1,234 "],
+            ["$1.50", "1", "2.5", "1,234"],
+        ] {
+            let mut turned = values;
+            for by in 0..values.len() {
+                turned.rotate_left(1);
+                let whole = of(&turned);
+                for cut in 0..=values.len() {
+                    let (mut state, mut among) = of(&turned[..cut]);
+                    let (other_state, other) = of(&turned[cut..]);
+                    among.join(&mut state, &other, &other_state);
+                    assert_eq!((&state, &among), (&whole.0, &whole.1), "{values:?} by {by} cut at {cut}");
+                }
+                assert_eq!(whole.1, of(&values).1, "{values:?} by {by}");
+            }
+        }
+    }
+}
