@@ -1,13 +1,22 @@
 //! Loads of which nothing is left to do, and what a load says of files that others have loaded.
 
 use crate::Context;
+use crate::feed::{self, Opened};
 use crate::indexes::tell;
-use crate::load::Outcome;
-use crate::plan::{in_tables, ledger_of};
+use crate::load::{Outcome, by_file};
+use crate::partitioner::Partitioner;
+use crate::pipeline::{Receipts, Run};
+use crate::plan::{Planned, in_tables, ledger_of};
 use crate::tally::Tally;
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, KnownFiles, Plan, Result};
+use howdah_model::{Error, ErrorKind, Event, KnownFiles, Origin, Place, Plan, Receipt, Result};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// What to do about a source that brings something else than a run of its job has read.
+pub(crate) const OTHER_BYTES_HINT: &str =
+    "give the file as it was, or load the new file under another --job-id";
 
 /// All files are in their tables already.
 pub(crate) fn nothing_new(context: &Context, plan: &Plan) -> Outcome {
@@ -30,19 +39,99 @@ pub(crate) fn is_told(outcome: &Result<Outcome>) -> Option<&Error> {
 /// Those of ledger and session.
 pub(crate) async fn account(context: &Context, plan: &Plan, told: &Error) -> Result<Outcome> {
     let tally = Tally::new(plan, context.connection.display());
-    if let Some(ledger) = ledger_of(&plan.job) {
-        let session = context.connection.open().await?;
-        let reading = ledger.receipts(&session, &plan.job_id);
-        for receipt in context.connection.attend(&session, reading).await? {
-            if (receipt.file_no as usize) < plan.files.len() {
-                tally.known_chunk(receipt.file_no, receipt.rows, receipt.omitted);
-                tally.stored(receipt.file_no, receipt.rows, true);
-            }
-        }
-    }
-    (0..).zip(&plan.files).for_each(|(no, _)| tally.file(no).read_done.store(true, Relaxed));
+    count(&tally, plan, &receipts(context, plan).await?);
     tell(context, format!("nothing is left to do: {}", told.message()));
     Ok(done(context, &tally, plan))
+}
+
+async fn receipts(context: &Context, plan: &Plan) -> Result<Vec<Receipt>> {
+    let Some(ledger) = ledger_of(&plan.job) else { return Ok(Vec::new()) };
+    let session = context.connection.open().await?;
+    let mut receipts = context.connection.attend(&session, ledger.receipts(&session, &plan.job_id)).await?;
+    receipts.retain(|receipt| (receipt.file_no as usize) < plan.files.len());
+    Ok(receipts)
+}
+
+/// Files that need not be read, by their receipts.
+fn count<'a>(tally: &Tally, plan: &Plan, receipts: impl IntoIterator<Item = &'a Receipt>) {
+    for receipt in receipts {
+        tally.known_chunk(receipt.file_no, receipt.rows, receipt.omitted);
+        tally.stored(receipt.file_no, receipt.rows, true);
+    }
+    (0..).zip(&plan.files).for_each(|(no, _)| tally.file(no).read_done.store(true, Relaxed));
+}
+
+/// Of a source of the job nothing is known beforehand that tells whether it is the same as in an earlier run: a pipe, or a URL without
+/// a version.
+pub(crate) fn only_bytes_tell(plan: &Plan) -> bool {
+    plan.files.iter().any(|file| file.version.is_none())
+}
+
+/// The account of a finished job with such sources. They are read to their ends, which whoever writes into a pipe waits for, and must
+/// bring what the job has stored: under the name of a job that has finished, other records would be taken for loaded ones.
+///
+/// # Errors
+/// `SourceChanged`, where they bring something else; what reading them fails with; those of ledger and session.
+pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -> Result<Outcome> {
+    let Planned { plan, layout, opened, .. } = planned;
+    tell(context, format!("{}: what comes is compared with what it has stored", told.message()));
+    let receipts = by_file(context.stop.guard(receipts(context, &plan)).await?);
+    let partitioner = Partitioner::new(None, Vec::new())?;
+    context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
+    let ledger = ledger_of(&plan.job);
+    let mut run = Run::new(context, plan, layout, ledger, receipts.clone(), (Vec::new(), partitioner));
+    run.is_over = true;
+    let run = Arc::new(run);
+    let read = read_all(&run, opened).await.and_then(|()| expect_all(&run, &receipts));
+    let known = receipts.iter().filter(|(no, _)| run.plan.files[**no as usize].version.is_some());
+    count(&run.tally, &run.plan, known.flat_map(|(_, receipts)| receipts.values()));
+    if read.is_ok() {
+        tell(context, format!("nothing is left to do: {}", told.message()));
+    }
+    let outcome = done(context, &run.tally, &run.plan);
+    read.map(|()| outcome)
+}
+
+/// Reads what only its bytes tell from other sources.
+async fn read_all(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
+    let (queue, mut chunks) = tokio::sync::mpsc::channel(1);
+    let is_read = |(no, _): &(usize, Opened)| run.plan.files[*no].version.is_none();
+    let feeders = feed::start(run, opened.into_iter().enumerate().filter(is_read), &queue)?;
+    drop(queue);
+    // There are none, and there is an end.
+    let reading = async { Ok(while chunks.recv().await.is_some() {}) };
+    let stopped = run.context.stop.guard(reading).await;
+    drop(chunks);
+    feed::join(feeders).await;
+    stopped.and(run.halt.result())
+}
+
+/// None of the chunks that the job has stored of these files has failed to come.
+fn expect_all(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
+    for (no, file) in (0..).zip(&run.plan.files).filter(|(_, file)| file.version.is_none()) {
+        let came = run.tally.file(no).chunks.load(Relaxed);
+        let stored = receipts.get(&no).into_iter().flat_map(|receipts| receipts.values());
+        let Some(missing) = stored.skip(usize::try_from(came).unwrap_or(usize::MAX)).next() else { continue };
+        let message = format!(
+            "it ended at byte {}, expected chunk {}, which an earlier run has stored from there up to byte {}",
+            missing.start_byte, missing.chunk_no, missing.end_byte
+        );
+        return Err(Error::new(ErrorKind::SourceChanged, message)
+            .in_file(&file.location)
+            .with_hint(OTHER_BYTES_HINT));
+    }
+    Ok(())
+}
+
+/// The job has finished without this chunk.
+pub(crate) fn beyond_the_end(origin: &Origin) -> Error {
+    let message = format!(
+        "the job has finished without chunk {}, expected the end of what it has stored, got {} more records",
+        origin.chunk_no, origin.records
+    );
+    let place =
+        Place { record: Some(origin.first_record), byte: Some(origin.start_byte), ..Place::default() };
+    Error::new(ErrorKind::SourceChanged, message).at(place).with_hint(OTHER_BYTES_HINT)
 }
 
 fn done(context: &Context, tally: &Tally, plan: &Plan) -> Outcome {

@@ -92,13 +92,13 @@ struct Feeder {
     ahead_bytes: usize,
 }
 
-/// Starts the threads. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
+/// Starts the threads for files with these numbers. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
 ///
 /// # Errors
 /// `Internal` or `Usage` when a file's dialect cannot be split; `Local` when no thread can be had.
 pub(crate) fn start(
     run: &Arc<Run>,
-    opened: Vec<Opened>,
+    opened: impl Iterator<Item = (usize, Opened)>,
     queue: &Sender<CopyChunk>,
 ) -> Result<Vec<JoinHandle<()>>> {
     let mut supplies = VecDeque::new();
@@ -148,8 +148,8 @@ pub(crate) fn start(
 
 /// The files with their numbers, where tables take all rows in one transaction table by table: else each of these would
 /// keep its session for the whole load.
-fn by_table(plan: &Plan, opened: Vec<Opened>) -> Vec<(usize, Opened)> {
-    let mut files: Vec<(usize, Opened)> = opened.into_iter().enumerate().collect();
+fn by_table(plan: &Plan, opened: impl Iterator<Item = (usize, Opened)>) -> Vec<(usize, Opened)> {
+    let mut files: Vec<(usize, Opened)> = opened.collect();
     if plan.job.arrival.freeze {
         let relation = |no: usize| &plan.tables[plan.files[no].table_no as usize].table.relation;
         let mut first = BTreeMap::new();

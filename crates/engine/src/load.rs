@@ -56,7 +56,9 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     context.connection.tell_of_waits(&context.listener);
     let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
     let mut outcome = Box::pin(load_planned(context, planned)).await;
-    if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned()) {
+    if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned())
+        && !done::only_bytes_tell(&plan)
+    {
         outcome = context.stop.guard(done::account(context, &plan, &told)).await;
     }
     context.connection.end_now().await;
@@ -64,19 +66,25 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 }
 
 async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
-    let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
-    let reject_file = reject_file.as_deref();
-    match &history {
+    match &planned.history {
         History::Done { at } => {
-            settle_done(context, &plan).await;
-            return Err(already_done(&plan.job_id, at));
+            let told = already_done(&planned.plan.job_id, at);
+            settle_done(context, &planned.plan).await;
+            return match planned.plan.job.if_done {
+                IfDone::Ok if done::only_bytes_tell(&planned.plan) => {
+                    done::compare(context, planned, &told).await
+                }
+                IfDone::Ok | IfDone::Fail => Err(told),
+            };
         }
         History::NothingNew => {
-            settle_done(context, &plan).await;
-            return Ok(done::nothing_new(context, &plan));
+            settle_done(context, &planned.plan).await;
+            return Ok(done::nothing_new(context, &planned.plan));
         }
         History::Fresh | History::Begun(_) => {}
     }
+    let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
+    let reject_file = reject_file.as_deref();
     if plan.job.arrival.check {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
     }

@@ -74,6 +74,8 @@ pub(crate) struct Run {
     pub(crate) probes: Probes,
     /// Chunks are compared with what is stored of them, and not stored.
     pub(crate) comparison: Option<Comparison>,
+    /// The job has finished: its sources must bring what it has stored, and nothing else.
+    pub(crate) is_over: bool,
     /// Tables whose rows come in one transaction each.
     pub(crate) frozen: Frozen,
     /// Indexes that need not wait for the last row.
@@ -130,6 +132,7 @@ impl Run {
             analyzed: Mutex::default(),
             probes: Probes::default(),
             comparison: None,
+            is_over: false,
             frozen: Frozen::new(&plan),
             early: Early::new(&plan),
             gate: Gate::default(),
@@ -227,7 +230,7 @@ impl Run {
 /// The failure that ended the run; `Interrupted` when stopped.
 pub(crate) async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     let (queue, chunks) = tokio::sync::mpsc::channel(1);
-    let feeders = feed::start(run, opened, &queue)?;
+    let feeders = feed::start(run, opened.into_iter().enumerate(), &queue)?;
     drop(queue);
     let watcher = tokio::spawn(crate::watch::run(Arc::clone(run)));
     sessions::run(run, chunks).await;

@@ -1,7 +1,7 @@
-//! Standard input: killed and run again with the same bytes it completes, with other bytes it is refused.
+//! Standard input and pipes: run again with the same bytes they complete, with other bytes they are refused.
 
 use crate::gate::{remove_gate, shut_gate_behind};
-use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, S3, Server};
 use serde_json::Value;
 use std::io::Write as _;
@@ -65,6 +65,70 @@ fn a_killed_pipe_that_brings_other_bytes_is_refused() {
 
     load(&scene, &plain).run(PATIENCE).expect_code(0);
     scene.assert_exact("as it was");
+}
+
+/// A name of last night's would otherwise take tonight's rows for loaded ones.
+#[test]
+fn a_finished_pipe_is_read_to_its_end_and_must_bring_the_same_bytes() {
+    let plain = csv(13, 1, 60_000);
+    let files = Files::new();
+    for (major, mode) in [(13, &["--on-error", "skip"][..]), (18, &["--mode", "merge", "--key", "id"])] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql("CREATE UNIQUE INDEX ON t (id)");
+        let fifo = files.path().join(format!("{major}.csv"));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let send = |bytes: &[u8]| {
+            let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2", "--job-id", "nightly"]);
+            let running = load.args(mode).args(["--if-done", "ok", "--json"]).arg(&fifo).spawn();
+            let written = std::fs::File::options().write(true).open(&fifo).unwrap().write_all(bytes);
+            (written, running.wait(PATIENCE))
+        };
+        send(&plain).1.expect_code(0);
+        let (written, again) = send(&plain);
+        // Whoever writes gets to his end, too.
+        written.unwrap();
+        let again = again.expect_code(0);
+        assert!(again.stderr.contains("nothing is left to do: this job finished"), "{}", again.stderr);
+        let summary: Value = serde_json::from_str(&again.stdout).unwrap();
+        assert_eq!(summary["rows_stored"], 60_000, "{summary}");
+
+        let longer = [&plain[..], &csv(13, 60_001, 1)[HEADER_BYTES..]].concat();
+        let chunks_longer = [&plain[..], &csv(13, 60_001, 9_000)[HEADER_BYTES..]].concat();
+        let half = plain.len() / 2;
+        let shorter = &plain[..half + plain[half..].iter().position(|byte| *byte == b'\n').unwrap() + 1];
+        let other = csv(14, 1, 2);
+        for bytes in [&longer, &chunks_longer, shorter, &other, &plain[..HEADER_BYTES], b""] {
+            let told = send(bytes).1.expect_code(1);
+            let report: Value = serde_json::from_str(&told.stdout).unwrap();
+            assert_eq!(report["error"]["kind"], "source_changed", "{}", told.stderr);
+            assert_eq!(report["error"]["file"], fifo.to_str().unwrap(), "{}", told.stderr);
+        }
+        scene.assert_exact("after other bytes");
+        scene.assert_done("after other bytes");
+    }
+}
+
+#[test]
+fn a_finished_pipe_is_known_by_its_bytes_whatever_was_left_out_of_it() {
+    for mode in [&["--atomic"][..], &[], &["--lenient"]] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY)");
+        let mut lines: Vec<String> = (1..=30_000).map(|no| format!("{no}\n")).collect();
+        (lines[9_000], lines[20_000]) = ("17\n".to_owned(), "x,y\n".to_owned());
+        let load = |lines: &[String]| {
+            let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--columns", "id"]);
+            let load =
+                load.args(["--on-error", "skip", "--job-id", "n", "--if-done", "ok", "--chunk-size", "64kB"]);
+            load.args(["--delimiter", ","]).args(mode).arg("-").stdin(lines.concat().as_bytes()).run(PATIENCE)
+        };
+        for _ in 0..2 {
+            load(&lines).expect_code(3);
+        }
+        lines[9_000] = "18\n".to_owned();
+        let refused = load(&lines).expect_code(1).stderr;
+        assert!(refused.contains("as many bytes, but not the same"), "{mode:?} {refused}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "29998");
+    }
 }
 
 /// Sessions that get nothing to copy are idle to the server, which then is not what held the load back.

@@ -8,6 +8,7 @@ use super::sight::{PIECE_BYTES, Sight};
 use super::stored::{Opened, Stored};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
+use crate::done;
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
     Borders, Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, OnError, Origin, Place, Plan, Reading,
@@ -181,6 +182,7 @@ impl<'a> Splitter<'a> {
         }
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
+            None if run.is_over => Err(fail(done::beyond_the_end(&origin))),
             None => {
                 run.tally.file(origin.file_no).found_chunk(origin.records, omitted);
                 self.emitter.emit(self.feeder, origin, buffers, 0..cut.end, oddity)
@@ -322,6 +324,7 @@ impl<'a> Splitter<'a> {
         }
         match self.receipts.get(&chunk_no) {
             Some(receipt) => self.skip(&origin, receipt).map_err(fail),
+            None if self.feeder.run.is_over => Err(fail(done::beyond_the_end(&origin))),
             None => {
                 self.feeder.run.tally.file(origin.file_no).found_chunk(origin.records, origin.omitted);
                 self.emitter.emit_mended(self.feeder, origin, buffers)
@@ -360,7 +363,7 @@ impl<'a> Splitter<'a> {
                 ),
             )
             .at(place)
-            .with_hint("give the file as it was, or load the new file under another --job-id"));
+            .with_hint(done::OTHER_BYTES_HINT));
         }
         let run = &self.feeder.run;
         let omitted = Omitted { rejected: receipt.omitted.rejected, ..origin.omitted };

@@ -11,14 +11,15 @@ use super::sources::Source;
 use super::tune::unlogged_table;
 use super::{History, Planned, around_rows, indexes, lay_out, new_table};
 use crate::budget::Extent;
+use crate::done;
 use crate::emptied;
 use crate::feed::{self, Opened, mending_shape, rewriting_shape};
 use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
-    BadRecords, Column, Error, ErrorKind, FilePlan, Job, OnError, Plan, Receipt, Result, Table, TableChange,
-    TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
+    BadRecords, Column, Error, ErrorKind, FilePlan, IfDone, Job, OnError, Plan, Receipt, Result, Table,
+    TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -218,7 +219,8 @@ pub(super) async fn planned(
 ) -> Result<Planned> {
     let bad_records = earlier.job.bad_records;
     (plan.tables, plan.files) = (earlier.tables, earlier.files);
-    if settled.history.has_rows() {
+    let compares = plan.job.if_done == IfDone::Ok && done::only_bytes_tell(&plan);
+    if settled.history.has_rows() || compares && matches!(settled.history, History::Done { .. }) {
         expect_same_count(&plan, &bad_records)?;
     }
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
