@@ -15,7 +15,7 @@ const INTRODUCTION: &str = "\
 const EXITS: [(Exit, &str); 5] = [
     (
         Exit::Success,
-        "Every row is stored, or `howdah check` has found nothing, or the subcommand did what it is for",
+        "Every row is stored, or `howdah check` has found nothing in what it could check, or the subcommand did what it is for",
     ),
     (
         Exit::Failure,

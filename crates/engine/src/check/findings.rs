@@ -102,17 +102,25 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     found::begin(session).await?;
     expect_all(run, session).await?;
     let (rules, refused) = found::feasible(session, rules).await?;
-    unchecked.extend(refused);
+    unchecked.extend(warned_of(run, refused));
     let mut told = count(session, rules.clone(), unchecked.clone()).await;
     if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
         // Some expression fails for some row.
         found::end(session).await;
         found::begin(session).await?;
         let (rules, refused) = found::answerable(session, rules).await?;
-        unchecked.extend(refused);
+        unchecked.extend(warned_of(run, refused));
         told = count(session, rules, unchecked).await;
     }
     told
+}
+
+/// What a query would have told, had it been possible here and now: nobody is to take silence for consent.
+fn warned_of(run: &Run, refused: Vec<Unchecked>) -> Vec<Unchecked> {
+    for Unchecked { table, what, reason } in &refused {
+        run.warn(format!("{what} of {table} is not checked: {reason}"));
+    }
+    refused
 }
 
 /// The tables are not logged, while the receipts of their chunks are: a crash of the server empties the one and keeps the other.

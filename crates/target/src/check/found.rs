@@ -21,6 +21,11 @@ const WORK_MEM_KB: u32 = 64 << 10;
 /// million rows comes to less than a hundredth of it; comparing a million rows with a million others to more.
 const COST_MAX: f64 = 1e9;
 
+/// Ways to carry out a query that somebody has turned off for the role or the database are open to it, until the transaction ends.
+/// Before PostgreSQL 18 the planner adds ten billion to the cost of such a way, whatever it costs.
+pub(crate) const ALL_WAYS_SQL: &str = "SELECT pg_catalog.set_config(name, 'on', true) FROM pg_catalog.pg_settings \
+    WHERE name LIKE 'enable\\_%' AND boot_val = 'on' AND setting = 'off'";
+
 /// Of a temporary table without rows the planner expects some thousand, and for looking one up some ten units, by an index or in a
 /// table of a few pages. Reading a larger table for each row costs far more.
 const COST_BY_INDEX_MAX: f64 = 200_000.0;
@@ -65,7 +70,7 @@ pub async fn begin(session: &Session) -> Result<()> {
     let sql = format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL row_security = off; \
          SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
-         FROM pg_catalog.pg_settings WHERE name = 'work_mem'"
+         FROM pg_catalog.pg_settings WHERE name = 'work_mem'; {ALL_WAYS_SQL}"
     );
     session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
 }

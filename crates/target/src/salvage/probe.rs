@@ -10,7 +10,7 @@ use super::of_rule;
 use super::seen::{Seen, SentKeys};
 use super::written::UniqueKey;
 use crate::check::facts::{Facts, PlainKey};
-use crate::check::found;
+use crate::check::found::{self, ALL_WAYS_SQL};
 use crate::check::rows::Rows;
 use crate::check::rules::{Rule, rules_for};
 use crate::copy::placed::Placed;
@@ -238,7 +238,7 @@ impl Probe {
     pub(super) async fn ask(&self, session: &Session, question: &Question) -> Result<Vec<Broken>> {
         let fail = |error| session_error(&error, crate::check::DOING);
         let look_up = if question.looks_up { LOOK_UP_SQL } else { "" };
-        let begin = format!("SAVEPOINT howdah_asking; {UNHIDDEN_SQL}; {look_up}");
+        let begin = format!("SAVEPOINT howdah_asking; {UNHIDDEN_SQL}; {ALL_WAYS_SQL}; {look_up}");
         run(session, &begin).await.map_err(fail)?;
         let mut stream = found::stream(session, &question.rules).await?;
         let (mut found, mut repeats) = (Vec::new(), Vec::new());
@@ -293,7 +293,7 @@ impl Question {
         let made = async {
             run(session, &format!("BEGIN; {}", lock_sql(plan))).await?;
             run(session, &self.make_sql).await?;
-            run(session, UNHIDDEN_SQL).await
+            run(session, &format!("{UNHIDDEN_SQL}; {ALL_WAYS_SQL}")).await
         };
         let feasible = match made.await {
             Ok(()) => self.asked(session).await.map(Some),

@@ -107,6 +107,34 @@ fn what_only_storing_would_tell_is_named() {
     }
 }
 
+/// Before PostgreSQL 18 what is turned off makes a plan look endless.
+#[test]
+fn ways_that_the_planner_is_forbidden_do_not_keep_keys_from_being_checked() {
+    let rows: String = (1..=2000).map(|no| format!("{no},{no}\n")).collect();
+    for major in [13, 15, 18] {
+        let sql = "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (7, 7)";
+        let (database, files) = scene(major, sql, &format!("id,n\n{rows}9,9\n"));
+        let source = files.path().join("a.csv");
+        for off in ["seqscan", "sort", "hashjoin=off -c enable_mergejoin"] {
+            let to = format!("{} options='-c enable_{off}=off'", database.conninfo());
+            let run = |verb: &str, more: &[&str]| {
+                let run = howdah(verb).args(["--json", "--table", "t", "--to", &to]).args(more);
+                run.arg(&source).run(PATIENCE)
+            };
+            let told: Value = serde_json::from_str(&run("check", &[]).expect_code(3).stdout).unwrap();
+            assert_eq!(kinds(&told), [kind("23505", "t_pkey", 7), kind("23505", "t_pkey", 2001)], "{off}");
+            assert_eq!(not_checked(&told), "", "{off}");
+            for arrival in [&["--atomic"][..], &[]] {
+                let told =
+                    run("load", &[arrival, &["--on-error", "skip", "--known", "load", "--force"]].concat());
+                let told: Value = serde_json::from_str(&told.expect_code(3).stdout).unwrap();
+                assert_eq!(told["rows_rejected"], 2, "{off} {arrival:?}");
+                database.sql("DELETE FROM t WHERE id <> 7");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_exclusion_constraints_forbid_is_found() {
     for major in MAJORS {
@@ -175,6 +203,8 @@ fn a_role_that_may_not_read_is_told_the_grant_and_the_rest_is_checked() {
     for table in ["t", "other"] {
         assert!(not.contains(&format!("GRANT SELECT ON \"public\".\"{table}\" TO")), "{table}: {told:#}");
     }
+    let warned = told["warnings"].to_string();
+    assert!(warned.contains("t_o_fkey (violates") && warned.contains("is not checked: role"), "{told:#}");
     database.sql(&format!("GRANT SELECT ON t, other TO {role}"));
     let told = report(&command, 3);
     assert_eq!(kinds(&told).len(), 4, "{told:#}");
