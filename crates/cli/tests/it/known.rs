@@ -1,5 +1,6 @@
 //! Files that another job has loaded, or is loading: while a load waits to begin, between its runs, and by other names.
 
+use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
 use std::io::Write as _;
@@ -50,10 +51,10 @@ fn a_file_that_another_load_is_at_work_on_is_not_loaded_beside_it() {
     let last = files.put("z.csv", &plain[1]);
     for major in MAJORS {
         let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
-        scene.slow_down("AFTER", Duration::from_millis(50));
+        shut_gate_behind(&scene.database, 1);
         let mut running = slow(&scene).arg(files.path()).spawn();
         assert!(scene.wait_for_chunks(1, || running.is_running()));
-        scene.shut_gate();
+        let_other_jobs_pass(&scene.database);
         let job = scene.database.value(JOB);
         let beside = |options: &[&str]| scene.load().args(options).arg(&last).run(PATIENCE);
         for (known, hint) in [
@@ -64,7 +65,7 @@ fn a_file_that_another_load_is_at_work_on_is_not_loaded_beside_it() {
             let told = format!("error: the file is being loaded into public.t, by job {job} of 20");
             assert!(refused.contains(&told) && refused.contains(hint), "{refused}");
         }
-        scene.open_gate();
+        open_gate(&scene.database);
         running.wait(PATIENCE).expect_code(0);
         beside(&["--known", "skip"]).expect_code(0);
         scene.assert_exact(&format!("PostgreSQL {major}"));
