@@ -3,7 +3,7 @@
 use crate::locate::reread;
 use crate::pipeline::{Receipts, Run};
 use howdah_model::arrival::file_of_place;
-use howdah_model::{Origin, Place, Receipt};
+use howdah_model::{Care, Origin, Place, Receipt};
 use std::collections::HashMap;
 
 /// The chunk that a record came in, and which of its records it is.
@@ -15,6 +15,8 @@ pub(crate) struct Spot {
     pub(crate) receipt: Receipt,
     /// The number of the chunk's first record.
     first_record: u64,
+    /// The same, where those that were not sent do not count.
+    first_sent: u64,
     /// Counted from 0, among the records that were sent of the chunk.
     pub(crate) row: u64,
 }
@@ -34,12 +36,15 @@ impl Spot {
     /// Number and first byte, as far as they can be told; the file may have to be read for that.
     pub(crate) async fn found(&self, run: &Run) -> (Option<u64>, Option<u64>) {
         let receipt = self.receipt;
+        let table_no = run.plan.files[self.file_no as usize].table_no;
+        // What is rewritten is numbered as it is sent.
+        let is_rewritten = run.plan.tables[table_no as usize].care == Care::Rewritten;
         let origin = Origin {
             file_no: self.file_no,
             chunk_no: receipt.chunk_no,
             start_byte: receipt.start_byte,
             end_byte: receipt.end_byte,
-            first_record: self.first_record,
+            first_record: if is_rewritten { self.first_sent } else { self.first_record },
             records: receipt.rows + receipt.omitted.rejected,
             omitted: receipt.omitted,
             digest: receipt.digest,
@@ -51,10 +56,13 @@ impl Spot {
     }
 }
 
-/// What leads from places to records: the receipts of all files, with the number of each chunk's first record.
+/// A chunk, and the numbers of its first record: with those before it that were not sent, and without.
+type Numbered = (Receipt, u64, u64);
+
+/// What leads from places to records.
 pub(crate) struct Spots {
     /// By the number of the file in the order of the sources.
-    files: HashMap<u32, (u32, Vec<(Receipt, u64)>)>,
+    files: HashMap<u32, (u32, Vec<Numbered>)>,
 }
 
 impl Spots {
@@ -69,10 +77,11 @@ impl Spots {
     pub(crate) fn of(&self, place: i64) -> Option<Spot> {
         let (input_no, at) = file_of_place(place);
         let (file_no, chunks) = self.files.get(&input_no)?;
-        let behind = chunks.partition_point(|(receipt, _)| receipt.start_byte <= at);
-        let (receipt, first_record) = *chunks.get(behind.checked_sub(1)?)?;
+        let behind = chunks.partition_point(|(receipt, ..)| receipt.start_byte <= at);
+        let (receipt, first_record, first_sent) = *chunks.get(behind.checked_sub(1)?)?;
         let row = at - receipt.start_byte;
-        (at < receipt.end_byte).then_some(Spot { file_no: *file_no, receipt, first_record, row })
+        let spot = Spot { file_no: *file_no, receipt, first_record, first_sent, row };
+        (at < receipt.end_byte).then_some(spot)
     }
 
     /// The same as words for an error, without the byte.
@@ -85,12 +94,13 @@ impl Spots {
     }
 }
 
-fn numbered(receipts: &Receipts) -> Vec<(Receipt, u64)> {
-    let mut next = 1;
+fn numbered(receipts: &Receipts) -> Vec<Numbered> {
+    let (mut next, mut next_sent) = (1, 1);
     let number = |receipt: &Receipt| {
-        let first = next;
+        let numbered = (*receipt, next, next_sent);
         next += receipt.rows + receipt.omitted.records();
-        (*receipt, first)
+        next_sent += receipt.rows + receipt.omitted.rejected;
+        numbered
     };
     receipts.values().map(number).collect()
 }
