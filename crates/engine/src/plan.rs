@@ -236,6 +236,7 @@ async fn plan_all(
     ))
     .await?;
     unmet::warn(context, &session, &mut plan, &placed).await?;
+    plan.warnings.extend(sources::cut_off(&plan.files));
     plan.warnings.extend(came.into_iter().chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;

@@ -1,7 +1,7 @@
 //! Empty fields in quotes, in tables that are made for the files and in those that are there.
 
 use crate::auto::{load, shape};
-use crate::scene::{Files, PATIENCE, gzip};
+use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
@@ -65,4 +65,34 @@ fn to_a_table_that_is_there_an_empty_field_in_quotes_is_what_it_is_to_copy() {
     let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("--force-null n"), "{}", refused.stderr);
     assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+}
+
+/// As a disk that was full leaves them.
+#[test]
+fn a_compressed_file_without_a_byte_is_warned_of() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int)");
+    let folder = |names: &[&str]| {
+        for name in names {
+            let bytes = if name.contains("good") { gzip(b"id\n1\n") } else { Vec::new() };
+            std::fs::create_dir_all(files.path().join(names[0]).parent().unwrap()).unwrap();
+            files.put(name, &bytes);
+        }
+        files.path().join(names[0]).parent().unwrap().to_owned()
+    };
+    let run = |verb: &str, source: &std::path::Path| {
+        let run =
+            howdah(verb).args(["--to", &database.conninfo(), "--table", "t", "--header", "--known", "load"]);
+        let run = run.arg(source).run(PATIENCE).expect_code(0);
+        format!("{}{}", run.stdout, run.stderr)
+    };
+    let one = folder(&["one/b.csv.gz", "one/good.csv.gz"]);
+    for verb in ["plan", "load"] {
+        let told = run(verb, &one);
+        assert!(told.contains("one/b.csv.gz has not one byte, where even nothing"), "{told}");
+    }
+    let told = run("load", &folder(&["two/a.csv.ZST", "two/b.csv.gz", "two/c.csv", "two/good.csv.gz"]));
+    assert!(told.contains("two/a.csv.ZST and another file have not one byte"), "{told}");
+    let told = run("load", &folder(&["three/c.csv", "three/good.csv.gz"]));
+    assert!(!told.contains("not one byte"), "{told}");
 }

@@ -2,7 +2,7 @@
 
 use super::finding::Looked;
 use crate::Context;
-use howdah_model::{Error, ErrorKind, Job, Result, SourceSpec};
+use howdah_model::{Error, ErrorKind, FilePlan, Job, Result, SourceSpec};
 use howdah_source::Object;
 use howdah_transcode::infer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,13 +92,42 @@ fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
     }
 }
 
+/// Ends of names that say how a file is compressed.
+const CODECS: [&str; 7] = ["gz", "bgz", "zst", "bz2", "xz", "lz4", "zstd"];
+
+fn is_codec(extension: &str) -> bool {
+    CODECS.contains(&extension.to_ascii_lowercase().as_str())
+}
+
+fn path_of(location: &str) -> &str {
+    if is_url(location) { location.split(['?', '#']).next().unwrap_or(location) } else { location }
+}
+
+/// What is said of files without a byte that are compressed by their names: also what holds nothing is some bytes long when it is
+/// compressed, so that whoever wrote them has not come to it.
+pub(super) fn cut_off(files: &[FilePlan]) -> Option<String> {
+    let is_compressed = |file: &&FilePlan| {
+        file.stored_bytes == Some(0)
+            && path_of(&file.location).rsplit_once('.').is_some_and(|(_, extension)| is_codec(extension))
+    };
+    let mut cut = files.iter().filter(is_compressed);
+    let first = &cut.next()?.location;
+    let have = match cut.count() {
+        0 => " has".to_owned(),
+        1 => " and another file have".to_owned(),
+        others => format!(" and {others} other files have"),
+    };
+    Some(format!(
+        "{first}{have} not one byte, where even nothing comes to some when it is compressed: was it written to its end?"
+    ))
+}
+
 /// The name of the file, without what says how it is compressed and written, as a name for a table.
 fn name_of_file(location: &str) -> String {
-    const CODECS: [&str; 7] = ["gz", "bgz", "zst", "bz2", "xz", "lz4", "zstd"];
     let path = location.split(['?', '#']).next().unwrap_or(location);
     let mut name = path.rsplit('/').next().unwrap_or(path);
     if let Some((stem, extension)) = name.rsplit_once('.')
-        && CODECS.contains(&extension.to_ascii_lowercase().as_str())
+        && is_codec(extension)
     {
         name = stem;
     }
