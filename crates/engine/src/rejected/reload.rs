@@ -5,8 +5,8 @@ use super::{AS_SENT, LAYOUT};
 use crate::history::JobRow;
 use crate::{Connection, again};
 use howdah_model::{
-    Arrival, Care, Error, ErrorKind, Format, Header, IndexesChoice, Job, LedgerChoice, Mode, RejectsOf,
-    Relation, Result, Shaping, TablePlan, Told,
+    Arrival, Care, Error, ErrorKind, Format, Header, IndexesChoice, Job, KnownFiles, LedgerChoice, Mode,
+    RejectsOf, Relation, Result, Shaping, TablePlan, Told,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::sql::quote_relation;
@@ -158,6 +158,11 @@ fn of_layout(
     let arrival = on_top(&of.arrival, typed.arrival.lock_timeout_ms);
     if arrival.is_staged() && typed.indexes == IndexesChoice::Rebuild {
         let message = format!("--indexes rebuild: rows of job {} come from a staging table", row.job_id);
+        return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out"));
+    }
+    if arrival.mode != Mode::Append && typed.known != KnownFiles::default() {
+        let message =
+            format!("--known is for rows that are appended, and those of job {} are not", row.job_id);
         return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out"));
     }
     let rejects_of = RejectsOf {

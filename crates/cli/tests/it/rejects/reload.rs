@@ -59,6 +59,44 @@ fn mended_records_come_on_top_whatever_the_mode_of_their_job() {
     }
 }
 
+/// The mended file is a file like others to those options that say what a load of it is which comes once more.
+#[test]
+fn mended_records_are_loaded_once_by_who_retries() {
+    let files = Files::new();
+    for (mode, is_appended) in
+        [(&["--mode", "append"][..], true), (&["--mode", "merge", "--key", "id"], false)]
+    {
+        let database = Server::shared(18).database();
+        database.sql("CREATE TABLE t (id int PRIMARY KEY, n int)");
+        let (job, rejects) = mended(&database, &files, mode);
+        let run = |options: &[&str]| reload(&database, &job, &rejects).args(options).run(PATIENCE);
+        let known = || run(&["--known", "skip"]);
+        if is_appended {
+            known().expect_code(0);
+        } else {
+            let refused = known().expect_code(2).stderr;
+            assert!(refused.contains("error: --known is for rows that are appended"), "{refused}");
+            run(&[]).expect_code(0);
+        }
+        let finished = run(&[]).expect_code(1).stderr;
+        assert!(
+            finished.contains("this job finished at") || finished.contains("already, by job"),
+            "{finished}"
+        );
+        let again = run(&["--if-done", "ok"]).expect_code(0);
+        assert_eq!(told(&again)["rows_stored"], 1, "{}", again.stderr);
+        if is_appended {
+            let nothing = known().expect_code(0).stderr;
+            assert!(nothing.contains("nothing new: the file is in public.t already"), "{nothing}");
+        }
+        let piped =
+            howdah("load").args(["--to", &database.conninfo(), "--rejects", &job, "--if-done", "ok", "-"]);
+        let refused = piped.stdin("id,n\n2,7\n").run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains("--if-done ok needs --job-id for a pipe"), "{refused}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "3");
+    }
+}
+
 /// Options that would be ignored otherwise.
 #[test]
 fn what_their_job_decides_cannot_be_said_beside_mended_records() {
