@@ -4,6 +4,8 @@
 //!
 //! All of it is asked once a second on the session that holds the job, which has nothing else to do meanwhile.
 
+mod lagging;
+
 use crate::disk::{Place, Places, Room, server_places};
 use crate::emptied;
 use crate::indexes::tell;
@@ -12,6 +14,7 @@ use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
+use lagging::{Lagging, News, too_far};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -57,6 +60,7 @@ pub(crate) struct Guard {
     told_sessions: Option<u32>,
     /// What each replica said last (its own time, by the process that sends to it), and when that was first seen here.
     replies: HashMap<i32, (i64, Instant)>,
+    lagging: Lagging,
     /// Processes that wait for us: since when, and whether that was told.
     waiting: HashMap<i32, (Instant, bool)>,
 }
@@ -216,8 +220,10 @@ impl Guard {
         self.tell_slots(run, &slots);
         self.tell_waiting(run, &waiting);
         let lag = lag.and_then(|(mut replicas, most)| {
-            self.count_silence(&mut replicas, Instant::now());
-            too_far(&replicas, most)
+            let now = Instant::now();
+            self.count_silence(&mut replicas, now);
+            self.tell_gone(run, &replicas, most, now);
+            too_far(&replicas, most).or_else(|| self.lagging.reason())
         });
         Ok(full.or(lag).or_else(|| about_to_be_lost(&slots)))
     }
@@ -234,6 +240,23 @@ impl Guard {
             if replica.behind_bytes > 0 {
                 let silent_ms = now.duration_since(*since).as_millis();
                 replica.behind_ms = replica.behind_ms.max(u64::try_from(silent_ms).unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    fn tell_gone(&mut self, run: &Run, replicas: &[Replica], most: ReplicaLag, now: Instant) {
+        let waited_for = Lagging::waited_for(Duration::from_millis(run.plan.job.guards.pause_for_ms));
+        let seconds = waited_for.as_secs();
+        for news in self.lagging.look(replicas, most, waited_for, now) {
+            match news {
+                News::Gone(name) => tell(
+                    &run.context,
+                    format!("the replica {name} is not connected any more: the load waits {seconds} s for it to come back"),
+                ),
+                News::StaysAway(name) => run.warn(format!(
+                    "--max-replica-lag: the replica {name} was too far behind and has not come back within {seconds} s: it is not \
+                     waited for any more"
+                )),
             }
         }
     }
@@ -353,25 +376,6 @@ fn free_bytes_min(room: Room) -> u64 {
     (room.all_bytes / FREE_PART).clamp(FREE_BYTES_MIN, FREE_BYTES_MAX)
 }
 
-fn too_far(replicas: &[Replica], most: ReplicaLag) -> Option<String> {
-    replicas.iter().find_map(|replica| {
-        let Replica { name, behind_bytes, behind_ms, .. } = replica;
-        match most {
-            ReplicaLag::Bytes(most) if *behind_bytes > most => Some(format!(
-                "the replica {name} is {} MB behind, more than {} MB (--max-replica-lag)",
-                behind_bytes >> 20,
-                most >> 20
-            )),
-            ReplicaLag::Ms(most) if *behind_ms > most => Some(format!(
-                "the replica {name} is {:.1} s behind, more than {:.1} s (--max-replica-lag)",
-                *behind_ms as f64 / 1000.0,
-                most as f64 / 1000.0
-            )),
-            _ => None,
-        }
-    })
-}
-
 /// One that nobody reads from is lost by any writer, whether this load waits or not.
 fn about_to_be_lost(slots: &[Slot]) -> Option<String> {
     let close = |slot: &&Slot| {
@@ -441,15 +445,5 @@ mod tests {
         assert_eq!(behind_ms(0, 5, 4), 40, "it has everything");
         assert_eq!(behind_ms(9, 5 + day_us, 5), 40);
         assert_eq!(behind_ms(9, 5 + day_us, 7), 2000);
-    }
-
-    #[test]
-    fn the_replica_that_is_too_far_behind_is_named() {
-        let seen = [replica(3 << 20, 900, 0)];
-        assert!(
-            too_far(&seen, ReplicaLag::Bytes(2 << 20)).unwrap().starts_with("the replica far is 3 MB behind")
-        );
-        assert!(too_far(&seen, ReplicaLag::Ms(500)).unwrap().contains("0.9 s behind, more than 0.5 s"));
-        assert!(too_far(&seen, ReplicaLag::Ms(900)).is_none());
     }
 }

@@ -18,6 +18,13 @@ fn table(server: &Server) -> (Database, Files, PathBuf) {
     (database, files, source)
 }
 
+/// The standby falls behind from now on, until it restarts.
+fn hold(database: &Database, standby: &Server) {
+    let database = database.on(standby);
+    assert!(database.wait_for("SELECT count(*) FROM pg_class WHERE relname = 't'", 1, || true));
+    database.sql("SELECT pg_wal_replay_pause()");
+}
+
 #[test]
 fn a_standby_that_is_behind_is_waited_for() {
     side_by_side([(13, "200kB"), (18, "500ms")], |(major, lag)| {
@@ -74,6 +81,35 @@ fn a_ledger_that_others_have_locked_is_named_as_what_is_waited_for() {
     wait_for_words(&mut running, "of this load has waited for a lock (relation)");
     drop(holder);
     running.wait(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_standby_that_restarts_while_it_is_behind_is_still_waited_for() {
+    let server = Server::private(15, &ServerOptions::default().replicated());
+    let standby = server.standby(&ServerOptions::default().replicated());
+    let (database, _files, source) = table(&server);
+    hold(&database, &standby);
+    let load = load(&database, &source).args(["--max-replica-lag", "100kB", "--jobs", "1"]);
+    let mut running = load.clone().spawn();
+    wait_for_words(&mut running, "paused: the replica standby is ");
+    standby.stop_fast();
+    wait_for_words(&mut running, "the replica standby is not connected any more: the load waits 300 s");
+    // It replays what it has when it starts.
+    standby.start();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the load goes on, after a pause of"), "{told}");
+    assert!(!told.contains("has not come back"), "{told}");
+
+    hold(&database, &standby);
+    let mut running = load.args(["--force", "--pause-for", "6s"]).spawn();
+    wait_for_words(&mut running, "paused: the replica standby is ");
+    standby.stop_fast();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("the replica standby was too far behind and has not come back within 3 s"),
+        "{told}"
+    );
+    assert!(told.contains("the load goes on, after a pause of"), "{told}");
 }
 
 #[test]
