@@ -17,10 +17,15 @@ fn kill_after(scene: &Scene, load: &HowdahCommand, chunks: u64) {
     remove_gate(&scene.database);
 }
 
-fn assert_refused(load: &HowdahCommand) {
+/// `why` tells of the first file that changed.
+fn assert_refused(load: &HowdahCommand, file: &str, why: &str) {
     let refused = load.run(PATIENCE).expect_code(1);
-    assert!(refused.stderr.contains("error: "), "{}", refused.stderr);
-    assert!(refused.stderr.contains("the sources are not what job"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains(&format!("error: file {file}: the sources are not what job")),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains(&format!(": {why}\n")), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: put the sources back as they were"), "{}", refused.stderr);
 }
 
@@ -39,9 +44,11 @@ fn a_file_that_changed_between_runs_is_refused() {
     let last = changed.len() - 2;
     changed[last] ^= 1;
     files.put("a.csv", &changed);
-    assert_refused(&load);
+    let name = source.to_str().unwrap();
+    assert_refused(&load, name, "this file was written since");
     files.put("a.csv", &[&plain[..], b"999999,1,1.0,more\n"].concat());
-    assert_refused(&load);
+    let bytes = plain.len();
+    assert_refused(&load, name, &format!("this file has {} bytes now, expected {bytes}", bytes + 18));
     assert_eq!(scene.chunks(), chunks, "a refused load stored something");
 
     files.put("a.csv", &plain);
@@ -65,7 +72,10 @@ fn an_object_that_changed_between_runs_is_refused() {
             .envs(s3.env());
         kill_after(&scene, &load, 3);
         s3.put("changed", key, &csv(43, 1, 20_000));
-        assert_refused(&load);
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        let told = ["this file has another ETag or time now", " bytes now, expected "];
+        assert!(refused.contains(&format!("file s3://changed/{key}: ")), "{refused}");
+        assert!(told.iter().any(|told| refused.contains(told)), "{refused}");
         s3.put("changed", key, &bytes);
         load.run(PATIENCE).expect_code(0);
         scene.assert_exact(key);

@@ -69,7 +69,9 @@ fn a_job_does_not_go_on_when_one_of_its_own_files_changed_or_is_gone() {
         );
         for command in [load(&scene, &files), scene.verb("resume").arg(&job)] {
             let refused = command.run(PATIENCE).expect_code(1).stderr;
-            assert!(refused.contains(&format!("the sources are not what job {job} read")), "{refused}");
+            let told = format!("/b.csv: the sources are not what job {job} read when it began at ");
+            let how = if is_gone { ": this file is gone\n" } else { ": this file " };
+            assert!(refused.contains(&told) && refused.contains(how), "{refused}");
             assert!(refused.contains(&hint), "{refused}");
             assert_eq!(scene.database.value(STORED), stored, "nothing is stored");
         }
@@ -189,6 +191,7 @@ fn what_nobody_knows_and_what_is_not_doubled_is_not_asked_for() {
     for (options, wanted) in [
         (&["--known", "skip", "--ledger", "none"][..], "--known refuse and skip need a ledger"),
         (&["--job-id", "lake", "--ledger", "none"], "--job-id needs a ledger"),
+        (&["--job-id", ""], "--job-id: expected a name for the job, got nothing"),
         (&["--known", "skip", "--force"], "--force loads all files once more"),
         (&[&["--known", "skip"], &merge[..]].concat(), "--known is for --mode append"),
     ] {

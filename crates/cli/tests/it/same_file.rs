@@ -47,7 +47,7 @@ fn a_load_goes_on_by_another_path_and_is_refused_when_its_link_leads_elsewhere()
     std::fs::remove_file(&link).unwrap();
     symlink(&other, &link).unwrap();
     let refused = begin.clone().arg(&link).run(PATIENCE).expect_code(1);
-    assert!(refused.stderr.contains("the sources are not what job"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("this path leads to another file now"), "{}", refused.stderr);
     begin.arg(&source).run(PATIENCE).expect_code(0);
     scene.assert_exact("by the file's own path");
     assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job"), "1");

@@ -9,8 +9,8 @@
 use super::{History, earlier, ledger_of};
 use crate::Connection;
 use howdah_model::{
-    Error, ErrorKind, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping, SourceSpec, Table,
-    Taper, ValueSettings,
+    Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
+    SourceSpec, Table, Taper, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{FileToLoad, JobRow, JobStatus, Ledger};
@@ -208,12 +208,12 @@ impl Identity {
                         return Ok(Settled { own: Some(own), ..settled });
                     }
                 }
-                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row)),
+                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row, versions)),
                 None => {}
             }
         }
         if !job.force {
-            self.refuse_changed_sources(&known, &name)?;
+            self.refuse_changed_sources((&known, versions), &name)?;
         }
         let Some(first) = first else {
             return Ok(fresh(name, job));
@@ -250,13 +250,13 @@ impl Identity {
         row.plan.identity == self.identity && row.work_key != self.work_key
     }
 
-    fn refuse_changed_sources(&self, known: &[JobRow], name: &str) -> Result<()> {
+    fn refuse_changed_sources(&self, (known, versions): (&[JobRow], &[Version]), name: &str) -> Result<()> {
         let changed = |row: &&JobRow| {
             row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
         };
         match known.iter().find(changed) {
             None => Ok(()),
-            Some(row) => Err(changed_sources(row)),
+            Some(row) => Err(changed_sources(row, versions)),
         }
     }
 
@@ -330,9 +330,24 @@ fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identi
     (is_as_read && own.contains(&false)).then_some((identity, own))
 }
 
-fn changed_sources(row: &JobRow) -> Error {
+fn changed_sources(row: &JobRow, versions: &[Version]) -> Error {
     let JobRow { job_id, started_at, rows_stored, .. } = row;
-    let message = format!("the sources are not what job {job_id} read when it began at {started_at}");
+    let mut message = format!("the sources are not what job {job_id} read when it began at {started_at}");
+    let mut changed: BTreeMap<&str, String> = BTreeMap::new();
+    for file in &row.plan.files {
+        if let Some(how) = how_changed(file, versions) {
+            changed.insert(&file.location, how);
+        }
+    }
+    let first = changed.first_key_value();
+    if let Some((_, how)) = first {
+        message += &format!(": {how}");
+        match changed.len() - 1 {
+            0 => {}
+            1 => message += ", and 1 file more has changed",
+            more => message += &format!(", and {more} files more have changed"),
+        }
+    }
     let arrival = &row.plan.job.arrival;
     let adds_rows = arrival.mode == Mode::Append && !arrival.is_staged() && *rows_stored > 0;
     let beside = match adds_rows {
@@ -343,8 +358,29 @@ fn changed_sources(row: &JobRow) -> Error {
         }
         false => "load them as they are now with --force".to_owned(),
     };
-    Error::new(ErrorKind::SourceChanged, message)
-        .with_hint(format!("put the sources back as they were to finish that job; or {beside}"))
+    let error = Error::new(ErrorKind::SourceChanged, message)
+        .with_hint(format!("put the sources back as they were to finish that job; or {beside}"));
+    match first {
+        Some((location, _)) => error.in_file(*location),
+        None => error,
+    }
+}
+
+/// What has become of a file of the job among those that are found now; `None` if it is what it was.
+fn how_changed(file: &FilePlan, versions: &[Version]) -> Option<String> {
+    let location = &file.location;
+    let real_location = file.real_location.as_ref().unwrap_or(location);
+    let is_it = |found: &&Version| found.location == *location || found.real_location == *real_location;
+    let Some(found) = versions.iter().find(is_it) else { return Some("this file is gone".to_owned()) };
+    match (found.stored_bytes, file.stored_bytes) {
+        _ if found.real_location != *real_location => Some("this path leads to another file now".to_owned()),
+        (Some(got), Some(expected)) if got != expected => {
+            Some(format!("this file has {got} bytes now, expected {expected}"))
+        }
+        _ if found.version == file.version => None,
+        _ if location.contains("://") => Some("this file has another ETag or time now".to_owned()),
+        _ => Some("this file was written since".to_owned()),
+    }
 }
 
 /// What is said of files that a job leaves out, which began before they came.
