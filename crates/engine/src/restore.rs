@@ -49,6 +49,8 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
 async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
+    // Nothing can be put back where nothing can be written.
+    connection.keep(connection.open_to_write().await?);
     expect_ledger(connection, schema).await?;
     let job_id = match job {
         Some(job) => Some(named(context, &ledger, schema, job).await?),

@@ -227,6 +227,11 @@ fn a_hot_standby_is_refused_at_once() {
         assert!(refused.contains("is a hot standby and takes no rows"), "{verb}: {refused}");
         assert!(refused.contains("hint: name the server that takes writes"), "{verb}: {refused}");
     }
+    let restore = howdah("restore").args(["--to", &to]).run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        restore.contains("is a hot standby and takes no rows") && !restore.contains("again"),
+        "{restore}"
+    );
     // Of several hosts the primary is looked for, wherever it stands.
     let port = |server: &Server| {
         server.conninfo().split_once("port=").unwrap().1.split(' ').next().unwrap().to_owned()
