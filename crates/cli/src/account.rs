@@ -1,5 +1,6 @@
 //! The summary a load ends with, as a text to paste into a ticket.
 
+use crate::printer;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
 use howdah_engine::model::{LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary};
@@ -27,7 +28,7 @@ pub fn text(summary: &Summary) -> String {
     let _ = writeln!(
         text,
         "job {}  {ended} in {}, {} {}, {} at most",
-        summary.job,
+        printer::line(&summary.job),
         show_seconds(seconds),
         show_count(summary.files.len() as u64),
         plural(summary.files.len() as u64, "file", "files"),

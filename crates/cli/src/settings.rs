@@ -140,8 +140,14 @@ pub fn ledger_schema(target: &TargetOptions) -> Result<String> {
     }
 }
 
-/// A name is for the ledger.
+/// A name is for the ledger. An empty one is most likely a variable of a shell that is not set: all loads would be the same job.
 fn check_name(options: &LoadOptions) -> Result<()> {
+    if options.run.job_id.as_deref() == Some("") {
+        let message = "--job-id: expected a name for the job, got nothing";
+        return Err(Error::new(ErrorKind::Usage, message).with_hint(
+            "give it one, or leave it out: the files, the table and the options are its name then",
+        ));
+    }
     if options.run.job_id.is_none() || ledger(&options.target) != LedgerChoice::None {
         return Ok(());
     }

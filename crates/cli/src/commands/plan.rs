@@ -3,7 +3,7 @@
 use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 use crate::refused::Refused;
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
@@ -60,8 +60,12 @@ fn text(planned: &Planned, server: &str) -> String {
     let plan = &planned.plan;
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ =
-        writeln!(text, "job {} on {server} (PostgreSQL {})", plan.job_id, show_version(plan.server_version));
+    let _ = writeln!(
+        text,
+        "job {} on {server} (PostgreSQL {})",
+        line(&plan.job_id),
+        show_version(plan.server_version)
+    );
     let _ = writeln!(text, "  {}", history(planned));
     show_known(&mut text, planned);
     let _ = writeln!(text, "  {}", ledger(plan));
@@ -92,7 +96,10 @@ fn show_known(text: &mut String, planned: &Planned) {
         let _ = writeln!(
             text,
             "    {} is in {}, by job {} of {}",
-            file.location, file.table, file.job_id, file.at
+            file.location,
+            file.table,
+            line(&file.job_id),
+            file.at
         );
     }
 }

@@ -4,7 +4,7 @@ use super::load::json;
 use crate::Exit;
 use crate::access::Access;
 use crate::options::StatusOptions;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
@@ -66,31 +66,36 @@ async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> R
 
 fn list<P>(rows: &[JobRow<P>]) -> String {
     let head = ["job", "status", "rows", "rejected", "chunks", "started", "finished", "table"];
-    let line = |[job, status, stored, rejected, chunks, started, finished, table]: [&str; 8]| {
+    let row = |[job, status, stored, rejected, chunks, started, finished, table]: [&str; 8]| {
         format!(
             "{job:<20} {status:<12} {stored:>16} {rejected:>10} {chunks:>8}  {started:<20}  {finished:<20}  {table}"
         )
     };
-    let mut lines = vec![line(head)];
-    lines.extend(rows.iter().map(|row| {
-        let table = match &row.tables[..] {
+    let mut lines = vec![row(head)];
+    lines.extend(rows.iter().map(|job| {
+        let table = match &job.tables[..] {
             [] => String::new(),
             [table] => table.clone(),
             [table, others @ ..] => format!("{table} and {} more", show_count(others.len() as u64)),
         };
-        let restore = if row.to_put_back.is_empty() { "" } else { "  (to restore)" };
-        line([
-            &row.job_id,
-            row.status.as_str(),
-            &show_count(row.rows_stored),
-            &show_count(row.rows_rejected),
-            &show_count(row.chunks),
-            &row.started_at,
-            row.finished_at.as_deref().unwrap_or("-"),
+        let restore = if job.to_put_back.is_empty() { "" } else { "  (to restore)" };
+        row([
+            &job.job_id,
+            job.status.as_str(),
+            &show_count(job.rows_stored),
+            &show_count(job.rows_rejected),
+            &show_count(job.chunks),
+            &job.started_at,
+            job.finished_at.as_deref().unwrap_or("-"),
             &format!("{table}{restore}"),
         ])
     }));
-    lines.join("\n")
+    one_each(&lines)
+}
+
+/// A line each: names of jobs, tables and files may hold line endings.
+fn one_each(lines: &[String]) -> String {
+    lines.iter().map(|text| line(text)).collect::<Vec<_>>().join("\n")
 }
 
 /// Why the last run did not end well, with its place; the hint on a line of its own.
@@ -142,5 +147,5 @@ fn one(row: &JobRow, restore: &str, further: &str) -> String {
     if row.status != JobStatus::Done {
         lines.push(format!("go on with it: {further}"));
     }
-    lines.join("\n")
+    one_each(&lines)
 }

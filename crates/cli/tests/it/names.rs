@@ -60,6 +60,10 @@ fn nasty_names_of_tables_columns_files_jobs_and_ledgers_load_normally() {
         assert_eq!(crate::indexes::schema(&database), before, "{what}");
         let status = howdah("status").args([name, "--to", &database.conninfo()]).run(PATIENCE).expect_code(0);
         assert!(status.stdout.contains("done"), "{what}\n{}", status.stdout);
+        // A line each, whatever is in the name: what tells of the job, and of its one file, and the list.
+        assert_eq!(status.stdout.lines().count(), 4, "{what}\n{}", status.stdout);
+        let list = howdah("status").args(["--to", &database.conninfo()]).run(PATIENCE).expect_code(0).stdout;
+        assert_eq!(list.lines().count(), 2, "{what}\n{list}");
         assert_eq!(
             database.value(&format!("SELECT count(*) FROM howdah.job WHERE job_id = {}", literal(name))),
             "1"
