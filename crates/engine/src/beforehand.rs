@@ -2,7 +2,7 @@
 
 use crate::load::Noted;
 use crate::pipeline::Run;
-use crate::plan::routing;
+use crate::plan::{columns, routing};
 use crate::{emptied, in_part};
 
 /// Warns of what the plan and the ledger tell; of files that are loaded `once_more` first.
@@ -23,9 +23,15 @@ pub(crate) fn warn(run: &Run, once_more: Option<String>, noted: &Noted) {
     for relation in &noted.emptied {
         run.warn(format!("{relation} was emptied since an earlier run of this job: what that had stored there is loaded again"));
     }
+    warn_of_computed(run);
     warn_of_other_tables(run);
     warn_of_slow_ways(run);
     warn_of_record_like(run);
+}
+
+/// Values of the files that no column takes, since the server computes its own.
+pub(crate) fn warn_of_computed(run: &Run) {
+    columns::computed(&run.plan).for_each(|what| run.warn(what));
 }
 
 /// What follows the first table of a file is not loaded unless it was asked for.

@@ -10,7 +10,7 @@ mod kept;
 mod report;
 pub(crate) mod reread;
 
-use crate::beforehand::{warn_of_other_tables, warn_of_record_like};
+use crate::beforehand::{warn_of_computed, warn_of_other_tables, warn_of_record_like};
 use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
@@ -84,6 +84,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let run = Arc::new(run);
     // They are told already.
     run.plan.warnings.iter().for_each(|message| _ = run.tally.warn(message));
+    warn_of_computed(&run);
     warn_of_other_tables(&run);
     warn_of_record_like(&run);
     let looked = match guards::begin(&run, &session).await {

@@ -5,7 +5,7 @@
 //! the catalog and the ledger; changes nothing anywhere.
 
 pub(crate) mod arrival;
-mod columns;
+pub(crate) mod columns;
 mod cost;
 mod dated;
 mod earlier;

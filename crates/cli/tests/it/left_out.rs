@@ -1,7 +1,7 @@
 //! Records that `--lenient` leaves out are known to the whole job, whichever run came upon them.
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
-use howdah_testkit::{Database, HowdahCommand, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -147,5 +147,25 @@ fn a_record_that_the_server_refuses_is_told_by_its_place_in_a_rewritten_file() {
             (&3210.into(), &line.into()),
             "{name}"
         );
+    }
+}
+
+/// Whoever has written them into the file may look for them in the table.
+#[test]
+fn values_for_a_generated_column_are_left_out_and_that_is_told() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,twice\n1,2\n2,5\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (a int, twice int GENERATED ALWAYS AS (a * 2) STORED)");
+        for verb in ["check", "load"] {
+            let run =
+                howdah(verb).args(["--to", &database.conninfo(), "--json", "--table", "t"]).arg(&source);
+            let done = run.run(PATIENCE).expect_code(0);
+            let told = "public.t: left out is field twice: column twice is generated";
+            assert_eq!(done.stderr.matches(told).count(), 1, "{verb}: {}", done.stderr);
+            assert!(done.stdout.contains(told), "{verb}: {}", done.stdout);
+        }
+        assert_eq!(database.value("SELECT sum(twice) FROM t"), "6");
     }
 }

@@ -7,7 +7,7 @@ use super::head::Head;
 use super::new_table;
 use crate::widen::is_inferred;
 use howdah_model::{
-    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Result, Table, TablePlan,
+    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Result, Table, TablePlan,
 };
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
@@ -205,6 +205,17 @@ fn by_position(
     })
 }
 
+/// The beginning of a note; an earlier run's plan has it already.
+const LEFT_OUT: &str = "left out is field";
+
+/// Fields whose values the server computes itself, table by table: who has sent them may miss them.
+pub(crate) fn computed(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.tables.iter().flat_map(|TablePlan { table, notes, .. }| {
+        let computed = notes.iter().filter(|note| note.starts_with(LEFT_OUT));
+        computed.map(move |note| format!("{}: {note}", table.relation))
+    })
+}
+
 fn by_name(job: &Job, table: &Table, names: &[String], is_sure: bool) -> Result<Columns> {
     let mut fields = Vec::new();
     let mut extra = Vec::new();
@@ -213,7 +224,7 @@ fn by_name(job: &Job, table: &Table, names: &[String], is_sure: bool) -> Result<
         let wanted = job.map.get(name).unwrap_or(name);
         match find_column(table, wanted) {
             Some(column) if column.generated => {
-                notes.push(format!("field {name} is left out: column {} is generated", column.name));
+                notes.push(format!("{LEFT_OUT} {name}: column {} is generated", column.name));
                 fields.push(None);
             }
             Some(column) => fields.push(Some(column.name.clone())),
