@@ -118,15 +118,21 @@ pub(crate) async fn store_rest(
     Ok((salvage.commit(&rejects).await?, rejects))
 }
 
+/// `program_limit_exceeded`
+const TOO_BIG: &str = "54000";
+
 /// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses, of which COPY names no
-/// line: by storing parts of the chunk, in a transaction that is rolled back.
+/// line, or that fits no page, for which COPY names the last line of those that it stores at a time: by storing parts of the chunk, in a transaction that is rolled back.
 pub(crate) async fn place(
     run: &Run,
     (session, target): (&mut Session, &ChunkTarget<'_>),
     chunk: &CopyChunk,
     progress: &CopyProgress,
-    failed: ChunkError,
+    mut failed: ChunkError,
 ) -> ChunkError {
+    if failed.error.sqlstate() == Some(TOO_BIG) {
+        failed.line = None;
+    }
     let is_nameless = failed.line.is_none() && is_about_a_row(&failed.error);
     if !is_nameless || skips(run) || chunk.faster.is_some() {
         return failed;

@@ -50,6 +50,35 @@ fn a_record_that_is_refused_behind_the_rows_is_named() {
     }
 }
 
+/// Of rows that COPY stores many of at a time, the server names the last when one of them does not fit.
+#[test]
+fn a_record_that_fits_no_page_is_named() {
+    let mut text = String::new();
+    (1..BAD).for_each(|no| writeln!(text, "{no},short").unwrap());
+    let byte = text.len();
+    (BAD..BAD + 3).for_each(|no| writeln!(text, "{no},{}", "long".repeat(3000)).unwrap());
+    (BAD + 3..=ROWS).for_each(|no| writeln!(text, "{no},short").unwrap());
+    let files = Files::new();
+    let source = files.put("a.csv", text.as_bytes());
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, boss text); ALTER TABLE t ALTER boss SET STORAGE PLAIN");
+        for form in [&["--encode", "csv"][..], &[]] {
+            let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+            let load =
+                load.args(["--header=false", "--chunk-size", "64kB", "--force"]).args(form).arg(&source);
+            let told = load.clone().run(PATIENCE).expect_code(1).stderr;
+            let place = format!(", record {BAD}, byte {byte}: row is too big");
+            assert!(told.contains(&place) && told.contains("54000"), "PostgreSQL {major} {form:?}: {told}");
+            let skip = load.args(["--on-error", "skip"]).run(PATIENCE).expect_code(3).stderr;
+            assert!(skip.contains("stored 19,997 + rejected 3"), "PostgreSQL {major} {form:?}: {skip}");
+            let kept = "SELECT string_agg(record::text, ' ' ORDER BY record) FROM howdah.reject";
+            assert_eq!(database.value(kept), format!("{BAD} {} {}", BAD + 1, BAD + 2));
+            database.sql("TRUNCATE t; DROP SCHEMA howdah CASCADE");
+        }
+    }
+}
+
 /// Which of such rows is at fault is not for the server to say: shown without those behind, others are refused first.
 #[test]
 fn none_is_named_of_a_table_that_refers_to_itself() {
