@@ -357,7 +357,12 @@ impl State {
 
 fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
     let shown: Vec<String> = waits.iter().map(|(wait, sessions)| format!("{sessions} {wait}")).collect();
-    format!("{open} sessions ({})", shown.join(", "))
+    let sessions = if open == 1 { "session" } else { "sessions" };
+    if shown.is_empty() {
+        format!("{open} {sessions}")
+    } else {
+        format!("{open} {sessions} ({})", shown.join(", "))
+    }
 }
 
 /// The last part of a location, as far as it fits.
