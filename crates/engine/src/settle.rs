@@ -131,7 +131,7 @@ async fn settle_one(
     tell_moved(context, &left.dropped, &left.tuned);
     for error in put_back_left(context, ledger, left, tuned).await {
         let restore = restore_command(context, ledger, job_id);
-        warn(format!("{error}; {restore} puts it back"));
+        warn(format!("{error}; {restore} puts it back, or says what does"));
     }
     connection.attend(session, ledger.leave_job(session, job_id)).await
 }

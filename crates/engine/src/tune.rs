@@ -278,15 +278,18 @@ async fn give_up_of_tables(
 fn another_table(held: &Held) -> Error {
     let thing = &held.thing;
     let message = format!("{thing} is not put back: the table has another OID than the one that was changed");
-    let what = match thing.table.as_ref() {
-        Some((_, relation)) => format!("ALTER TABLE {} RESET ({})", quote_relation(relation), thing.name),
-        None => "set it".to_owned(),
-    };
+    let reset = reset_sql(held);
     Error::new(ErrorKind::Table, message).with_hint(format!(
-        "if it is a new table that has got this from the old one, {what}, and howdah restore forgets it; if it is that table, restored \
+        "if it is a new table that has got this from the old one, {reset}, and howdah restore forgets it; if it is that table, restored \
          from a dump, set table_oid to its OID in the open rows of the ledger's table tuned, then howdah restore; if it is meant to have \
          it, set undone_at there"
     ))
+}
+
+fn reset_sql(held: &Held) -> String {
+    let thing = &held.thing;
+    let relation = thing.table.as_ref().map(|(_, relation)| quote_relation(relation)).unwrap_or_default();
+    format!("ALTER TABLE {relation} RESET ({})", thing.name)
 }
 
 /// Tells what came of them. Returns how many are not as they were, and not told by an error.
@@ -307,6 +310,15 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
                 context,
                 format!("{thing} is not put back: somebody has set it to something else meanwhile"),
             ),
+            GivenUp::TableNew => warn(
+                context,
+                format!(
+                    "{thing} is not put back: the table is gone, and a new one of its name has it = {}; if it has got that from the \
+                     old one, {}",
+                    held.during,
+                    reset_sql(held)
+                ),
+            ),
             // An error has told it.
             GivenUp::TableAnother => {}
             GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}
@@ -319,7 +331,8 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
         tell(context, format!("put back: {}{more}", back.join(", ")));
     }
     let is_not_back = |given: &GivenUp| {
-        matches!(given, GivenUp::HeldByAnother | GivenUp::SetByAnother | GivenUp::TableGone)
+        use GivenUp::{HeldByAnother, SetByAnother, TableGone, TableNew};
+        matches!(given, HeldByAnother | SetByAnother | TableGone | TableNew)
     };
     given_up.iter().filter(|(_, given)| is_not_back(given)).count()
 }

@@ -21,7 +21,9 @@ pub enum GivenUp {
     SetByAnother,
     /// The table is gone.
     TableGone,
-    /// The same, as far as is known: another one of its name has that value, and the change stays noted.
+    /// The same; another one of its name has that value, be it from the old one or of its own.
+    TableNew,
+    /// The table is gone, as far as is known: another one of its name has that value, and the change stays noted.
     TableAnother,
     /// Another process has done it meanwhile.
     ByAnother,

@@ -6,7 +6,7 @@
 use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, Ledger, Thing};
+use crate::ledger::{Before, Held, Ledger, Origin, Thing};
 use crate::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
@@ -225,8 +225,11 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
                             GivenUp::PutBack
                         })
                     }
-                    (None, Some((_, relation))) if is_perhaps_another(session, held, relation).await? => {
-                        GivenUp::TableAnother
+                    (None, Some((_, relation))) if has_another(session, held, relation).await? => {
+                        match held.origin {
+                            Origin::Unknown => GivenUp::TableAnother,
+                            Origin::Here | Origin::Elsewhere => GivenUp::TableNew,
+                        }
                     }
                     (None, _) => GivenUp::TableGone,
                 }
@@ -242,9 +245,10 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     Ok(given)
 }
 
-/// Some table of this name has what was set: it may be the same one, restored from a dump with the ledger, or a new one that has
-/// got the options of the old one, as `--mode replace` and `CREATE TABLE ... (LIKE ...)` by hand give them.
-async fn is_perhaps_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
+/// Some table of this name has what was set. Where nobody knows whether the ledger was made here it may be the same one, restored from a
+/// dump with the ledger. Else it is a new one that has got the options of the old one, as `CREATE TABLE ... (LIKE ...)` by hand gives
+/// them, or was made so.
+async fn has_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
     let named = look(session, relation).await?;
     let has = |storage: &Storage| storage.value(&held.thing.name) == Some(held.during.as_str());
     Ok(named.iter().any(|storage| storage.relation == *relation && has(storage)))
@@ -313,7 +317,6 @@ async fn run(session: &Session, sql: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Origin;
 
     fn storage(options: &[&str]) -> Storage {
         let options = options.iter().map(|option| (*option).to_owned()).collect();
