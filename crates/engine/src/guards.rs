@@ -11,6 +11,7 @@ use crate::emptied;
 use crate::indexes::tell;
 use crate::load::being_restored;
 use crate::pipeline::Run;
+use crate::tune;
 use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
@@ -102,6 +103,7 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
 pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
         wait(session).await;
+        let _ = timeout(ANSWER_WITHIN, tune::mark_again(run)).await;
         let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;
         match sampled {
             Ok(Ok(reason)) => guard.judge(run, reason),

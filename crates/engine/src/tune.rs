@@ -4,18 +4,18 @@
 
 use crate::indexes::{restore_command, tell, warn, with_hint, with_its_hint};
 use crate::pipeline::Run;
-use crate::retry::{Directive, directive, patiently};
+use crate::retry::{Directive, Patience, directive, patiently};
 use crate::{Context, Stop};
-use howdah_model::{Error, ErrorKind, Relation, Result, Tune, TuneScope};
+use howdah_model::{Error, ErrorKind, Event, Relation, Result, Tune, TuneScope};
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
 use howdah_target::sql::quote_relation;
-use howdah_target::tune::server::{self, Change};
+use howdah_target::tune::server::{self, Change, GivingUp};
 use howdah_target::tune::{GivenUp, table, tuners};
 use howdah_target::upkeep;
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Of more tables than this, it is not told of each.
@@ -24,6 +24,8 @@ const TOLD_MAX: usize = 5;
 const PUT_BACK_TOLD_MAX: usize = 12;
 /// Of tables with many partitions, so many changes are given up in one transaction: it holds as many locks.
 const GIVEN_UP_AT_ONCE: usize = 100;
+/// How long a load of another ledger is waited for that tunes the server.
+const OTHER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server or a lock is waited for when somebody waits for the end of the load.
 const AFTER_STOP: Duration = Duration::from_secs(4);
 
@@ -84,28 +86,31 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     }
     let work = || async {
         let session = run.context.connection.open_new().await?;
+        let mut other = run.context.connection.attend(&session, tuners::other(&session, ledger)).await?;
+        if other.is_some() || changes.is_empty() {
+            return Ok((None, other));
+        }
         let holding = async {
             tuners::mark(&session, ledger).await?;
-            let other = tuners::other(&session, ledger).await?;
-            if other.is_none() && !changes.is_empty() {
+            // Of two that have looked at the same time, none tunes.
+            other = tuners::other(&session, ledger).await?;
+            if other.is_none() {
                 run.tuned.store(true, Relaxed);
                 server::hold(&session, ledger, &run.plan.job_id, &changes).await?;
             }
-            Ok(other)
+            Ok(())
         };
-        let other = run.context.connection.attend(&session, holding).await?;
-        Ok((session, other))
+        run.context.connection.attend(&session, holding).await?;
+        Ok((Some(session), other))
     };
     let (session, other) = once_or_again(run, work).await?;
     if let Some(database) = other {
         run.warn(format!("the server's settings stay as they are: {}", tuners::says(&database)));
         return Ok(());
     }
-    if changes.is_empty() {
-        return Ok(());
-    }
+    let Some(session) = session else { return Ok(()) };
     // It keeps loads of other ledgers away until all is put back.
-    *run.tuner.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    *tuner(run) = Some(session);
     let set: Vec<String> =
         changes.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
     for setting in &set {
@@ -113,6 +118,23 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     }
     tell(&run.context, format!("set for the whole server while rows come: {}", set.join(", ")));
     Ok(())
+}
+
+fn tuner(run: &Run) -> MutexGuard<'_, Option<Session>> {
+    run.tuner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the session that marks the load is gone, another takes its place: a load of another ledger would take what is set now for what
+/// was there before, and this one could not put it back as long as that one lasts. A server that gives no answer is asked the next time.
+pub(crate) async fn mark_again(run: &Run) {
+    let Some(ledger) = run.ledger.as_ref() else { return };
+    if !tuner(run).as_ref().is_some_and(Session::is_closed) {
+        return;
+    }
+    let Ok(session) = run.context.connection.open_new().await else { return };
+    if tuners::mark(&session, ledger).await.is_ok() {
+        tuner(run).replace(session);
+    }
 }
 
 /// A table that is not free is no reason to wait: a lost connection is one to try again.
@@ -140,7 +162,7 @@ pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
         let restore = restore_command(&context, ledger, job_id);
         run.warn(format!("{error}; {restore}, or the next load, puts back what was tuned"));
     }
-    run.tuner.lock().unwrap_or_else(PoisonError::into_inner).take();
+    tuner(run).take();
 }
 
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then
@@ -221,17 +243,36 @@ pub(crate) async fn give_up_all(
             }
         }
     };
-    let connection = &context.connection;
     if !of_server.is_empty() {
-        let work = || async {
-            let session = connection.open().await?;
-            connection.attend(&session, server::give_up(&session, ledger, &of_server)).await
-        };
-        let done = patiently(context, retry_for, work).await;
+        let done = give_up_of_server(context, ledger, &of_server, retry_for).await;
         note(done.map(|given| tell_given(context, &of_server.iter().zip(given).collect::<Vec<_>>())));
     }
     give_up_of_tables(context, ledger, (&of_tables, retry_for), note).await;
     first.map_or(Ok(others), Err)
+}
+
+/// A load of another ledger that tunes the server may have looked at it only, or be about to end.
+async fn give_up_of_server(
+    context: &Context,
+    ledger: &Ledger,
+    held: &[Held],
+    retry_for: Duration,
+) -> Result<Vec<GivenUp>> {
+    let connection = &context.connection;
+    let mut patience = Patience::new(OTHER_WITHIN.min(retry_for));
+    loop {
+        let work = || async {
+            let session = connection.open().await?;
+            connection.attend(&session, server::give_up(&session, ledger, held)).await
+        };
+        let not_yet = match patiently(context, retry_for, work).await? {
+            GivingUp::Done(given) => return Ok(given),
+            GivingUp::NotYet(error) => error,
+        };
+        let Some(delay) = patience.next_delay() else { return Err(not_yet) };
+        context.listener.on_event(&Event::Retry { reason: not_yet.to_string(), delay });
+        context.stop.sleep(delay).await?;
+    }
 }
 
 /// What cannot be given up with others is given up alone.

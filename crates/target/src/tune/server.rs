@@ -176,11 +176,20 @@ async fn hold_all(session: &Session, ledger: &Ledger, job_id: &str, changes: &[C
     reload(session).await
 }
 
+/// What came of giving up changes.
+#[derive(Debug)]
+pub enum GivingUp {
+    /// Of each.
+    Done(Vec<GivenUp>),
+    /// Nothing is done: a load of another ledger tunes the server, as this says.
+    NotYet(Error),
+}
+
 /// Gives up changes, and puts back those that nobody else holds, in this order.
 ///
 /// # Errors
 /// Table, when the server refuses; those of ledger and session.
-pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<GivingUp> {
     ledger.lock_tuned_for_session(session).await?;
     let done = give_up_all(session, ledger, held).await;
     let done =
@@ -191,14 +200,14 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     unlock(session, ledger, done).await
 }
 
-async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
+async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<GivingUp> {
     let names: Vec<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
     let now = in_file(session, &names).await?;
     let open = ledger.open_holds(session, held).await?;
     if !open.is_empty()
         && let Some(database) = tuners::other(session, ledger).await?
     {
-        return Err(held_by_other(&database, held));
+        return Ok(GivingUp::NotYet(held_by_other(&database, held)));
     }
     let mut given = Vec::new();
     let mut closed = format!("BEGIN; {DURABLE_SQL}");
@@ -227,7 +236,7 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
         reload(session).await?;
     }
     run(session, &format!("{closed}; COMMIT")).await?;
-    Ok(given)
+    Ok(GivingUp::Done(given))
 }
 
 fn names(held: &[Held]) -> String {

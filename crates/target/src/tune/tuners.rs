@@ -12,13 +12,21 @@ use tokio_postgres::types::{ToSql, Type};
 /// "tune" in ASCII: the first of the two numbers of the lock. The second tells the ledger.
 const CLASS: i32 = 0x7475_6e65;
 
+/// Any role may take such a lock: it counts where the role, or one that it may become, may change settings of the server.
 const OTHER_SQL: &str = "\
     SELECT coalesce(d.datname::pg_catalog.text, '') FROM pg_catalog.pg_locks l \
+    JOIN LATERAL pg_catalog.pg_stat_get_activity(l.pid) a ON true \
     LEFT JOIN pg_catalog.pg_database d ON d.oid = l.database \
-    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.classid::pg_catalog.int8 = $2::pg_catalog.int8 \
+    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid IS NOT NULL AND l.classid::pg_catalog.int8 = $2::pg_catalog.int8 \
       AND NOT (d.datname IS NOT DISTINCT FROM pg_catalog.current_database() \
                AND l.objid::pg_catalog.int8 = pg_catalog.hashtext($1)::pg_catalog.int8 & 4294967295) \
+      AND EXISTS (SELECT FROM pg_catalog.pg_roles r \
+                  WHERE (r.rolsuper@may@) AND pg_catalog.pg_has_role(a.usesysid, r.oid, 'MEMBER')) \
     ORDER BY 1 LIMIT 1";
+
+/// From PostgreSQL 15 on it is a right that can be granted.
+const MAY_SQL: &str = " OR EXISTS (SELECT FROM pg_catalog.pg_parameter_acl p \
+    WHERE pg_catalog.has_parameter_privilege(r.oid, p.parname, 'ALTER SYSTEM'))";
 
 /// Marks the session as that of a load that tunes the server, until it ends.
 ///
@@ -35,7 +43,9 @@ pub async fn mark(session: &Session, ledger: &Ledger) -> Result<()> {
 /// # Errors
 /// Those of the session.
 pub async fn other(session: &Session, ledger: &Ledger) -> Result<Option<String>> {
-    let rows = session.client().query_typed(OTHER_SQL, &of(&ledger.schema())).await;
+    let may = if session.server_version() >= 150_000 { MAY_SQL } else { "" };
+    let sql = OTHER_SQL.replace("@may@", may);
+    let rows = session.client().query_typed(&sql, &of(&ledger.schema())).await;
     let rows = rows.map_err(|error| session_error(&error, "looking who tunes the server"))?;
     Ok(rows.first().map(|row| row.get(0)))
 }

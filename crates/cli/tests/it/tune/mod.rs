@@ -1,5 +1,6 @@
 //! What is tuned for a load is as it was behind it, whatever happens to the load.
 
+mod ledgers;
 mod server;
 mod settle;
 mod table;

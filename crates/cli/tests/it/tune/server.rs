@@ -7,10 +7,10 @@ use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
 
-const ROWS: u64 = 5000;
-const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
+pub(super) const ROWS: u64 = 5000;
+pub(super) const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
 
-fn prepared(major: u32) -> (Server, Database, Files, PathBuf) {
+pub(super) fn prepared(major: u32) -> (Server, Database, Files, PathBuf) {
     let options = ServerOptions::default().set("checkpoint_timeout", "5min").set("max_wal_size", "512MB");
     let server = Server::private(major, &options);
     let files = Files::new();
@@ -21,7 +21,7 @@ fn prepared(major: u32) -> (Server, Database, Files, PathBuf) {
 }
 
 /// The lines of `postgresql.auto.conf`, comments aside, in any order.
-fn auto_conf(server: &Server) -> Vec<String> {
+pub(super) fn auto_conf(server: &Server) -> Vec<String> {
     let text = std::fs::read_to_string(server.data_dir().join("postgresql.auto.conf")).unwrap();
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
@@ -30,7 +30,7 @@ fn auto_conf(server: &Server) -> Vec<String> {
 }
 
 /// A reload takes a moment to reach everybody.
-fn wait_until(database: &Database, name: &str, value: &str) {
+pub(super) fn wait_until(database: &Database, name: &str, value: &str) {
     let is_so = format!("SELECT current_setting('{name}') = '{value}'");
     let came = database.wait_for(&is_so, 1, || true);
     assert!(came, "{name}: {} and not {value}", database.value(&format!("SHOW {name}")));
