@@ -153,8 +153,8 @@ def load(
         force: Load once more what has been loaded, or what has changed since an unfinished run.
         known: Files that a finished job has loaded into the same table: the load is refused (the default), goes on
             without them, or loads them once more; for mode="append".
-        if_done: A run of a job that has finished raises JobDoneError, or, with "ok", returns the account of the job; "ok" needs
-            job_id for a pipe or a URL without a version, and not force.
+        if_done: A run of a job that has finished raises JobDoneError, or, with "ok", returns the account of the job;
+            "ok" needs job_id for a pipe or a URL without a version, and not force.
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
         tune: How far a load may go with settings, all of which are put back; None for `"table"` with loads of 4 GB and
             more.

@@ -70,8 +70,8 @@ class Summary:
     """Kind of mend (`short_row`, `stray_quote`, ..., `left_out`) -> records: what this run mended, with `lenient=True`
     or `nul`, and all records left out."""
     left_out: list[dict[str, Any]]
-    """`file`, `record`, `line`, `byte`, `column`, `sqlstate` and `reason` of the first records of each file that are not
-    stored, where this run has read them: up to 100 left out, and 20 that the table refused."""
+    """`file`, `record`, `line`, `byte`, `column`, `sqlstate` and `reason` of the first records of each file that
+    are not stored, where this run has read them: up to 100 left out, and 20 that the table refused."""
     warnings: list[str]
     """Sentences about what is not as may be expected though the load went on: a second table in a file, which is not
     loaded, rows that were loaded before, a sequence that stays behind."""
