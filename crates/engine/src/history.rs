@@ -119,9 +119,10 @@ pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());
     job.chunk_bytes = Some(row.plan.chunk_bytes);
-    if job.force {
-        // Who began it has said that files are loaded once more.
-        (job.force, job.known) = (false, KnownFiles::Load);
+    job.force = false;
+    if job.known == KnownFiles::Load {
+        // As of what was known when the job began, which its plan tells.
+        job.known = KnownFiles::Refuse;
     }
     job.resumes = Some(row.job_id.clone());
     Ok(job)

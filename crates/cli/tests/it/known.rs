@@ -142,10 +142,17 @@ fn a_job_that_goes_on_does_not_load_again_what_others_have_loaded_since() {
 
 #[test]
 fn a_job_goes_on_with_files_that_its_beginner_wanted_once_more() {
-    for options in [&["--known", "load"][..], &["--force"]] {
+    for options in [&["--known", "load"][..], &["--force"], &["--force", "--atomic"]] {
         let (scene, _files, _) = overtaken(18, options);
         let job = scene.database.value(JOB);
-        scene.verb("resume").arg(job).run(PATIENCE).expect_code(0);
+        let resume = scene.verb("resume").arg(job);
+        let refused = resume.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("1 of 3 files is in public.t already"), "it came since: {refused}");
+        // Before the job began it was known to who began it.
+        scene
+            .database
+            .sql("UPDATE howdah.job SET finished_at = started_at - interval '1 hour' WHERE status = 'done'");
+        resume.run(PATIENCE).expect_code(0);
         assert_eq!(scene.database.value(STORED), "9800", "{options:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! earlier run may have widened.
 
 use super::head::{Head, HeadReader, Heads};
-use super::identity::Settled;
+use super::identity::{Began, Settled};
 use super::sources::Source;
 use super::tune::unlogged_table;
 use super::{History, Planned, around_rows, indexes, lay_out, new_table};
@@ -18,8 +18,8 @@ use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
-    BadRecords, Column, Error, ErrorKind, FilePlan, IfDone, Job, OnError, Plan, Receipt, Result, Table,
-    TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
+    BadRecords, Column, Error, ErrorKind, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt, Result,
+    Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
@@ -77,9 +77,11 @@ pub(super) async fn go_on(
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let value_settings = if bound { row.plan.value_settings.clone() } else { ValueSettings::new() };
+    let once_more = row.plan.job.force || row.plan.job.known == KnownFiles::Load;
+    let (chunk_bytes, began) = (Some(chunk_bytes), Some(Began { at: row.started_at, once_more }));
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
-    let chunk_bytes = Some(chunk_bytes);
-    Ok(Some(Settled { name: row.job_id, chunk_bytes, taper, history, earlier, value_settings, own: None }))
+    let name = row.job_id;
+    Ok(Some(Settled { name, chunk_bytes, taper, history, began, earlier, value_settings, own: None }))
 }
 
 /// Chunks that are stored decide how the others are cut.

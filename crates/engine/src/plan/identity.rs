@@ -32,12 +32,22 @@ pub(super) struct Settled {
     pub(super) taper: Option<Taper>,
     /// What is there already.
     pub(super) history: History,
+    /// How its first run began.
+    pub(super) began: Option<Began>,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
     /// How that run has read values; none where it has decided nothing, or did not say.
     pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
+}
+
+/// How a job that goes on has begun.
+pub(super) struct Began {
+    /// When: RFC 3339, UTC, whole seconds.
+    pub(super) at: String,
+    /// Files that were in their tables then were to come once more.
+    pub(super) once_more: bool,
 }
 
 /// The digests of a job.
@@ -413,6 +423,7 @@ fn fresh(name: String, job: &Job) -> Settled {
         chunk_bytes: job.chunk_bytes,
         taper: None,
         history: History::Fresh,
+        began: None,
         earlier: None,
         value_settings: ValueSettings::new(),
         own: None,

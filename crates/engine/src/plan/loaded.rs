@@ -52,7 +52,7 @@ impl Choice {
     }
 
     /// A job that goes on has rows of its own of these files, whoever has loaded them as well; `--known skip` leaves out those of which
-    /// it has none. What its beginner has said of all of them holds.
+    /// it has none. Of those that were known when it began, what its beginner has said holds.
     ///
     /// # Errors
     /// Table, for files whose rows wait in a staging table.
@@ -63,32 +63,37 @@ impl Choice {
         versions: &[Version],
         settled: &mut Settled,
     ) -> Result<()> {
-        let (History::Begun(receipts), Some((earlier, _))) = (&settled.history, &mut settled.earlier) else {
+        let (History::Begun(receipts), Some(began)) = (&settled.history, &settled.began) else {
             return Ok(());
         };
-        if earlier.job.force || earlier.job.known == KnownFiles::Load {
-            job.known = KnownFiles::Load;
-        }
+        let mut none = Vec::new();
+        let (files, is_staged) = match &mut settled.earlier {
+            Some((earlier, _)) => (&mut earlier.files, earlier.job.arrival.is_staged()),
+            None => (&mut none, false),
+        };
         let begun: BTreeSet<u32> = receipts.iter().map(|receipt| receipt.file_no).collect();
-        let of_begun = (0..).zip(&earlier.files).filter(|(no, _)| begun.contains(no));
+        let of_begun = (0..).zip(files.iter()).filter(|(no, _)| begun.contains(no));
         let begun: BTreeSet<String> = of_begun.flat_map(|(_, file)| names(file).cloned()).collect();
-        let is_staged = earlier.job.arrival.is_staged();
-        let mut left_out = BTreeSet::new();
+        let is_wanted =
+            |file: &KnownFile| of(job) == KnownFiles::Load || began.once_more && file.at <= began.at;
+        let (mut left_out, mut all_wanted) = (BTreeSet::new(), true);
         for (known, version) in self.known.iter_mut().zip(versions) {
             let is_begun = version.is_any_of(|name| begun.contains(name));
-            if let Some(file) =
-                known.as_ref().filter(|_| is_begun && is_staged && of(job) != KnownFiles::Load)
-            {
+            if let Some(file) = known.as_ref().filter(|file| is_begun && is_staged && !is_wanted(file)) {
                 return Err(waits_as_well((connection, job), &settled.name, file));
             }
             known.take_if(|_| is_begun);
+            all_wanted &= known.as_ref().is_none_or(is_wanted);
             if known.is_some() && of(job) == KnownFiles::Skip {
                 left_out.extend(version.paths().map(str::to_owned));
             }
         }
-        for file in &mut earlier.files {
+        for file in files {
             let is_left_out = names(file).any(|name| left_out.contains(name));
             file.left_out = is_left_out;
+        }
+        if began.once_more && all_wanted && of(job) == KnownFiles::Refuse {
+            job.known = KnownFiles::Load;
         }
         Ok(())
     }

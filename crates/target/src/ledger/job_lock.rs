@@ -50,14 +50,12 @@ impl Ledger {
     /// # Errors
     /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
     pub async fn take_turn(&self, session: &Session) -> Result<()> {
+        // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays with the session.
         let turn = self.turn();
-        let sql = format!(
-            "BEGIN; SET LOCAL lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn}); COMMIT"
-        );
-        let Err(error) = session.client().batch_execute(&sql).await else { return Ok(()) };
-        // The failed transaction block is still open.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-        Err(session_error(&error, "waiting for loads that begin"))
+        let sql =
+            format!("SET LOCAL lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn})");
+        let taken = session.client().batch_execute(&sql).await;
+        taken.map_err(|error| session_error(&error, "waiting for loads that begin"))
     }
 
     /// Gives the turn to the next.
