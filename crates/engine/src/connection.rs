@@ -57,6 +57,24 @@ pub struct Connection {
     values: Arc<Mutex<ValueSettings>>,
 }
 
+/// Who waits for a session looks so often whether another one is there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A session that is waited for: it is not opened any more once nobody does.
+struct Awaited(JoinHandle<Result<Waiting>>);
+
+impl Awaited {
+    async fn wait(mut self) -> std::result::Result<Result<Waiting>, tokio::task::JoinError> {
+        (&mut self.0).await
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// What becomes of an embedded server that is meant and has never been made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
@@ -143,7 +161,7 @@ impl Connection {
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
-    pub async fn open(&self) -> Result<Session> {
+    async fn open_first(&self) -> Result<Session> {
         let waiting = match self.take_spare() {
             None => self.take_ahead().await?,
             spare => spare,
@@ -182,6 +200,30 @@ impl Connection {
         read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
     }
 
+    /// The same: the first that comes, since a pooler whose pool is full answers one of several that are opened at the same time, and
+    /// the others when somebody leaves the pool.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
+    pub async fn open(&self) -> Result<Session> {
+        loop {
+            tokio::select! {
+                biased;
+                opened = self.open_first() => return opened,
+                () = self.until_one_is_there() => {}
+            }
+        }
+    }
+
+    async fn until_one_is_there(&self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if self.spare().is_some() || self.ahead().iter().any(|(opening, _)| opening.is_finished()) {
+                return;
+            }
+        }
+    }
+
     /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
     /// failure that came before anybody wanted the session is told to nobody.
     pub(crate) fn open_ahead(&self, sessions: usize) {
@@ -202,9 +244,14 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::open_new`], if it is waited for here: it has had its time then.
     async fn take_ahead(&self) -> Result<Option<Session>> {
-        let Some((opening, _)) = self.ahead().pop_front() else { return Ok(None) };
+        let next = {
+            let mut ahead = self.ahead();
+            let is_there = ahead.iter().position(|(opening, _)| opening.is_finished());
+            ahead.remove(is_there.unwrap_or_default())
+        };
+        let Some((opening, _)) = next else { return Ok(None) };
         let waits = !opening.is_finished();
-        match opening.await {
+        match Awaited(opening).wait().await {
             Ok(Ok(opened)) => Ok(fresh(opened)),
             Ok(Err(error)) if waits => Err(error),
             Ok(Err(_)) | Err(_) => Ok(None),

@@ -34,6 +34,11 @@ pub struct Pooler {
 impl Pooler {
     /// Starts one that hands connections on to this server.
     pub fn before_server(server: &Server, mode: PoolMode) -> Pooler {
+        Pooler::with_room(server, mode, 20)
+    }
+
+    /// The same with so many connections to the server for each database.
+    pub fn with_room(server: &Server, mode: PoolMode, sessions: u32) -> Pooler {
         let (folder, port) = (scratch(), free_port());
         let path = |name: &str| folder.path().join(name);
         fs::write(path("users"), "\"postgres\" \"\"\n").expect("the pooler's users");
@@ -44,7 +49,7 @@ impl Pooler {
         };
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = 20\n",
+             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = {sessions}\n",
             server.port(),
             path("users").display()
         );

@@ -1,5 +1,5 @@
 //! Sessions of the workers where the server opens no more of them: a password or a token that has run out ends no session that is
-//! open, nor does a server, database or role that has as many as it may. A worker without one gets that of another then, which is
+//! open, nor does a server, database or role that has as many as it may, nor a pooler, which lets who comes wait. A worker without one gets that of another then, which is
 //! between two chunks, and the load goes on with those that there are. Whether the server opens more again is tried from time to time.
 
 use crate::indexes::tell;
@@ -8,6 +8,7 @@ use crate::retry::{Directive, directive};
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::session::Session;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -16,6 +17,10 @@ use tokio::sync::watch;
 /// costs little time then, and what lasts does not fill the server's log with refused logins, which may lock an account.
 const TRY_FIRST: Duration = Duration::from_secs(1);
 const TRY_MAX: Duration = Duration::from_secs(60);
+
+/// Opening a session takes milliseconds, and slow authentication a second or two. A pooler whose pool is full answers when
+/// somebody else leaves it.
+const LATE_AFTER: Duration = Duration::from_secs(5);
 
 /// Which workers have sessions, and which wait for one.
 #[derive(Default)]
@@ -47,6 +52,8 @@ enum Refusal {
     NoRoom,
     /// This role does not get in.
     Login,
+    /// Nobody answers, where others were let in.
+    NoAnswer,
 }
 
 impl State {
@@ -70,19 +77,54 @@ impl Handed {
                 return Ok(session);
             }
             if !self.goes_round() {
-                match run.context.connection.open().await {
-                    Ok(session) => {
+                match self.open(run, &mut changes).await {
+                    Ok(Some(session)) => {
                         self.count(true);
                         return Ok(session);
                     }
+                    Ok(None) => continue,
                     Err(error) => match Refusal::of(&error).filter(|refusal| self.refuse(*refusal)) {
-                        Some(refusal) => run.warn(refusal.warning(&error)),
+                        Some(refusal) => run.warn(refusal.warning(error.message())),
                         None => return Err(error),
                     },
                 }
             }
             // The sender lives in `self`.
             let _ = changes.changed().await;
+        }
+    }
+
+    /// A new session; none where that of another is left before it comes.
+    async fn open(&self, run: &Run, changes: &mut watch::Receiver<u64>) -> Result<Option<Session>> {
+        let mut opening = pin!(run.context.connection.open());
+        let mut late = pin!(tokio::time::sleep(LATE_AFTER));
+        let mut is_late = false;
+        loop {
+            tokio::select! {
+                biased;
+                opened = &mut opening => {
+                    if opened.is_ok() && self.refused() == Some(Refusal::NoAnswer) {
+                        self.end_refusal(run);
+                    }
+                    return opened.map(Some);
+                }
+                () = &mut late, if !is_late => {
+                    is_late = true;
+                    self.tell_late(run);
+                }
+                // The sender lives in `self`.
+                _ = changes.changed() => if self.has_left() {
+                    return Ok(None);
+                },
+            }
+        }
+    }
+
+    fn tell_late(&self, run: &Run) {
+        let why = format!("no answer within {} s, as of a pooler whose pool is full", LATE_AFTER.as_secs());
+        match self.refuse(Refusal::NoAnswer) {
+            true => run.warn(Refusal::NoAnswer.warning(&why)),
+            false => tell(&run.context, format!("waiting for a session: {why}; {OF_A_POOL}")),
         }
     }
 
@@ -104,15 +146,20 @@ impl Handed {
     }
 
     fn open_again(&self, run: &Run, session: Session) {
-        tell(&run.context, "the server opens further sessions again".to_owned());
+        self.end_refusal(run);
         let mut state = self.state();
-        state.refused = None;
         if state.waiting > state.left.len() {
             state.left.push(session);
         } else {
             run.context.connection.keep(session);
         }
         drop(state);
+        self.wake();
+    }
+
+    fn end_refusal(&self, run: &Run) {
+        self.state().refused = None;
+        tell(&run.context, "the server opens further sessions again".to_owned());
         self.wake();
     }
 
@@ -145,7 +192,11 @@ impl Handed {
 
     /// The server has refused a session while others were open.
     pub(super) fn is_refused(&self) -> bool {
-        self.state().refused.is_some()
+        self.refused().is_some()
+    }
+
+    fn refused(&self) -> Option<Refusal> {
+        self.state().refused
     }
 
     /// So many workers are of use.
@@ -159,7 +210,7 @@ impl Handed {
         let state = self.state();
         match state.refused {
             None => u32::MAX,
-            Some(Refusal::NoRoom) => state.most.max(1),
+            Some(Refusal::NoRoom | Refusal::NoAnswer) => state.most.max(1),
             // The one that is left.
             Some(Refusal::Login) => 1,
         }
@@ -178,6 +229,10 @@ impl Handed {
     /// One that is left when all workers have ended.
     pub(super) fn last(&self) -> Option<Session> {
         self.take_left()
+    }
+
+    fn has_left(&self) -> bool {
+        !self.state().left.is_empty()
     }
 
     fn take_left(&self) -> Option<Session> {
@@ -231,17 +286,20 @@ impl Refusal {
         }
     }
 
-    fn warning(self, error: &Error) -> String {
-        let renewed = match self {
-            Refusal::NoRoom => "",
-            Refusal::Login => ". A password or token that runs out is renewed by --password-command",
+    fn warning(self, why: &str) -> String {
+        let hint = match self {
+            Refusal::NoRoom => String::new(),
+            Refusal::Login => {
+                ". A password or token that runs out is renewed by --password-command".to_owned()
+            }
+            Refusal::NoAnswer => format!("; {OF_A_POOL}"),
         };
-        let why = error.message();
-        format!(
-            "the server opens no further session: {why}; the load goes on with those that are open{renewed}"
-        )
+        format!("the server opens no further session: {why}; the load goes on with those that are open{hint}")
     }
 }
+
+/// What a pool is to have room for.
+const OF_A_POOL: &str = "a load takes --jobs + 2 sessions of a pool";
 
 /// A worker that waits, until this is dropped.
 struct Waiting<'a>(&'a Handed);

@@ -1,8 +1,9 @@
 //! pgbouncer: served in session mode, refused in the others before anything is sent that would stay with somebody else.
 
 use super::PLAIN;
-use crate::scene::{Files, PATIENCE, csv, howdah};
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{PoolMode, Pooler, Server, ServerOptions};
+use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5000;
 
@@ -24,6 +25,33 @@ fn a_pool_of_sessions_is_as_good_as_the_server() {
                     AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
     assert!(database.wait_for(settings, 1, || true));
     drop(pooler);
+}
+
+/// Whoever waits for a session that a full pool does not give is given that of a worker without work, or between two chunks.
+#[test]
+fn a_load_gets_on_with_the_sessions_that_a_small_pool_has() {
+    let plain = csv(72, 1, 4 * ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (room, jobs, pause) in [(2, "auto", None), (2, "4", None), (2, "4", Some(900)), (3, "4", Some(900))] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let pooler = Pooler::with_room(Server::shared(15), PoolMode::Session, room);
+        if let Some(pause) = pause {
+            scene.slow_down("AFTER", Duration::from_millis(pause));
+        }
+        let to = pooler.conninfo(&scene.database);
+        let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+        let load = load.args(["--chunk-size", "64kB", "--jobs", jobs]).arg(&source);
+        let began = Instant::now();
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        // An answer is waited for that long.
+        assert!(began.elapsed() < Duration::from_secs(55), "{room} {jobs} {pause:?}: {told}");
+        assert!(!told.contains("()"), "{told}");
+        let warned = "warning: the server opens no further session: no answer within 5 s, as of a pooler whose pool is full; \
+                      the load goes on with those that are open; a load takes --jobs + 2 sessions of a pool";
+        assert_eq!(told.matches(warned).count(), usize::from(pause.is_some()), "{room} {jobs}: {told}");
+        scene.assert_exact(&format!("{room} {jobs}"));
+    }
 }
 
 #[test]
