@@ -154,6 +154,11 @@ fn the_ledger_of_another_role_is_used_by_grant() {
         stage.lacks("a,b\n1,x\n", ledger, grant);
         stage.load("a,b\n1,x\n", ledger).expect_code(0);
         assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "2", "PostgreSQL {major}");
+        // As it was granted before there were steps: told before a row comes.
+        stage.sql("REVOKE ALL ON \"of others\".step FROM {role}");
+        let refused = stage.load("a,b\n1,other\n", ledger).expect_code(1).stderr;
+        assert!(refused.contains("permission denied for table step"), "{refused}");
+        assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "2", "PostgreSQL {major}");
     }
 }
 

@@ -112,7 +112,7 @@ const RIVALS_SQL: &str = "\
           AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
           AND CASE j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] \
                   WHEN 'replace' THEN false \
-                  WHEN 'truncate' THEN @emptied@ \
+                  WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = j.job_id AND s.name = 'truncate') \
                   ELSE true END) \
     SELECT DISTINCT ON (p.file_no) p.file_no, f.location, f.target, j.job_id, \
            pg_catalog.to_char(CASE j.status WHEN 'done' THEN j.finished_at ELSE j.started_at END AT TIME ZONE 'UTC', \
@@ -126,10 +126,6 @@ const RIVALS_SQL: &str = "\
     LEFT JOIN working w USING (job_id) \
     WHERE j.job_id <> $1 AND (j.status = 'done' OR w.job_id IS NOT NULL) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
-
-/// A job that is to empty its tables has begun to.
-const EMPTIED_SQL: &str =
-    "EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = j.job_id AND s.name = 'truncate')";
 
 /// By job and table, the latest job first; of any version of the files, if `$6`.
 const IN_PART_SQL: &str = "\
@@ -279,15 +275,7 @@ impl Ledger {
             (&spelled.targets, Type::TEXT_ARRAY),
             (&self.schema, Type::TEXT),
         ];
-        let ask = async |emptied: &str| {
-            let sql = self.over_files(&sql.replace("@emptied@", emptied));
-            session.client().query_typed(&sql, &parameters).await
-        };
-        let rows = match ask(EMPTIED_SQL).await {
-            // Rights of before there were steps.
-            Err(error) if error.code().map(SqlState::code) == Some("42501") => ask("true").await,
-            rows => rows,
-        };
+        let rows = session.client().query_typed(&self.over_files(&sql), &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
         let rival = |row: &Row| Rival {
             file_no: row.get::<_, i32>(0).unsigned_abs(),
