@@ -5,6 +5,7 @@ use super::columns::{self, Columns};
 use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
+use super::ledger_of;
 use super::new_table;
 use super::whole::{Extent, Wholes};
 use crate::Context;
@@ -16,6 +17,7 @@ use howdah_model::{
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog, rights};
+use howdah_target::sql::quote_relation;
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::split::Rules;
@@ -74,8 +76,11 @@ pub(super) async fn plan_all(
             }
         };
         shape.staging = arrival::staging(job, job_id, group_no, &shape)?;
-        let mut chosen =
-            heads.iter().map(|head| columns(job, &shape, head)).collect::<Result<Vec<Columns>>>()?;
+        let chosen = heads.iter().map(|head| columns(job, &shape, head)).collect::<Result<Vec<Columns>>>();
+        let mut chosen = match chosen {
+            Ok(chosen) => chosen,
+            Err(error) => return Err(with_maker(context, session, (job, &shape), error).await),
+        };
         prove_orders(job, &shape, &wholes, &mut chosen, &mut heads).await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
@@ -164,6 +169,30 @@ async fn resolve(
         None => connection.attend(session, catalog::new_relation(session, written)).await?,
     };
     Ok((relation, table))
+}
+
+/// The error of fields that do not fit the table, where that was made for a header that was found otherwise: what a load has made stays
+/// when it fails, and would be in the way of what its hints say.
+async fn with_maker(
+    context: &Context,
+    session: &Session,
+    (job, shape): (&Job, &Shape),
+    error: Error,
+) -> Error {
+    let ledger = ledger_of(job).filter(|_| error.kind() == ErrorKind::Columns && shape.create.is_none());
+    let (Some(ledger), Some(hint)) = (ledger, error.hint().map(str::to_owned)) else { return error };
+    let asking = async {
+        match ledger.exists(session).await? {
+            true => ledger.idle_maker(session, shape.table.oid).await,
+            false => Ok(None),
+        }
+    };
+    // What cannot be asked leaves the error as it is.
+    let Ok(Some(job_id)) = context.connection.attend(session, asking).await else { return error };
+    let relation = quote_relation(&shape.table.relation);
+    error.with_hint(format!(
+        "{hint}; or, if the table is as job {job_id} has made it, which has stored nothing: DROP TABLE {relation}, and it is made anew"
+    ))
 }
 
 /// The columns that the fields of a file fill.

@@ -12,6 +12,7 @@ mod gone;
 mod job;
 mod job_lock;
 mod kept_plan;
+mod maker;
 mod origin;
 mod others;
 mod proof;
