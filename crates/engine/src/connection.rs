@@ -209,7 +209,8 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                opened = self.open_first() => return opened,
+                // On the heap, as in `open_new`.
+                opened = Box::pin(self.open_first()) => return opened,
                 () = self.until_one_is_there() => {}
             }
         }

@@ -190,7 +190,7 @@ async fn plan_all(
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
     let Connected { session, recode, identity, mut settled, choice, read_otherwise } =
-        connect_and_look(context, &mut job, &mut sources, progress).await?;
+        Box::pin(connect_and_look(context, &mut job, &mut sources, progress)).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
     let heads = Heads {
@@ -353,7 +353,7 @@ async fn connect(
     let mut session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     progress.steps.store(1, Relaxed);
     progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let settling = who_it_is((connection, &session), job, sources);
+    let settling = Box::pin(who_it_is((connection, &session), job, sources));
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
     let (recode, (identity, mut settled, mut choice), ()) = connection.attend(&session, asking).await?;
