@@ -231,14 +231,28 @@ impl Ledger {
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))
     }
 
-    /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken it.
-    pub(crate) async fn take_undo(&self, session: &Session, number: i64) -> Result<bool> {
+    /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken it, or one of those that
+    /// this transaction could be in the way of: after a lost connection the index of a partition may stand in two entries, since a
+    /// partitioned index that comes back makes what its partitions lack.
+    pub(crate) async fn take_undo(&self, session: &Session, entry: &Undo, partitioned: bool) -> Result<bool> {
+        let partitions = match partitioned {
+            true => {
+                " OR o.table_oid IN (SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree($2::pg_catalog.regclass) p)"
+            }
+            false => "",
+        };
         let sql = format!(
-            "SELECT number FROM {}.undo WHERE number = $1 AND undone_at IS NULL FOR UPDATE",
+            "SELECT o.number FROM {}.undo o \
+             WHERE o.undone_at IS NULL AND (o.number = $1 OR (o.table_oid = $2 AND o.name = $3){partitions}) \
+             ORDER BY o.number FOR UPDATE",
             self.quoted
         );
-        let rows = session.client().query_typed(&sql, &[(&number, Type::INT8)]).await;
-        rows.map(|rows| !rows.is_empty()).map_err(|error| self.error(&error, "reading the ledger's journal"))
+        let change = &entry.change;
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&entry.number, Type::INT8), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
+        let rows = session.client().query_typed(&sql, &parameters).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        Ok(rows.iter().any(|row| row.get::<_, i64>(0) == entry.number))
     }
 
     /// The partitioned table of this entry has partitions that it had not when its index was dropped.

@@ -64,6 +64,40 @@ fn kill_at(scene: (Database, Files, PathBuf), sql: &str, least: u64, again: bool
     hit
 }
 
+/// As after a lost connection, when a partitioned index has made what a partition of it lacked, and a later load has dropped that once
+/// more.
+#[test]
+fn an_index_that_stands_in_two_entries_comes_back_once() {
+    for major in [13, 18] {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(16, 1, ROWS));
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint, part integer, amount numeric, note text); CREATE INDEX t_note ON t (note)",
+        );
+        let before = schema(&database);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        let mut running = load.spawn();
+        assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+        running.kill();
+        let columns = "job_id, kind, schema_name, table_name, table_oid, name, definition, statements, compared_by_libc, ledger_oid";
+        database.sql(&format!(
+            "INSERT INTO howdah.undo ({columns}) SELECT {columns} FROM howdah.undo WHERE kind = 'index' AND undone_at IS NULL"
+        ));
+        let other = database.connect();
+        other.sql("BEGIN; LOCK TABLE t IN ROW EXCLUSIVE MODE");
+        let mut restoring = restore(&database).spawn();
+        let both_wait = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                         WHERE NOT l.granted AND a.datname = current_database()";
+        assert!(wait_for(&database, &mut restoring, both_wait, 2), "{}", restoring.stderr_so_far());
+        other.sql("COMMIT");
+        let told = restoring.wait(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("cannot be put back"), "PostgreSQL {major}\n{told}");
+        assert_eq!(open_entries(&database), 0, "PostgreSQL {major}\n{told}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
+    }
+}
+
 /// Kills a load at each of these moments on every server, and counts the hits. What follows alternates: where one server sees
 /// the load run again, another sees it restored.
 fn hits(prepared: impl Fn(u32) -> (Database, Files, PathBuf) + Sync, moments: &[(&str, u64)]) -> usize {
