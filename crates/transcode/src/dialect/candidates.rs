@@ -3,6 +3,7 @@
 use super::Given;
 use super::windows::Window;
 use howdah_model::{Dialect, Eol, Escape};
+use std::collections::BTreeMap;
 
 /// A dialect, and how much must speak for it before it is believed.
 #[derive(Debug, Clone)]
@@ -156,7 +157,7 @@ fn with_blanks(windows: &[Window], plain: &Candidate) -> Vec<Candidate> {
             }
         }
         b"\t" if are_runs_usual(windows, b"\t\t") => vec![variant(2.0, |dialect| dialect.repeats = true)],
-        [byte] if plain.doubt < 4.0 && blanks_around(windows, *byte) => {
+        [byte] if plain.doubt < 4.0 && blanks_around(windows, *byte, plain.dialect.quote) => {
             vec![variant(1.0, |dialect| dialect.trim = true)]
         }
         _ => Vec::new(),
@@ -175,19 +176,56 @@ fn are_runs_usual(windows: &[Window], run: &[u8]) -> bool {
     with_run * 3 >= lines && with_run > 0
 }
 
-/// A fourth of all delimiters has a blank beside it.
-fn blanks_around(windows: &[Window], delimiter: u8) -> bool {
-    let (mut all, mut beside) = (0usize, 0usize);
+/// How often the fields of a column have blanks at their ends.
+#[derive(Clone, Copy, Default)]
+struct Blanks {
+    fields: usize,
+    before: usize,
+    behind: usize,
+    either: usize,
+}
+
+/// Blanks stand beside the delimiters of every column: in a fourth of its fields, as where columns are aligned, or before nearly all
+/// fields but the first of a line, or behind all but the last. Or they fill up nearly all fields of some columns, as of `char(n)`.
+/// Where some fields of a column have blanks and others have none, they are part of the values.
+fn blanks_around(windows: &[Window], delimiter: u8, quote: Option<u8>) -> bool {
+    let mut by_width: BTreeMap<usize, Vec<Blanks>> = BTreeMap::new();
     for window in windows {
-        for at in memchr::memchr_iter(delimiter, &window.text) {
-            let blank = |at: Option<usize>| {
-                at.and_then(|at| window.text.get(at)).is_some_and(|byte| matches!(byte, b' ' | b'\t'))
-            };
-            all += 1;
-            beside += usize::from(blank(at.checked_sub(1)) || blank(Some(at + 1)));
+        for line in window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+            let mut quoted = false;
+            let fields: Vec<&[u8]> = line
+                .split(|byte| {
+                    quoted ^= Some(*byte) == quote;
+                    *byte == delimiter && !quoted
+                })
+                .collect();
+            let columns =
+                by_width.entry(fields.len()).or_insert_with(|| vec![Blanks::default(); fields.len()]);
+            for (blanks, field) in columns.iter_mut().zip(fields).filter(|(_, field)| !field.is_empty()) {
+                let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+                let (before, behind) = (is_blank(field.first()), is_blank(field.last()));
+                blanks.fields += 1;
+                blanks.before += usize::from(before);
+                blanks.behind += usize::from(behind);
+                blanks.either += usize::from(before || behind);
+            }
         }
     }
-    all > 0 && beside * 4 >= all
+    by_width.remove(&1);
+    let usual =
+        by_width.into_values().max_by_key(|columns| columns.iter().map(|one| one.fields).sum::<usize>());
+    let filled = usual.into_iter().flatten().filter(|one| one.fields > 0);
+    let columns: Vec<Blanks> = filled.collect();
+    let ([_, inner @ ..], [front @ .., _]) = (columns.as_slice(), columns.as_slice()) else { return false };
+    let nearly_all = |some: usize, one: &Blanks| some * 10 >= one.fields * 9;
+    let blanks: usize = columns.iter().map(|one| one.either).sum();
+    let delimiters: usize = inner.iter().map(|one| one.fields).sum();
+    let is_even = |one: &Blanks| one.either * 10 <= one.fields || nearly_all(one.either, one);
+    !inner.is_empty()
+        && (columns.iter().all(|one| one.either * 4 >= one.fields)
+            || inner.iter().all(|one| nearly_all(one.before, one))
+            || front.len() > 1 && front.iter().all(|one| nearly_all(one.behind, one))
+            || blanks * 4 >= delimiters && columns.iter().all(is_even))
 }
 
 /// Quote, escape, and the doubt they add.
@@ -298,7 +336,7 @@ fn without_signs(run: &[u8]) -> &[u8] {
 
 /// Runs of punctuation that half the lines have.
 fn long_delimiters(windows: &[Window]) -> Vec<String> {
-    let mut found: std::collections::BTreeMap<&[u8], usize> = std::collections::BTreeMap::new();
+    let mut found: BTreeMap<&[u8], usize> = BTreeMap::new();
     let mut lines = 0;
     for window in windows {
         let later = &window.text[window.from..];

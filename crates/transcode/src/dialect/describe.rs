@@ -115,6 +115,11 @@ pub(super) fn unsure(chosen: &Dialect, other: &Dialect) -> Unsure {
     } else if chosen.quote != other.quote {
         let quote = other.quote.map_or("none".to_owned(), |quote| visible(&char::from(quote).to_string()));
         (format!("the quote may be {quote} as well"), "--quote")
+    } else if chosen.trim != other.trim {
+        let what = if chosen.trim { "be part of them" } else { "mean nothing" };
+        (format!("blanks around fields may {what}"), "--format csv, which keeps them,")
+    } else if chosen.repeats != other.repeats {
+        ("delimiters in a row may have empty fields between them".to_owned(), "--format csv")
     } else {
         ("another escape explains the quotes almost as well".to_owned(), "--escape")
     };
