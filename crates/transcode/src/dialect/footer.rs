@@ -3,7 +3,7 @@
 //! Only what surely is none is cut off: a short last record stays, and so does a category that is called
 //! "Total" more than once.
 
-use super::cell_types::Kind;
+use super::cell_types::{Class, Kind};
 use super::header;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement};
@@ -144,7 +144,7 @@ pub(super) fn find(
             end = blank;
         } else if no > range.start
             && (footer.is_note(no) && !(is_cut_off(no) && footer.is_below_data(no, range.start))
-                || footer.is_total(no, range.start, false))
+                || footer.is_total(no, range.start, false) && !footer.is_record_of_no_sum(no, range.start))
         {
             end = no;
         } else {
@@ -230,6 +230,36 @@ impl Footer<'_, '_> {
         text.split_whitespace().count() > 1 && NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
+    /// A full record that fits the columns, where none of its numbers is the sum or the mean of its column: of somebody called
+    /// Total. Where not all of the table was seen nobody knows, nor where the numbers can be read in two ways.
+    fn is_record_of_no_sum(&mut self, no: usize, from: usize) -> bool {
+        let (line, width, classes) = (self.lines.lines[no], self.profile.width(), self.profile.classes());
+        let against = agreement(self.lines.kinds(no), &classes).1;
+        if !self.before.is_empty() || line.width != width || line.filled != width || against > 0 {
+            return false;
+        }
+        let mut columns: Vec<(usize, f64, f64)> =
+            (0..width).filter(|no| classes[*no] == Some(Class::Number)).map(|no| (no, 0.0, 0.0)).collect();
+        for above in from..no {
+            let values = self.lines.values(above, self.reader, self.window);
+            for (column, sum, count) in columns.iter_mut().filter(|_| values.len() == width) {
+                if self.lines.kinds(above)[*column].class() != Some(Class::Number) {
+                    continue;
+                }
+                let Some((value, _)) = amount(&values[*column]) else { return false };
+                (*sum, *count) = (*sum + value, *count + 1.0);
+            }
+        }
+        let values = self.lines.values(no, self.reader, self.window);
+        let is_no_sum = |(column, sum, count): &(usize, f64, f64)| {
+            amount(&values[*column]).is_some_and(|(value, decimals)| {
+                let near = 0.5 * 10f64.powi(-decimals) * (1.0 + SUM_IS_OFF_BY) + sum.abs() * SUM_IS_OFF_BY;
+                (value - sum).abs() > near && (value - sum / count.max(1.0)).abs() > near
+            })
+        };
+        !columns.is_empty() && columns.iter().all(is_no_sum)
+    }
+
     /// Totals, without a blank line above them or with one: where no earlier line from `from` on has their name.
     fn is_total(&self, no: usize, from: usize, behind_blank: bool) -> bool {
         let Some(name) = self.lines.lines[no].total else { return false };
@@ -247,6 +277,28 @@ impl Footer<'_, '_> {
             && !may_be_value
             && !earlier.any(|line| line.total == Some(name))
     }
+}
+
+/// Hundreds of such decimals are what sums of doubles are off by.
+const SUM_IS_OFF_BY: f64 = 1e-9;
+
+/// A number in whatever spelling, and how many decimals it has; nothing where comma or point may mean either.
+fn amount(text: &str) -> Option<(f64, i32)> {
+    let mut digits: String = text.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',')).collect();
+    let signs: Vec<(usize, char)> = digits.char_indices().filter(|(_, c)| !c.is_ascii_digit()).collect();
+    let decimal = match signs.as_slice() {
+        [] => None,
+        [(at, ',')] if at + 4 == digits.len() => return None,
+        [(at, _)] => Some(*at),
+        [.., (_, other), (at, last)] => (other != last).then_some(*at),
+    };
+    let decimals = decimal.map_or(0, |at| digits.len() - at - 1);
+    digits.retain(|c| c.is_ascii_digit());
+    let magnitude: f64 = digits.parse().ok()?;
+    let is_negative = text.trim_start().starts_with(['-', '(', '\u{2212}']);
+    let decimals = i32::try_from(decimals).ok()?;
+    let number = magnitude / 10f64.powi(decimals);
+    Some((if is_negative { -number } else { number }, decimals))
 }
 
 /// Four words or more, of letters for the most part.
