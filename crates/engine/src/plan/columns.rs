@@ -45,6 +45,12 @@ impl Columns {
         let Some(found) = &head.found else {
             return Columns::choose(job, table, (names, true), job.format.header);
         };
+        if found.finding.lacks_names && job.columns.is_none() {
+            let message = "the header has fewer names than records have fields, and which fields have none is not known";
+            return Err(columns_error(message.to_owned()).with_hint(
+                "name the columns that the fields fill with --columns, in the order of the file",
+            ));
+        }
         let header = if names.is_some() { Header::Names } else { Header::None };
         let chosen = Columns::choose(job, table, (names, !found.finding.is_header_unsure()), header)?;
         // A file without a record fits every table.

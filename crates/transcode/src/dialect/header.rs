@@ -8,6 +8,7 @@ use super::table::{Lines, Profile, agreement};
 use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;
+use std::ops::Range;
 
 /// What speaks for a header; positive for, negative against. Below 1 either way it is unsure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -329,15 +330,28 @@ fn shape(text: &str) -> Vec<u8> {
     text.bytes().map(class).collect()
 }
 
-/// The names of the columns from their header lines, `width` of them at least.
+/// A field without a name, in a header that has fewer of them than records have fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Nameless {
+    /// There is none, or it holds nothing.
+    #[default]
+    Nothing,
+    /// The first one holds what looks like the names of rows, as R writes them.
+    First,
+    /// Nobody knows which.
+    Unknown,
+}
+
+/// The names of the columns from their header lines, `width` of them at least. `end` is behind the last record.
 pub(super) fn names(
     lines: &Lines,
-    header: std::ops::Range<usize>,
+    (header, end): (Range<usize>, usize),
     width: usize,
     reader: &mut Reader,
     window: &Window,
-) -> Vec<String> {
+) -> (Vec<String>, Nameless) {
     let mut names: Vec<String> = vec![String::new(); if header.is_empty() { 0 } else { width }];
+    let (mut nameless, is_one) = (Nameless::Nothing, header.len() == 1);
     for no in header {
         let mut values = lines.values(no, reader, window);
         if let Some(otherwise) = otherwise(lines, no, width, reader, window) {
@@ -352,6 +366,11 @@ pub(super) fn names(
         }
         if values.len() + 1 == width && numbers_rows(lines, no, reader, window) {
             values.insert(0, String::new());
+        } else if is_one && values.len() < width {
+            nameless = nameless_field(lines, (no + 1..end, width - values.len()), width, reader, window);
+            if nameless == Nameless::First {
+                values.insert(0, String::new());
+            }
         }
         names.resize(names.len().max(values.len()), String::new());
         for (name, value) in names.iter_mut().zip(values) {
@@ -361,7 +380,41 @@ pub(super) fn names(
             name.push_str(&value);
         }
     }
-    names
+    (names, nameless)
+}
+
+/// So few records have names for the first field that differ by chance.
+const NAMED_ROWS_MIN: usize = 3;
+
+/// Which field has no name, where so many names are missing above records (`below`) that are all full.
+fn nameless_field(
+    lines: &Lines,
+    (below, missing): (Range<usize>, usize),
+    width: usize,
+    reader: &mut Reader,
+    window: &Window,
+) -> Nameless {
+    let (mut rows, mut are_text) = (Vec::new(), true);
+    for no in below.take(COMPARED_LINES) {
+        let Some(line) = lines.lines.get(no).filter(|line| !line.is_blank() && !line.broken) else {
+            continue;
+        };
+        let kinds = lines.kinds(no);
+        if line.width != width || kinds.last() == Some(&Kind::Empty) {
+            return Nameless::Nothing;
+        }
+        are_text &= kinds.first() == Some(&Kind::Text);
+        rows.push(lines.values(no, reader, window).swap_remove(0));
+    }
+    let count = rows.len();
+    rows.sort_unstable();
+    rows.dedup();
+    let are_names = missing == 1 && are_text && rows.len() == count && count >= NAMED_ROWS_MIN;
+    match count {
+        0 => Nameless::Nothing,
+        _ if are_names => Nameless::First,
+        _ => Nameless::Unknown,
+    }
 }
 
 /// The fields of a line that another delimiter cuts into as many as the table has columns.

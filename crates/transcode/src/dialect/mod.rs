@@ -35,6 +35,7 @@ pub use table_end::{TABLE_END_BYTES, TableEnd};
 
 use describe::grouped;
 use eol::Endings;
+use header::Nameless;
 use howdah_model::{Dialect, Eol, Escape, Result};
 use nulls::Spellings;
 use regions::{Cut, Regions};
@@ -132,6 +133,8 @@ pub struct Finding {
     pub header_rows: u32,
     /// The names in the header, those of several records joined by a space; empty without a header.
     pub names: Vec<String>,
+    /// The header has fewer names than records have fields, and nobody knows which fields have none.
+    pub lacks_names: bool,
     /// Fields of a record; 0 if there are no records.
     pub width: usize,
     /// For each field: its values at the beginning are numbers, days or the like. Empty if there are no records.
@@ -153,6 +156,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Words alone say that there is a header, or that its further records belong to it, and none of them is usual for names.
+    pub fn is_header_doubtful(&self) -> bool {
+        let further = self.unsure.iter().any(|unsure| unsure.option == HEADER_RECORDS_OPTION);
+        self.header_rows > 0 && (further || self.is_header_unsure() || self.has_nameless_header())
+    }
+
     /// The first record may be a header or data.
     pub fn is_header_unsure(&self) -> bool {
         self.unsure.iter().any(|unsure| unsure.option == HEADER_OPTION)
@@ -204,6 +213,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         unsure: encoding.unsure.into_iter().collect(),
         header_rows: 0,
         names: Vec::new(),
+        lacks_names: false,
         width: 0,
         typed: Vec::new(),
         preamble_records: 0,
@@ -356,7 +366,11 @@ impl Finding {
         }
         self.place(&cut, &mut regions, windows);
         let header = regions.start..regions.start + regions.header_lines;
-        self.names = header::names(&cut.head, header, regions.width, &mut reader, &windows.head);
+        let end = regions.end.unwrap_or(cut.head.len());
+        let nameless;
+        (self.names, nameless) =
+            header::names(&cut.head, (header, end), regions.width, &mut reader, &windows.head);
+        self.tell_nameless(nameless);
         self.width = regions.width.max(self.names.len());
         // Of the head alone: what is further on may be another table's.
         let mut profile = table::Profile::new(regions.width);
@@ -369,6 +383,20 @@ impl Finding {
         self.record_like = regions.record_like as u64;
         self.explain(&regions);
         Ok(())
+    }
+
+    fn tell_nameless(&mut self, nameless: Nameless) {
+        self.lacks_names = nameless == Nameless::Unknown;
+        let what = match nameless {
+            Nameless::Nothing => return,
+            Nameless::First => {
+                "the header has one name less than records have fields: the first field is taken to have none"
+            }
+            Nameless::Unknown => {
+                "the header has fewer names than records have fields: the last ones are taken to have none"
+            }
+        };
+        self.unsure.push(Unsure { what: what.to_owned(), option: "--columns" });
     }
 
     fn find_nulls(

@@ -178,10 +178,9 @@ impl Regions {
             let more = if first {
                 verdict.is_header() || given == Some(true)
             } else {
-                let typed = profile.classes().iter().flatten().count();
-                // A record with a word in its only number is more usual than a second line of names.
-                let words = typed > 1
-                    || header::by_words(&cut.head, no, &profile.classes(), reader, &windows.head) >= 2.0;
+                // A record with a word for one of its values is more usual than a second line of names.
+                let (_, against) = agreement(cut.head.kinds(no), &profile.classes());
+                let words = against > 1 || is_spread(&cut.head.lines[self.start], self.width);
                 // Who says that there is a header means one record.
                 given.is_none()
                     && verdict.by_types

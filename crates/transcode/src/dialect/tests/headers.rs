@@ -29,3 +29,53 @@ fn further_header_records_are_told() {
     };
     assert!(told("key,person,date of\nno,name,birth\n") && !told("id,name,born\n") && !told(""));
 }
+
+#[test]
+fn a_first_record_with_a_word_for_its_number_is_no_second_header() {
+    let found =
+        text("region,amount,city\nnorth,unknown,Rome\neast,2.5,Oslo\nwest,3.5,Bern\nsouth,4.5,Wien\n");
+    assert_eq!(found.header_rows, 1, "{}", found.describe());
+    let found =
+        text("region,amount,year,city\nname,EUR,number,place\nn,2.5,1,Oslo\nw,3.5,2,Bern\ns,4.5,3,Wien\n");
+    assert_eq!(found.header_rows, 2, "{}", found.describe());
+}
+
+#[test]
+fn a_header_one_name_short_is_told() {
+    let rows = "\"Mazda RX4\",21,6,160\n\"Datsun 710\",22.8,4,108\n\"Valiant\",18.1,6,225\n";
+    let is_told = |found: &Finding| found.unsure.iter().any(|unsure| unsure.option == "--columns");
+    let found = text(&format!("\"mpg\",\"cyl\",\"disp\"\n{rows}"));
+    assert_eq!(found.names, ["", "mpg", "cyl", "disp"]);
+    assert!(is_told(&found) && !found.lacks_names);
+    let found = text("id,name,age\n7,ann,31,rome\n7,bob,29,oslo\n8,cid,41,wien\n");
+    assert_eq!((found.names.len(), found.names[3].as_str()), (4, ""));
+    assert!(is_told(&found) && found.lacks_names);
+    // Fields behind the last name that hold nothing need none.
+    let found = text("id,name\n7,ann,\n7,bob,\n8,cid,\n");
+    assert!(!is_told(&found) && !found.lacks_names);
+    let found = text("\"mpg\",\"cyl\"\n\"1\",21,6\n\"2\",22.8,4\n\"3\",18.1,6\n");
+    assert!(!is_told(&found) && found.names == ["", "mpg", "cyl"]);
+}
+
+#[test]
+fn a_last_record_called_total_is_data_where_it_is_no_sum() {
+    let end = |text_of: &str| text(text_of).plain.end_byte;
+    assert_eq!(end("station,pumps\nShell,3\nBP,4\nTotal,6\n"), None);
+    assert_eq!(end("station,pumps\nShell,3\nBP,4\nTotal,7\n"), Some(27));
+    assert_eq!(end("station;price;pumps\nShell;1.759,50;3\nBP;2,25;4\nTotal;1.761,75;99\n"), Some(47));
+    assert_eq!(end("station,pumps\nShell,3\nBP,4\n\nTotal,6\n"), Some(27));
+    assert_eq!(end("station,pumps,x\nShell,3,1\nBP,4,1\nTotal,,6\n"), Some(33));
+}
+
+#[test]
+fn blanks_of_one_column_alone_are_part_of_its_values() {
+    for rows in ["code1 ,5\n", "5,code1 \n", "code1 ,5,6\n", "1, x,y\n"] {
+        let other = rows.replace(' ', "").replace("code1", "code2");
+        let found = text(&format!("{rows}{other}").repeat(20));
+        assert!(!found.dialect.trim, "{rows}: {}", found.describe());
+    }
+    for rows in ["code1 , 5\n", "code1   , 12,x \n", "a1 ,b1 ,c\n"] {
+        let found = text(&rows.repeat(20));
+        assert!(found.dialect.trim, "{rows}: {}", found.describe());
+    }
+}
