@@ -8,6 +8,7 @@ pub(crate) mod arrival;
 pub(crate) mod columns;
 mod cost;
 mod dated;
+mod doubtful_headers;
 mod earlier;
 mod evolve;
 mod faster;

@@ -89,3 +89,128 @@ fn a_word_does_not_change_how_the_numbers_of_its_column_are_read() {
         assert_eq!(database.value(&format!("SELECT count(*) FROM {table}")), "0");
     }
 }
+
+#[test]
+fn a_first_record_with_a_word_for_its_number_is_loaded() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let source = files.put(
+        "sales.csv",
+        b"region,amount,city\nnorth,unknown,Rome\neast,2.5,Oslo\nwest,3.5,Bern\nsouth,4.5,Wien\n",
+    );
+    load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "sales"), "region text, amount text, city text");
+    assert_eq!(database.value("SELECT count(*) FROM sales"), "4");
+}
+
+/// R writes no name above the names of rows.
+#[test]
+fn a_header_one_name_short_shifts_no_values() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let cars = "\"mpg\",\"cyl\",\"disp\"\n\"Mazda RX4\",21,6,160\n\"Datsun 710\",22.8,4,108\n\"Valiant\",18.1,6,225\n";
+    let source = files.put("cars.csv", cars.as_bytes());
+    let made = load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert!(
+        made.stderr.contains("the first field is taken to have none; --columns settles it"),
+        "{}",
+        made.stderr
+    );
+    assert_eq!(
+        database.value("SELECT sum(mpg) || ' ' || sum(cyl) || ' ' || sum(disp) FROM cars"),
+        "61.9 16 493"
+    );
+    database.sql("CREATE TABLE known (mpg numeric, cyl int, disp int)");
+    load(&database).args(["--table", "known", "--ignore-extra"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT sum(mpg) || ' ' || sum(cyl) FROM known"), "61.9 16");
+
+    // Of the numbers in front nobody knows whether they are those of rows.
+    let source = files.put("short.csv", b"mpg,cyl,disp\n7,21,6,160\n7,22.8,4,108\n9,18.1,6,225\n");
+    let load = load(&database).args(["--table", "known", "--ignore-extra"]).arg(&source);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        refused.contains("which fields have none is not known") && refused.contains("--columns"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn pieces_of_text_without_a_header_make_no_columns() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let a = files.put("a.csv", b"name,city\nann,rome\nbob,oslo\ncid,bern\n");
+    let b = files.put("b.csv", b"dan,wien\neva,genf\n");
+    let refused = |options: &[&str]| {
+        let load = load(&database).args(options).args([&a, &b]);
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("its first record may be a header or data"), "{refused}");
+        assert!(refused.contains("say --header=false if the first record is data"), "{refused}");
+        assert!(!refused.contains("wien"), "{refused}");
+    };
+    refused(&["--table", "t", "--create"]);
+    database.sql("CREATE TABLE t (name text, city text)");
+    refused(&["--table", "t", "--evolve", "add"]);
+    load(&database).args(["--table", "t", "--header=false"]).arg(&b).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t WHERE name = 'dan'"), "1");
+}
+
+#[test]
+fn a_station_called_total_is_loaded_and_a_total_is_not() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    for (name, last, sum) in [("pumps", "Total,6\n", "13"), ("sums", "Total,7\n", "7")] {
+        let source =
+            files.put(&format!("{name}.csv"), format!("station,n\nShell,3\nBP,4\n{last}").as_bytes());
+        load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(&format!("SELECT sum(n) FROM {name}")), sum);
+    }
+}
+
+#[test]
+fn blanks_of_text_are_kept() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let mut text = "code,n\n".to_owned();
+    for no in 0..300 {
+        let blank = if no % 2 == 0 { " " } else { "" };
+        let _ = writeln!(text, "code{no}{blank},{no}");
+    }
+    let source = files.put("codes.csv", text.as_bytes());
+    load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM codes WHERE code LIKE '% '"), "150");
+}
+
+#[test]
+fn days_that_contradict_each_other_are_refused_and_far_years_told() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE days (id int, d date)");
+    let days = |from: u32, to: u32, month_of: fn(u32) -> u32| {
+        let mut text = "id,d\n".to_owned();
+        for id in from..to {
+            let _ = writeln!(text, "{id},{:02}/{:02}/2024", 1 + id % 12, month_of(id));
+        }
+        text
+    };
+    let open = days(0, 50, |id| 1 + id % 11);
+    let proven = files.put("a.csv", (open.clone() + "900,31/01/2024\n").as_bytes());
+    let mixed = files.put("mixed.csv", (open.clone() + "900,31/01/2024\n901,02/13/2024\n").as_bytes());
+    let refused = load(&database).args(["--table", "days", "--on-error", "skip"]).arg(&mixed).run(PATIENCE);
+    let refused = refused.expect_code(1).stderr;
+    assert!(
+        refused.contains("not all in one order") && refused.contains("--types d=date:d/m/y"),
+        "{refused}"
+    );
+    assert_eq!(database.value("SELECT count(*) FROM days"), "0");
+
+    // What one file proves is not called open in the other.
+    let open = files.put("b.csv", open.as_bytes());
+    let done = load(&database).args(["--table", "days"]).args([&proven, &open]).run(PATIENCE).expect_code(0);
+    assert!(!done.stderr.contains("DateStyle decides"), "{}", done.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM days WHERE d = '2024-12-01'"), "0");
+
+    let born = files.put("born.csv", b"name,born\nann,31/12/62\nbob,5/3/81\ncid,28/2/55\n");
+    let done = load(&database).arg("--create").arg(&born).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("from 50 to 69 in born are read as 2050 to 2069"), "{}", done.stderr);
+    assert_eq!(database.value("SELECT max(born) FROM born"), "2062-12-31");
+}

@@ -59,6 +59,22 @@ impl Columns {
         infer::reading_for(self.states.get(no)?, self.among.get(no)?, type_name)
     }
 
+    /// Columns whose readings put years of two digits far into the future.
+    pub(super) fn far_years(&self, fields: &[Option<String>], readings: &[Option<Reading>]) -> Vec<String> {
+        let seen = self.states.iter().zip(&self.among);
+        let far = fields.iter().zip(readings).zip(seen).filter_map(|((field, reading), (state, among))| {
+            let reading = reading.as_ref()?;
+            field.as_ref().filter(|_| among.has_far_years(state, reading))
+        });
+        far.map(|column| {
+            format!(
+                "years of two digits from 50 to 69 in {column} are read as 2050 to 2069, as PostgreSQL does; --types {column}=text keeps \
+                 them as they are written"
+            )
+        })
+        .collect()
+    }
+
     /// Takes empty fields in quotes for values of field `no`, if it has some.
     pub(super) fn take_empty(&mut self, no: usize) {
         let is_there = self.quoted_empty.get_mut(no).is_some_and(std::mem::take);

@@ -2,6 +2,7 @@
 
 use super::arrival;
 use super::columns::{self, Columns};
+use super::doubtful_headers::expect_known_names;
 use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
@@ -57,6 +58,7 @@ pub(super) async fn plan_all(
     let wholes = Wholes::new(context, job);
     let groups = groups(context, session, job, heads).await?;
     for (group_no, (relation, Group { table, mut heads })) in groups.into_iter().enumerate() {
+        expect_known_names(job, table.as_ref(), &heads)?;
         let mut shape = match table {
             Some(table) => {
                 if job.shaping.evolve != Evolve::None && is_fixed(&job.arrival) {
@@ -215,16 +217,28 @@ async fn prove_orders(
     let open = heads.iter_mut().zip(chosen.iter());
     let open = open.filter(|(head, chosen)| !open_orders(job, shape, head, chosen).is_empty());
     wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
+    // What another file proves is no more open.
+    let proven: Vec<String> = joined(chosen, heads)
+        .into_iter()
+        .filter(|(_, (_, among))| among.proves_order())
+        .map(|(name, _)| name.clone())
+        .collect();
     for (head, chosen) in heads.iter().zip(chosen) {
         for (column, contradict) in open_orders(job, shape, head, chosen) {
-            let why = if contradict {
-                format!("the days in {column} are not all in one order of day and month")
-            } else {
-                format!("no value seen of {column} tells day from month")
-            };
-            chosen.unsure.push(format!(
-                "{why}: the server's DateStyle decides; --types {column}=date:d/m/y settles it"
-            ));
+            if contradict {
+                let message = format!("the days in {column} are not all in one order of day and month");
+                return Err(Error::new(ErrorKind::Columns, message)
+                    .in_file(head.object().location())
+                    .with_hint(format!(
+                        "--types {column}=date:d/m/y says which it is, and others are refused"
+                    )));
+            }
+            if !proven.contains(&column) {
+                chosen.unsure.push(format!(
+                    "no value seen of {column} tells day from month: the server's DateStyle decides; --types \
+                     {column}=date:d/m/y settles it"
+                ));
+            }
         }
     }
     Ok(())
@@ -298,7 +312,7 @@ fn table_plan(
     job: &Job,
     shape: &Shape,
     head: &Head,
-    Columns { fields, mut notes, unsure, .. }: Columns,
+    Columns { fields, mut notes, mut unsure, .. }: Columns,
     readings: &Readings,
 ) -> Result<TablePlan> {
     let reading = |(no, field): (usize, &Option<String>)| {
@@ -308,6 +322,7 @@ fn table_plan(
         readings.get(name).cloned().unwrap_or_else(|| found.columns.reading(no, &column.type_name))
     };
     let readings: Vec<Option<Reading>> = fields.iter().enumerate().map(reading).collect();
+    unsure.extend(head.found.iter().flat_map(|found| found.columns.far_years(&fields, &readings)));
     let written = &head.written;
     let care = care(job, shape, written, &readings);
     let stored: Vec<String> = fields.iter().flatten().cloned().collect();
@@ -379,6 +394,23 @@ type Readings = BTreeMap<String, Option<Reading>>;
 /// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
 /// leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
 fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Result<Readings> {
+    let mut readings = BTreeMap::new();
+    for (name, (state, among)) in joined(columns, heads) {
+        let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
+        let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
+        let told = told.map(|written| infer::parse_type(written)).transpose()?;
+        let told = told.and_then(|(_, reading)| reading);
+        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &among, &column.type_name)) {
+            readings.insert(name.clone(), Some(reading));
+        } else if let Some(why) = infer::doubtful(&state, &among, &column.type_name) {
+            return Err(columns::doubtful(column, why));
+        }
+    }
+    Ok(readings)
+}
+
+/// What all files together hold of each column.
+fn joined<'a>(columns: &'a [Columns], heads: &[Head]) -> BTreeMap<&'a String, (ColumnState, Among)> {
     let mut seen: BTreeMap<&String, (ColumnState, Among)> = BTreeMap::new();
     for (columns, head) in columns.iter().zip(heads) {
         let Some(found) = &head.found else { continue };
@@ -392,19 +424,7 @@ fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Re
             }
         }
     }
-    let mut readings = BTreeMap::new();
-    for (name, (state, among)) in seen {
-        let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
-        let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
-        let told = told.map(|written| infer::parse_type(written)).transpose()?;
-        let told = told.and_then(|(_, reading)| reading);
-        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &among, &column.type_name)) {
-            readings.insert(name.clone(), Some(reading));
-        } else if let Some(why) = infer::doubtful(&state, &among, &column.type_name) {
-            return Err(columns::doubtful(column, why));
-        }
-    }
-    Ok(readings)
+    seen
 }
 
 /// A number that is written anew has a decimal point. Where money is read with a comma (`lc_monetary`), it would be another

@@ -7,7 +7,7 @@ use super::date::{Date, Written};
 use super::facts::{DateFacts, dressed};
 use super::grouped::{VALUE_BYTES_MAX, take_apart};
 use super::kinds::Kinds;
-use howdah_model::DateOrder;
+use howdah_model::{DateOrder, Reading};
 
 /// What the days in numbers and the numbers among some values say of their order and spelling. Beside the [`ColumnState`] of
 /// the same values, and like it a function of their set; unlike there, nothing makes it forget.
@@ -90,6 +90,11 @@ impl Among {
         Among { days: self.days.clone(), ..Among::default() }
     }
 
+    /// The days among the values are in one order, which they prove.
+    pub fn proves_order(&self) -> bool {
+        self.order().is_some()
+    }
+
     /// What the numbers among the values say, where these are not all of them numbers.
     pub(super) fn numbers(&self) -> &ColumnState {
         &self.numbers
@@ -107,6 +112,16 @@ impl Among {
     /// The order that all days are in, if they prove one.
     pub(super) fn order(&self) -> Option<DateOrder> {
         self.days.proven()
+    }
+
+    /// Read so, some days of a year of two digits are in the years from 2050 to 2069: most often they were meant for a
+    /// hundred years before.
+    pub fn has_far_years(&self, state: &ColumnState, reading: &Reading) -> bool {
+        match reading {
+            Reading::Date(order) => self.days.is_far_in(*order),
+            Reading::MonthName => state.named_dates.far != 0,
+            _ => false,
+        }
     }
 
     /// Each order has a day that does not exist in it.

@@ -35,6 +35,8 @@ pub(super) struct Day {
 /// A date as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written<'a> {
+    /// Its year has two digits.
+    pub(super) short_year: bool,
     pub(super) date: Date,
     pub(super) clock: Option<Clock<'a>>,
     /// How it is written, if it can be written so again.
@@ -93,7 +95,8 @@ impl<'a> Written<'a> {
             _ => None,
         };
         let layout = layout.filter(|_| value.len() == text.len());
-        Some(Written { date, clock, layout })
+        let short_year = !front.windows(4).any(|digits| digits.iter().all(u8::is_ascii_digit));
+        Some(Written { short_year, date, clock, layout })
     }
 
     /// Writes it as PostgreSQL reads it in every setting.
@@ -236,6 +239,11 @@ impl Day {
     }
 
     /// There is such a day.
+    /// As a year of two digits, it was most often one of the century before.
+    pub(super) fn is_far(self) -> bool {
+        (2050..2070).contains(&self.year)
+    }
+
     pub(super) fn exists(year: i64, month: i64, day: i64) -> bool {
         let found =
             || Day::new(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?);

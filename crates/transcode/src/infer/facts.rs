@@ -335,6 +335,9 @@ pub(super) struct DateFacts {
     /// Some date has no year of four digits in front.
     pub(super) ordered: bool,
     pub(super) spelling: Spelling,
+    /// Orders in which some year of two digits is one from 2050 to 2069, as flags of [`super::date::order`]; all of them for a
+    /// month's name.
+    pub(super) far: u8,
 }
 
 impl DateFacts {
@@ -344,8 +347,14 @@ impl DateFacts {
             Some(layout) => self.spelling.observe(layout, written.clock.map_or(b"", |clock| clock.fraction)),
             None => self.spelling.observe_other(),
         }
+        if let (Date::Named(day), true) = (&written.date, written.short_year) {
+            self.far |= if day.is_far() { super::date::order::ALL } else { 0 };
+        }
         let Date::Numbers(days) = &written.date else { return };
         self.ordered = true;
+        for (day, (_, flag)) in days.iter().zip(ORDERS).filter(|_| written.short_year) {
+            self.far |= if day.is_some_and(Day::is_far) { flag } else { 0 };
+        }
         for (day, (_, flag)) in days.iter().zip(ORDERS) {
             self.refused |= if day.is_none() { flag } else { 0 };
             for (other, (_, other_flag)) in days.iter().zip(ORDERS) {
@@ -360,6 +369,12 @@ impl DateFacts {
         self.differ |= other.differ;
         self.ordered |= other.ordered;
         self.spelling.join(&other.spelling);
+        self.far |= other.far;
+    }
+
+    /// A year of two digits is one from 2050 to 2069 in this order.
+    pub(super) fn is_far_in(&self, order: DateOrder) -> bool {
+        ORDERS.iter().any(|(known, flag)| *known == order && self.far & flag != 0)
     }
 
     /// Every order has a date that does not exist in it.

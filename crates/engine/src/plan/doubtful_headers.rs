@@ -1,0 +1,50 @@
+//! First records that words alone make a header, or further ones that they add to it: rows they may be as well, and would be lost.
+
+use super::columns::find_column;
+use super::head::Head;
+use howdah_model::{Error, ErrorKind, Job, Result, Table};
+use howdah_transcode::infer;
+
+/// A header that is doubtful shares a name with the table that is there, or with another file: else it would make columns of values.
+/// One that was told is none, nor is one of a file that comes alone to a table that is to be made.
+pub(super) fn expect_known_names(job: &Job, table: Option<&Table>, heads: &[Head]) -> Result<()> {
+    let is_told = job.shaping.told.as_ref().is_none_or(|told| told.header.is_some());
+    if is_told || job.columns.is_some() || (table.is_none() && heads.len() < 2) {
+        return Ok(());
+    }
+    let is_doubtful =
+        |head: &&Head| head.found.as_ref().is_some_and(|found| found.finding.is_header_doubtful());
+    for head in heads.iter().filter(is_doubtful) {
+        let others = heads.iter().filter(|other| !std::ptr::eq(*other, head));
+        let others: Vec<String> =
+            others.flat_map(|other| other.names.iter().flatten()).map(|name| infer::fold(name)).collect();
+        let is_known = |name: &String| {
+            let wanted = job.map.get(name).unwrap_or(name);
+            table.is_some_and(|table| find_column(table, wanted).is_some())
+                || others.contains(&infer::fold(name))
+        };
+        if !head.names.iter().flatten().any(is_known) {
+            return Err(strange(table, head));
+        }
+    }
+    Ok(())
+}
+
+fn strange(table: Option<&Table>, head: &Head) -> Error {
+    let beside = table.map_or("the other files of its table".to_owned(), |table| table.relation.to_string());
+    let records = head.found.as_ref().map_or(1, |found| found.finding.header_rows);
+    let (what, hint) = if records > 1 {
+        (
+            "its first records may be a header or data, and share",
+            "say --header if only the first of them is a header, --header=false if there is none",
+        )
+    } else {
+        (
+            "its first record may be a header or data, and shares",
+            "say --header=false if the first record is data, --header if it is a header",
+        )
+    };
+    Error::new(ErrorKind::Columns, format!("{what} no name with {beside}"))
+        .in_file(head.object().location())
+        .with_hint(hint)
+}
