@@ -99,7 +99,10 @@ async fn read_all(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     let feeders = feed::start(run, opened.into_iter().enumerate().filter(is_read), &queue)?;
     drop(queue);
     // There are none, and there is an end.
-    let reading = async { Ok(while chunks.recv().await.is_some() {}) };
+    let reading = async {
+        while chunks.recv().await.is_some() {}
+        Ok(())
+    };
     let stopped = run.context.stop.guard(reading).await;
     drop(chunks);
     feed::join(feeders).await;
@@ -110,8 +113,8 @@ async fn read_all(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
 fn expect_all(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
     for (no, file) in (0..).zip(&run.plan.files).filter(|(_, file)| file.version.is_none()) {
         let came = run.tally.file(no).chunks.load(Relaxed);
-        let stored = receipts.get(&no).into_iter().flat_map(|receipts| receipts.values());
-        let Some(missing) = stored.skip(usize::try_from(came).unwrap_or(usize::MAX)).next() else { continue };
+        let mut stored = receipts.get(&no).into_iter().flat_map(|receipts| receipts.values());
+        let Some(missing) = stored.nth(usize::try_from(came).unwrap_or(usize::MAX)) else { continue };
         let message = format!(
             "it ended at byte {}, expected chunk {}, which an earlier run has stored from there up to byte {}",
             missing.start_byte, missing.chunk_no, missing.end_byte

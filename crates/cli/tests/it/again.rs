@@ -4,7 +4,7 @@
 use crate::auto::{load, shape};
 use crate::guards::wait_for_words;
 use crate::scene::{END_SLEEPERS, Files, PATIENCE, howdah};
-use howdah_testkit::{Database, HowdahCommand, Server, side_by_side};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -275,4 +275,28 @@ fn readers_get_through_while_a_change_of_the_table_waits() {
         assert_eq!(shape(&database, "t"), "id integer, weight integer", "{evolve}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "3", "{evolve}");
     });
+}
+
+/// The table that a failed load has made is in the way of the next one, which knows better how the file is written.
+#[test]
+fn a_table_that_a_failed_load_has_made_for_another_header_is_told() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id;name\n1;x\n2;y\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let create = || load(&database).args(["--create", "--table", "t"]).arg(&source);
+        let wrong = create().args(["--delimiter", ",", "--types", "id_name=integer"]).run(PATIENCE);
+        assert!(wrong.expect_code(1).stderr.contains("22P02"));
+        assert_eq!(shape(&database, "t"), "id_name integer");
+        let right = || create().args(["--delimiter", ";"]).run(PATIENCE);
+        let told = right().expect_code(1).stderr;
+        let job = database.value("SELECT job_id FROM howdah.job");
+        let hint = format!(
+            "; or, if the table is as job {job} has made it, which has stored nothing: DROP TABLE \"public\".\"t\", and it is made anew"
+        );
+        assert!(told.contains("none of the 2 fields of the header") && told.contains(&hint), "{told}");
+        database.sql("DROP TABLE \"public\".\"t\"");
+        right().expect_code(0);
+        assert_eq!(shape(&database, "t"), "id integer, name text");
+    }
 }
