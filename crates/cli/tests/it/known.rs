@@ -286,3 +286,29 @@ fn a_run_with_nothing_to_do_leaves_the_file_of_rejected_records_alone() {
     load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
     assert_eq!(std::fs::read_to_string(&rejects).unwrap(), "mended by hand");
 }
+
+#[test]
+fn a_file_that_a_job_has_left_out_does_not_count_as_loaded_by_it() {
+    let plain = [csv(76, 1, 9000), csv(77, 20_001, 200)];
+    let files = Files::new();
+    let [first, second] =
+        [("a.csv", &plain[0]), ("b.csv", &plain[1])].map(|(name, bytes)| files.put(name, bytes));
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+        scene.database.sql("ALTER TABLE t ADD CHECK (id < 20000)");
+        let both = slow(&scene).args([&first, &second]);
+        both.run(PATIENCE).expect_code(1);
+        assert_ne!(scene.database.value(STORED), "0");
+        scene.database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+        let alone = scene.load().args(["--known", "skip"]).arg(&second);
+        alone.run(PATIENCE).expect_code(0);
+        let job = scene.database.value("SELECT job_id FROM howdah.job WHERE status = 'done'");
+        both.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        scene
+            .database
+            .sql(&format!("DELETE FROM t WHERE id > 20000; DELETE FROM howdah.job WHERE job_id = '{job}'"));
+        alone.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}, once more"));
+    }
+}

@@ -355,7 +355,9 @@ impl Ledger {
         let text = kept_plan::write(plan).map_err(unwritable)?;
         let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();
         let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
-        let versions: Vec<Option<&str>> = plan.files.iter().map(|file| file.version.as_deref()).collect();
+        // What is left out is not loaded by this job: without a version nobody takes it for the file that was.
+        let versions = plan.files.iter().map(|file| file.version.as_deref().filter(|_| !file.left_out));
+        let versions: Vec<Option<&str>> = versions.collect();
         let bytes =
             |file: &howdah_model::FilePlan| file.stored_bytes.and_then(|bytes| i64::try_from(bytes).ok());
         let stored_bytes: Vec<Option<i64>> = plan.files.iter().map(bytes).collect();
