@@ -385,12 +385,13 @@ async fn who_it_is(
         choice.keep_own(settled.own.take());
         return Ok((identity, settled, choice));
     }
+    let found = versions.clone();
     choice.keep(&mut versions);
     let mut identity = Identity::new(job, &versions);
     if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
         return Ok((identity, Settled::nothing_new(latest, job), choice));
     }
-    let mut settled = identity.settle((connection, session), job, &versions).await?;
+    let mut settled = identity.settle((connection, session), job, (&versions, &found)).await?;
     choice.keep_own(settled.own.take());
     Ok((identity, settled, choice))
 }
@@ -402,7 +403,7 @@ async fn begun_with_all(
     versions: &[Version],
 ) -> Result<Option<(Identity, Settled)>> {
     let mut identity = Identity::new(job, versions);
-    match identity.settle((connection, session), job, versions).await {
+    match identity.settle((connection, session), job, (versions, versions)).await {
         Ok(settled) => Ok(settled.history.has_rows().then_some((identity, settled))),
         // One that began with fewer files.
         Err(error) if error.kind() == ErrorKind::SourceChanged => Ok(None),

@@ -312,3 +312,13 @@ fn a_file_that_a_job_has_left_out_does_not_count_as_loaded_by_it() {
         scene.assert_exact(&format!("PostgreSQL {major}, once more"));
     }
 }
+
+#[test]
+fn a_file_that_is_left_out_is_not_said_to_have_changed() {
+    let (scene, files, load) = overtaken(15, &[]);
+    files.put("c.csv", &csv(81, 40_001, 210));
+    let refused = load.args(["--known", "skip"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("c.csv: the sources are not what job "), "{refused}");
+    assert!(refused.contains("this file has ") && !refused.contains(" more "), "{refused}");
+    assert_ne!(scene.database.value(STORED), "0");
+}

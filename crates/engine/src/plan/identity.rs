@@ -182,12 +182,12 @@ impl Identity {
         Identity { work_key: written, identity, as_written, named: job.id.clone(), may_be_new }
     }
 
-    /// What the ledger says about the job.
+    /// What the ledger says about the job of these files. By all that were `found` it is told what has changed.
     pub(super) async fn settle(
         &mut self,
         (connection, session): (&Connection, &Session),
         job: &Job,
-        versions: &[Version],
+        (versions, found): (&[Version], &[Version]),
     ) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
@@ -218,12 +218,12 @@ impl Identity {
                         return Ok(Settled { own: Some(own), ..settled });
                     }
                 }
-                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row, versions)),
+                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row, found)),
                 None => {}
             }
         }
         if !job.force {
-            self.refuse_changed_sources((&known, versions), &name)?;
+            self.refuse_changed_sources((&known, found), &name)?;
         }
         let Some(first) = first else {
             return Ok(fresh(name, job));
@@ -260,13 +260,13 @@ impl Identity {
         row.plan.identity == self.identity && row.work_key != self.work_key
     }
 
-    fn refuse_changed_sources(&self, (known, versions): (&[JobRow], &[Version]), name: &str) -> Result<()> {
+    fn refuse_changed_sources(&self, (known, found): (&[JobRow], &[Version]), name: &str) -> Result<()> {
         let changed = |row: &&JobRow| {
             row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
         };
         match known.iter().find(changed) {
             None => Ok(()),
-            Some(row) => Err(changed_sources(row, versions)),
+            Some(row) => Err(changed_sources(row, found)),
         }
     }
 
