@@ -94,7 +94,8 @@ impl RerunOptions {
 /// done instead.
 #[must_use]
 pub fn followable(error: Error, adds_rows: bool) -> Error {
-    let Some(hint) = error.hint() else { return error };
+    // To load a finished job's files once more is another job whatever the option.
+    let Some(hint) = error.hint().filter(|_| error.kind() != ErrorKind::JobDone) else { return error };
     let options = only_of_load(hint);
     let of = |other: bool| options.iter().find(|option| makes_another_job(option) == other);
     let mut followable = hint.to_owned();
