@@ -8,7 +8,7 @@ use crate::plan::{KnownState, already_done, expect_unknown, holds_rows};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
-use howdah_target::ledger::{JobStatus, Ledger, Rival, StoredInPart};
+use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -64,6 +64,11 @@ fn asks(job: &Job) -> bool {
     comes_on_top && !job.force && job.known != KnownFiles::Load
 }
 
+/// All others who begin wait for who looks into a table in its turn.
+pub(crate) fn in_turn_ms(job: &Job) -> u64 {
+    job.arrival.lock_timeout_ms.min(LOCKS_IN_TURN_MS)
+}
+
 /// `None`: sessions are at work that a killed run may have left, and will be gone a moment later.
 async fn in_turn(
     (connection, session): (&Connection, &Session),
@@ -114,7 +119,7 @@ async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<R
             continue;
         };
         let mut standing = BTreeSet::new();
-        if holds_rows(session, relation, plan.job.arrival.lock_timeout_ms).await? {
+        if holds_rows(session, relation, in_turn_ms(&plan.job)).await? {
             standing = ledger.standing(session, relation, &jobs).await?;
         }
         let stands = |rival: &Rival| rival.at_work || standing.contains(&rival.file.job_id);

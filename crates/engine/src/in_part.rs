@@ -1,6 +1,7 @@
 //! Files of which a job that did not end has stored rows: under other options they are another job's, which would store these
 //! rows once more.
 
+use crate::begin::in_turn_ms;
 use crate::plan::is_filled;
 use crate::{Connection, again};
 use howdah_model::{Error, ErrorKind, Mode, Plan, Result};
@@ -38,7 +39,7 @@ async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &Stor
     let waits =
         ledger.find(session, &stored.job_id).await?.is_none_or(|row| row.plan.job.arrival.is_staged());
     let Some(table) = plan.tables.get(stored.table_no as usize).filter(|_| !waits) else { return Ok(false) };
-    is_filled(session, &table.table.relation, plan.job.arrival.lock_timeout_ms).await
+    is_filled(session, &table.table.relation, in_turn_ms(&plan.job)).await
 }
 
 /// Why they are not stored once more.

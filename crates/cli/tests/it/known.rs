@@ -322,3 +322,64 @@ fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     assert!(refused.contains("this file has ") && !refused.contains(" more "), "{refused}");
     assert_ne!(scene.database.value(STORED), "0");
 }
+
+/// Holds something in a transaction until `freed`, and does something meanwhile.
+fn while_held<T>(scene: &Scene, (held, freed): (&str, &str), then: impl FnOnce() -> T) -> T {
+    let sql = format!(
+        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..12000 LOOP EXIT WHEN EXISTS ({freed}); PERFORM pg_sleep(0.01); \
+         END LOOP; END $$; COMMIT"
+    );
+    let holds = "SELECT count(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event = 'PgSleep' AND query LIKE 'BEGIN; %'";
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| scene.database.sql(&sql));
+        assert!(scene.database.wait_for(holds, 1, || !holder.is_finished()));
+        let done = then();
+        holder.join().unwrap();
+        done
+    })
+}
+
+#[test]
+fn who_waits_for_its_job_keeps_no_other_load_from_beginning() {
+    let plain = [csv(82, 1, 100), csv(83, 1001, 200)];
+    let files = Files::new();
+    let [first, second] =
+        [("a.csv", &plain[0]), ("b.csv", &plain[1])].map(|(name, bytes)| files.put(name, bytes));
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+        scene.database.sql("ALTER TABLE t ADD CHECK (id > 1000)");
+        let waits = scene.load().arg(&first);
+        waits.run(PATIENCE).expect_code(1);
+        scene.database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+        let until_second = ("SELECT FROM howdah.job FOR UPDATE", "SELECT FROM t WHERE id > 1000");
+        let waiting = while_held(&scene, until_second, || {
+            let mut waiting = waits.spawn();
+            let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'";
+            assert!(scene.database.wait_for(blocked, 1, || waiting.is_running()));
+            scene.load().args(["--retry-for", "30s"]).arg(&second).run(PATIENCE).expect_code(0);
+            waiting
+        });
+        waiting.wait(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn who_waits_for_loads_that_begin_is_told_so() {
+    let plain = csv(84, 1, 100);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql("CREATE TABLE freed ()");
+    let turn = "SELECT pg_advisory_xact_lock(hashtextextended('howdah', x'686f77646168'::int8 + 2))";
+    let load = scene.load().args(["--retry-for", "0s"]).arg(&source);
+    while_held(&scene, (turn, "SELECT FROM freed"), || {
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("other loads of this ledger are beginning"), "{told}");
+        assert!(told.contains(", now by process "), "{told}");
+        scene.database.sql("INSERT INTO freed DEFAULT VALUES");
+    });
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("behind the other");
+}

@@ -9,6 +9,7 @@ use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Mode, Omitted, OnError, Plan, Receipt, Relation, Result};
 use serde::Serialize;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// How the ledger thinks of a job.
@@ -378,7 +379,10 @@ impl Ledger {
         ];
         let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "writing the job into the ledger"))?;
+        let rows = rows.map_err(|error| match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => not_free(&plan.job_id),
+            _ => self.error(&error, "writing the job into the ledger"),
+        })?;
         Ok(!rows.is_empty())
     }
 
@@ -561,6 +565,14 @@ fn left_sql(plan: &Plan) -> String {
     let asked = tables.filter(|(_, is_used)| *is_used);
     let asked = asked.map(|(table, _)| format!("EXISTS (SELECT FROM @schema@.{table} WHERE job_id = $1)"));
     asked.collect::<Vec<_>>().join(" OR ")
+}
+
+/// Somebody has its row, or a table of the ledger, for himself.
+fn not_free(job_id: &str) -> Error {
+    let message = format!("job {job_id} cannot begin yet: other sessions hold what the ledger has of it");
+    Error::new(ErrorKind::Server, message)
+        .with_sqlstate("55P03")
+        .with_hint("end their transactions; then run the same command again")
 }
 
 pub(super) fn target_name(plan: &Plan, table_no: u32) -> String {

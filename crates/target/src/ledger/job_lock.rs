@@ -5,7 +5,8 @@ use super::Ledger;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_literal;
-use howdah_model::Result;
+use howdah_model::{Error, ErrorKind, Result};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Keeps the keys of our locks apart from those of other programs: "howdah" in ASCII.
@@ -16,6 +17,12 @@ pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
 const TURN_SEED: i64 = KEY_SEED + 2;
 /// Whoever has the turn asks the ledger a few questions.
 const TURN_WITHIN_MS: u32 = 10_000;
+/// In its turn a load waits for locks of others no longer, and its client, which may have been stopped, is waited for no longer:
+/// all who begin wait for it.
+pub const LOCKS_IN_TURN_MS: u64 = 3_000;
+const IDLE_IN_TURN_MS: u32 = 10_000;
+/// The first that ends sessions that are idle in no transaction.
+const IDLE_TIMEOUT_SINCE: u32 = 140_000;
 
 /// What stands behind FROM to look who holds one of these keys, as `pg_locks l`: the server knows without being asked for the lock.
 pub(super) fn holders_sql(keys: &str) -> String {
@@ -25,6 +32,15 @@ pub(super) fn holders_sql(keys: &str) -> String {
            AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
            AND (l.classid::pg_catalog.int8 << 32) | l.objid::pg_catalog.int8 IN ({keys})"
     )
+}
+
+/// How long the session waits for locks, and the server for its client; 0: as long as it takes.
+fn limits_sql(session: &Session, locks_ms: u64, idle_ms: u32) -> String {
+    let locks = format!("SET lock_timeout = {locks_ms}");
+    if session.server_version() < IDLE_TIMEOUT_SINCE {
+        return locks;
+    }
+    format!("{locks}; SET idle_session_timeout = {idle_ms}")
 }
 
 impl Ledger {
@@ -45,17 +61,39 @@ impl Ledger {
         self.lock_job(session, job_id, "pg_advisory_unlock_shared").await.map(|_| ())
     }
 
-    /// Waits for the turn to begin: of those that ask what others load, and take part in that, one at a time does.
+    /// Waits for the turn to begin: of those that ask what others load, and take part in that, one at a time does. Until it is ended
+    /// the session waits for locks no longer than [`LOCKS_IN_TURN_MS`].
     ///
     /// # Errors
     /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
     pub async fn take_turn(&self, session: &Session) -> Result<()> {
         // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays with the session.
         let turn = self.turn();
-        let sql =
-            format!("SET LOCAL lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn})");
-        let taken = session.client().batch_execute(&sql).await;
-        taken.map_err(|error| session_error(&error, "waiting for loads that begin"))
+        let limits = limits_sql(session, LOCKS_IN_TURN_MS, IDLE_IN_TURN_MS);
+        let sql = format!(
+            "SET lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn}); {limits}"
+        );
+        match session.client().batch_execute(&sql).await {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                Err(self.turn_is_kept(session).await)
+            }
+            taken => taken.map_err(|error| session_error(&error, "waiting for loads that begin")),
+        }
+    }
+
+    /// Best effort: there is an error to tell already.
+    async fn turn_is_kept(&self, session: &Session) -> Error {
+        let sql = format!("SELECT l.pid FROM {}", holders_sql(&self.turn()));
+        let rows = session.client().query_typed(&sql, &[]).await.unwrap_or_default();
+        let pid = rows.first().and_then(|row| row.get::<_, Option<i32>>(0));
+        let by = pid.map(|pid| format!(", now by process {pid}")).unwrap_or_default();
+        let seconds = TURN_WITHIN_MS / 1000;
+        let message = format!(
+            "other loads of this ledger are beginning: the turn to begin was not free within {seconds} seconds{by}"
+        );
+        Error::new(ErrorKind::Server, message)
+            .with_sqlstate("55P03")
+            .with_hint("look at that process in pg_stat_activity; then run the same command again")
     }
 
     /// Gives the turn to the next.
@@ -63,7 +101,8 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn end_turn(&self, session: &Session) -> Result<()> {
-        let sql = format!("SELECT pg_catalog.pg_advisory_unlock({})", self.turn());
+        let limits = limits_sql(session, 0, 0);
+        let sql = format!("SELECT pg_catalog.pg_advisory_unlock({}); {limits}", self.turn());
         let ended = session.client().batch_execute(&sql).await;
         ended.map_err(|error| session_error(&error, "letting other loads begin"))
     }
