@@ -98,6 +98,7 @@ impl Settings {
             max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
             verify: verify(&options.run, &options.target)?,
             rejects_of: None,
+            once_more_until: None,
             resumes: None,
             if_done: if_done(&options.run, &options.target)?,
             known: known(&options.run, &options.target, mode)?,

@@ -4,7 +4,7 @@
 //! the other, in the ledger's turn: each sees those that have begun before it, and gives way to them.
 
 use crate::load::being_restored;
-use crate::plan::{KnownState, already_done, expect_unknown, holds_rows};
+use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
@@ -103,6 +103,7 @@ async fn in_turn(
 /// Files of the plan that another job has loaded, and the rows are there, or is loading.
 async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Rival>> {
     let mut rivals = ledger.rivals(session, plan).await?;
+    rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
     let location = |rival: &Rival| plan.files.get(rival.file_no as usize).map(|file| &file.location);
     // What the job has stored of a file is its own. What waits in a staging table is not in the table.
     if !plan.job.arrival.is_staged() {

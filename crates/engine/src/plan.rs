@@ -63,7 +63,7 @@ use howdah_target::session::{Session, encoding, room};
 use identity::{Identity, Settled, Version};
 use loaded::Choice;
 pub use loaded::in_tables;
-pub(crate) use loaded::{KnownState, expect_unknown, holds_rows, is_filled};
+pub(crate) use loaded::{KnownState, comes_once_more, expect_unknown, holds_rows, is_filled};
 use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;

@@ -344,6 +344,10 @@ pub struct Job {
     /// What becomes of files that are in their tables already. Jobs in older ledgers lack it.
     #[serde(default)]
     pub known: KnownFiles,
+    /// Files that were in their tables before this time come once more: the job was begun so then. RFC 3339, UTC, whole seconds. Jobs in
+    /// older ledgers lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_more_until: Option<String>,
     /// What a run is that has nothing left to do. Jobs in older ledgers lack it.
     #[serde(default)]
     pub if_done: IfDone,

@@ -314,6 +314,40 @@ fn a_file_that_a_job_has_left_out_does_not_count_as_loaded_by_it() {
 }
 
 #[test]
+fn what_comes_once_more_is_what_was_in_when_the_job_began() {
+    let plain = [csv(78, 1, 100), csv(79, 1001, 200), csv(80, 20_001, 9000)];
+    let files = Files::new();
+    let [a, b, c] = [("a.csv", &plain[0]), ("b.csv", &plain[1]), ("c.csv", &plain[2])]
+        .map(|(name, bytes)| files.put(name, bytes));
+    let scene = Scene::new(Server::shared(18), &[&plain[0], &plain[1], &plain[2]]);
+    scene.load().arg(&a).run(PATIENCE).expect_code(0);
+    scene.database.sql("UPDATE howdah.job SET finished_at = started_at - interval '1 hour'");
+    scene.database.sql("ALTER TABLE t ADD CHECK (id < 0) NOT VALID");
+    let both = slow(&scene).args([&a, &b]);
+    for command in [both.clone().args(["--known", "load"]), both.clone()] {
+        let refused = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("t_id_check"), "{refused}");
+    }
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
+    shut_gate_behind(&scene.database, 1);
+    scene.database.sql("UPDATE gate SET job_id = 'other'");
+    let mut other = slow(&scene).args(["--job-id", "other"]).args([&b, &c]).spawn();
+    let stored = "SELECT count(*) FROM howdah.chunk WHERE job_id = 'other'";
+    assert!(scene.database.wait_for(stored, 1, || other.is_running()), "{}", other.stderr_so_far());
+    let refused = || both.run(PATIENCE).expect_code(1).stderr;
+    let told = refused();
+    assert!(told.contains("1 of 2 files is being loaded into public.t, by job other of 20"), "{told}");
+    open_gate(&scene.database);
+    other.wait(PATIENCE).expect_code(0);
+    let told = refused();
+    assert!(told.contains("1 of 2 files is in public.t already, by job other of 20"), "{told}");
+    scene.assert_exact("none of them twice");
+    let loaded = both.args(["--known", "load"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(loaded.contains("rows come once more"), "{loaded}");
+    assert_eq!(scene.database.value(STORED), "9600");
+}
+
+#[test]
 fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     let (scene, files, load) = overtaken(15, &[]);
     files.put("c.csv", &csv(81, 40_001, 210));

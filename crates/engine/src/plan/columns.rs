@@ -455,6 +455,7 @@ mod tests {
             max_decompressed_bytes: None,
             verify: howdah_model::Verify::None,
             rejects_of: None,
+            once_more_until: None,
             resumes: None,
             if_done: howdah_model::IfDone::default(),
             known: howdah_model::KnownFiles::default(),

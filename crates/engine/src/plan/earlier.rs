@@ -77,7 +77,8 @@ pub(super) async fn go_on(
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
     let value_settings = if bound { row.plan.value_settings.clone() } else { ValueSettings::new() };
-    let once_more = row.plan.job.force || row.plan.job.known == KnownFiles::Load;
+    let begun = &row.plan.job;
+    let once_more = begun.force || begun.known == KnownFiles::Load || begun.once_more_until.is_some();
     let (chunk_bytes, began) = (Some(chunk_bytes), Some(Began { at: row.started_at, once_more }));
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     let name = row.job_id;

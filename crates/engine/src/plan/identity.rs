@@ -468,6 +468,7 @@ mod tests {
             max_decompressed_bytes: None,
             verify: howdah_model::Verify::None,
             rejects_of: None,
+            once_more_until: None,
             resumes: None,
             if_done: IfDone::default(),
             known: KnownFiles::default(),

@@ -75,15 +75,14 @@ impl Choice {
         let of_begun = (0..).zip(files.iter()).filter(|(no, _)| begun.contains(no));
         let begun: BTreeSet<String> = of_begun.flat_map(|(_, file)| names(file).cloned()).collect();
         let is_wanted =
-            |file: &KnownFile| of(job) == KnownFiles::Load || began.once_more && file.at <= began.at;
-        let (mut left_out, mut all_wanted) = (BTreeSet::new(), true);
+            |file: &KnownFile| of(job) == KnownFiles::Load || began.once_more && file.at < began.at;
+        let mut left_out = BTreeSet::new();
         for (known, version) in self.known.iter_mut().zip(versions) {
             let is_begun = version.is_any_of(|name| begun.contains(name));
             if let Some(file) = known.as_ref().filter(|file| is_begun && is_staged && !is_wanted(file)) {
                 return Err(waits_as_well((connection, job), &settled.name, file));
             }
             known.take_if(|_| is_begun);
-            all_wanted &= known.as_ref().is_none_or(is_wanted);
             if known.is_some() && of(job) == KnownFiles::Skip {
                 left_out.extend(version.paths().map(str::to_owned));
             }
@@ -92,9 +91,8 @@ impl Choice {
             let is_left_out = names(file).any(|name| left_out.contains(name));
             file.left_out = is_left_out;
         }
-        if began.once_more && all_wanted && of(job) == KnownFiles::Refuse {
-            job.known = KnownFiles::Load;
-        }
+        // Whoever has come since, or is at work on them, is still asked for.
+        job.once_more_until = began.once_more.then(|| began.at.clone());
         Ok(())
     }
 
@@ -120,7 +118,8 @@ impl Choice {
     /// # Errors
     /// Table, with the job that has loaded them.
     pub(super) fn expect_new(&self, job: &Job, settled: &Settled) -> Result<()> {
-        let (known, files) = (self.known(job), self.kept.len());
+        let (mut known, files) = (self.known(job), self.kept.len());
+        known.retain(|file| !comes_once_more(job, file));
         let goes_on = match settled.history {
             History::Fresh => false,
             History::Begun(_) => settled.history.has_rows(),
@@ -150,6 +149,12 @@ impl Choice {
 /// `--force` means to load everything once more.
 fn of(job: &Job) -> KnownFiles {
     if job.force { KnownFiles::Load } else { job.known }
+}
+
+/// The file was in its table before the job began, which its beginner has said is to come once more. What ended within the same second
+/// may have come since.
+pub(crate) fn comes_once_more(job: &Job, file: &KnownFile) -> bool {
+    job.once_more_until.as_ref().is_some_and(|until| file.at < *until)
 }
 
 fn latest<'a>(known: impl Iterator<Item = &'a KnownFile>) -> Option<&'a KnownFile> {

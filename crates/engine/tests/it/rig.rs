@@ -116,6 +116,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         max_decompressed_bytes: None,
         verify: howdah_engine::model::Verify::None,
         rejects_of: None,
+        once_more_until: None,
         resumes: None,
         if_done: howdah_model::IfDone::default(),
         known: howdah_model::KnownFiles::default(),
