@@ -2,7 +2,7 @@
 
 use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use howdah_testkit::{HowdahCommand, MAJORS, Running, Server};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -357,6 +357,11 @@ fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     assert_ne!(scene.database.value(STORED), "0");
 }
 
+fn signal(running: &Running, name: &str) {
+    let pid = running.pid().to_string();
+    assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+}
+
 /// Holds something in a transaction until `freed`, and does something meanwhile.
 fn while_held<T>(scene: &Scene, (held, freed): (&str, &str), then: impl FnOnce() -> T) -> T {
     let sql = format!(
@@ -374,13 +379,14 @@ fn while_held<T>(scene: &Scene, (held, freed): (&str, &str), then: impl FnOnce()
     })
 }
 
+/// Nor who is stopped meanwhile, from PostgreSQL 14 on.
 #[test]
 fn who_waits_for_its_job_keeps_no_other_load_from_beginning() {
     let plain = [csv(82, 1, 100), csv(83, 1001, 200)];
     let files = Files::new();
     let [first, second] =
         [("a.csv", &plain[0]), ("b.csv", &plain[1])].map(|(name, bytes)| files.put(name, bytes));
-    for major in MAJORS {
+    for (major, is_stopped) in [(13, false), (15, true), (18, false), (18, true)] {
         let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
         scene.database.sql("ALTER TABLE t ADD CHECK (id > 1000)");
         let waits = scene.load().arg(&first);
@@ -391,9 +397,13 @@ fn who_waits_for_its_job_keeps_no_other_load_from_beginning() {
             let mut waiting = waits.spawn();
             let blocked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'";
             assert!(scene.database.wait_for(blocked, 1, || waiting.is_running()));
+            if is_stopped {
+                signal(&waiting, "STOP");
+            }
             scene.load().args(["--retry-for", "30s"]).arg(&second).run(PATIENCE).expect_code(0);
             waiting
         });
+        signal(&waiting, "CONT");
         waiting.wait(PATIENCE).expect_code(0);
         scene.assert_exact(&format!("PostgreSQL {major}"));
     }
