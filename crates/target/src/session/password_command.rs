@@ -8,15 +8,21 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout_at;
 
 /// A token of 15 minutes, which is the shortest that a cloud gives, is still good then, and a load that opens many sessions at once
 /// does not ask once for each.
 const KEPT_FOR: Duration = Duration::from_secs(300);
-/// A command that fails behind a success may do better soon, and one that hangs does not hold up every session meanwhile.
+/// A command that fails behind a success may do better soon.
 const KEPT_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// A command that asks somebody over the network is done by then, or will never be.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// A new session waits so long for a command where there is a password that may still be good: who opens one to see whether the network
+/// is alive takes a late answer for a dead network.
+const WAITED_FOR: Duration = Duration::from_secs(3);
+/// The same where the server has refused the last password: whoever wants a session tries again meanwhile.
+const WAITED_FOR_IF_REFUSED: Duration = Duration::from_secs(15);
 /// Longer than any token.
 const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 /// Of what the command says on standard error, so much is kept, and of its first line so much is told.
@@ -28,7 +34,13 @@ const TRY_AGAIN: &str = "08001";
 /// A command and what it has printed last.
 pub(super) struct PasswordCommand {
     command: String,
-    printed: Mutex<Option<Printed>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    printed: Option<Printed>,
+    running: Option<Running>,
 }
 
 struct Printed {
@@ -37,41 +49,86 @@ struct Printed {
     kept_until: Instant,
 }
 
+/// The command at work, whoever waits for it: a slow one would never come to its end if it were begun anew for each session.
+struct Running {
+    since: Instant,
+    answer: JoinHandle<Result<String>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.answer.abort();
+    }
+}
+
 impl PasswordCommand {
     pub(super) fn new(command: &str) -> PasswordCommand {
-        PasswordCommand { command: command.to_owned(), printed: Mutex::default() }
+        PasswordCommand { command: command.to_owned(), state: Mutex::default() }
     }
 
     /// The password, and whether it is of this moment. One that was `refused` is asked for anew. Where the command fails behind a
-    /// success, the last password is given once more: the server says whether it is still good.
+    /// success, or is slow, the last password is given once more: the server says whether it is still good.
     ///
     /// # Errors
     /// `ConnectionRefused` when the command fails, is too slow or prints no password: with an SQLSTATE that may pass, if it has
     /// printed one before.
     pub(super) async fn password(&self, refused: Option<&str>) -> Result<(String, bool)> {
-        let mut printed = self.printed.lock().await;
-        if let Some(Printed { password, kept_until }) = &*printed
+        let mut state = self.state.lock().await;
+        let State { printed, running } = &mut *state;
+        if running.as_ref().is_some_and(|running| running.since.elapsed() > KEPT_FOR) {
+            // Nobody has wanted its answer for long.
+            *running = None;
+        }
+        let is_refused = printed.as_ref().is_some_and(|last| refused == Some(&last.password));
+        let has_ended = running.as_ref().is_some_and(|running| running.answer.is_finished());
+        if let Some(Printed { password, kept_until }) = printed
             && Instant::now() < *kept_until
-            && refused != Some(password)
+            && !is_refused
+            && !has_ended
         {
             return Ok((password.clone(), false));
         }
-        match (run(&self.command).await, &mut *printed) {
+        let limit = match printed {
+            // It ends by itself.
+            None => ENDS_WITHIN * 2,
+            Some(_) if is_refused => WAITED_FOR_IF_REFUSED,
+            Some(_) => WAITED_FOR,
+        };
+        match (self.answer(running, limit).await, printed) {
             (Ok(password), printed) => {
                 let kept_until = Instant::now() + KEPT_FOR;
                 *printed = Some(Printed { password: password.clone(), kept_until });
-                Ok((password, true))
+                Ok((password, !has_ended))
             }
             (Err(error), None) => Err(error),
-            (Err(error), Some(last)) if refused == Some(&last.password) => {
-                Err(error.with_sqlstate(TRY_AGAIN))
-            }
+            (Err(error), Some(_)) if is_refused => Err(error.with_sqlstate(TRY_AGAIN)),
             (Err(_), Some(last)) => {
                 last.kept_until = Instant::now() + KEPT_AFTER_FAILURE;
                 Ok((last.password.clone(), false))
             }
         }
     }
+
+    /// What the command that is at work says, or else a new one, within this time from its beginning.
+    async fn answer(&self, running: &mut Option<Running>, limit: Duration) -> Result<String> {
+        let command = self.command.clone();
+        let begin =
+            || Running { since: Instant::now(), answer: tokio::spawn(async move { run(&command).await }) };
+        let Running { since, answer } = running.get_or_insert_with(begin);
+        let Ok(answer) = timeout_at((*since + limit).into(), answer).await else {
+            return Err(too_slow(limit));
+        };
+        *running = None;
+        answer.unwrap_or_else(|error| Err(failed(&error)))
+    }
+}
+
+fn too_slow(limit: Duration) -> Error {
+    refused(&format!("has not ended within {} s", limit.as_secs()))
+}
+
+fn failed(error: &tokio::task::JoinError) -> Error {
+    Error::new(ErrorKind::Internal, format!("running the password command failed: {error}"))
 }
 
 async fn run(command: &str) -> Result<String> {
@@ -88,16 +145,14 @@ async fn run(command: &str) -> Result<String> {
     let mut group = Group::of(&child);
     let answer = tokio::time::timeout(ENDS_WITHIN, spawn_blocking(move || read(child))).await;
     let Ok(answer) = answer else {
-        return Err(refused(&format!("has not ended within {} s", ENDS_WITHIN.as_secs())));
+        return Err(too_slow(ENDS_WITHIN));
     };
     // It has ended, and its number may be another's by now; what it has left in the background is its own affair.
     group.0 = None;
     match answer {
         Ok(Ok((status, printed, complaint))) => password(status, printed, &complaint),
         Ok(Err(error)) => Err(refused(&format!("cannot be read: {error}"))),
-        Err(error) => {
-            Err(Error::new(ErrorKind::Internal, format!("running the password command failed: {error}")))
-        }
+        Err(error) => Err(failed(&error)),
     }
 }
 
@@ -199,12 +254,44 @@ mod tests {
         std::fs::write(&token, "good\n").unwrap();
         assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), true));
         std::fs::remove_file(&token).unwrap();
-        command.printed.lock().await.as_mut().unwrap().kept_until = Instant::now();
+        expire(&command).await;
         assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), false));
         let refused = command.password(Some("good")).await.unwrap_err();
         assert_eq!((refused.kind(), refused.sqlstate()), (ErrorKind::ConnectionRefused, Some(TRY_AGAIN)));
         std::fs::write(&token, "better\n").unwrap();
         assert_eq!(command.password(Some("good")).await.unwrap(), ("better".to_owned(), true));
+    }
+
+    async fn expire(command: &PasswordCommand) {
+        command.state.lock().await.printed.as_mut().unwrap().kept_until = Instant::now();
+    }
+
+    #[tokio::test]
+    async fn a_command_that_hangs_behind_a_success_holds_up_nobody_for_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let (count, go) = (folder.path().join("count"), folder.path().join("go"));
+        let command = PasswordCommand::new(&format!(
+            "echo x >> '{count}'; case $(wc -l < '{count}') in 1) echo good; exit;; esac; \
+             until test -e '{go}'; do sleep 0.05; done; echo better",
+            count = count.display(),
+            go = go.display()
+        ));
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), true));
+        expire(&command).await;
+        let began = Instant::now();
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), false));
+        assert!(began.elapsed() < WAITED_FOR * 2);
+        let began = Instant::now();
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), false));
+        expire(&command).await;
+        assert_eq!(command.password(None).await.unwrap(), ("good".to_owned(), false));
+        assert!(began.elapsed() < WAITED_FOR, "it has been waited for already");
+        // Nobody who gives up waiting ends it, nor is another one begun.
+        let given_up = tokio::time::timeout(Duration::from_millis(100), command.password(Some("good"))).await;
+        assert!(given_up.is_err());
+        std::fs::write(&go, "").unwrap();
+        assert_eq!(command.password(Some("good")).await.unwrap(), ("better".to_owned(), true));
+        assert_eq!(std::fs::read_to_string(&count).unwrap(), "x\nx\n");
     }
 
     #[tokio::test]
