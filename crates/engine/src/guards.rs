@@ -11,6 +11,7 @@ use crate::emptied;
 use crate::indexes::tell;
 use crate::load::being_restored;
 use crate::pipeline::Run;
+use crate::tries::Tries;
 use crate::tune;
 use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
 use howdah_target::guards::{self, Replica, Slot};
@@ -64,6 +65,9 @@ pub(crate) struct Guard {
     lagging: Lagging,
     /// Processes that wait for us: since when, and whether that was told.
     waiting: HashMap<i32, (Instant, bool)>,
+    /// Of sessions that are to take the place of those that hold the job and mark the load.
+    holding: Tries,
+    marking: Tries,
 }
 
 /// Takes a first look, so that nothing begins that there is no room for.
@@ -103,13 +107,16 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
 pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
         wait(session).await;
-        let _ = timeout(ANSWER_WITHIN, tune::mark_again(run)).await;
+        let _ = timeout(ANSWER_WITHIN, tune::mark_again(run, &mut guard.marking)).await;
         let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;
         match sampled {
-            Ok(Ok(reason)) => guard.judge(run, reason),
+            Ok(Ok(reason)) => {
+                run.slots.heard();
+                guard.judge(run, reason);
+            }
             // What a server refuses, it refuses; one that does not answer has other guards.
             Ok(Err(error)) if error.sqlstate().is_some() && !session.is_closed() => {}
-            Ok(Err(_)) | Err(_) => match hold_again(run, session).await {
+            Ok(Err(_)) | Err(_) => match hold_again(run, session, &mut guard.holding).await {
                 Some(Ok(opened)) => {
                     *session = opened;
                     guard.learn(run, session).await;
@@ -132,9 +139,13 @@ async fn wait(session: &Session) {
 
 /// Without the lock of the job others would take this load for dead: an error where they have done so. `None`: the server
 /// gives no answer.
-async fn hold_again(run: &Run, lost: &Session) -> Option<Result<Session>> {
+async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Result<Session>> {
     run.context.connection.lose(lost.backend());
-    let session = run.context.connection.open().await.ok()?;
+    if !tries.is_due() {
+        return None;
+    }
+    let session = run.context.connection.open().await.map_err(|error| tries.failed(&error)).ok()?;
+    tries.opened();
     if let Some(ledger) = &run.ledger {
         let hold = ledger.hold_job(&session, &run.plan.job_id);
         if !timeout(ANSWER_WITHIN, hold).await.ok()?.ok()? {

@@ -52,6 +52,7 @@ mod spot;
 mod statistics;
 mod stop;
 mod tally;
+mod tries;
 mod triggers;
 mod tune;
 mod values;

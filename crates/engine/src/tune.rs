@@ -5,6 +5,7 @@
 use crate::indexes::{restore_command, tell, warn, with_hint, with_its_hint};
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive, patiently};
+use crate::tries::Tries;
 use crate::{Context, Stop};
 use howdah_model::{Error, ErrorKind, Event, Relation, Result, Tune, TuneScope};
 use howdah_target::ledger::{Held, Ledger};
@@ -126,12 +127,16 @@ fn tuner(run: &Run) -> MutexGuard<'_, Option<Session>> {
 
 /// Where the session that marks the load is gone, another takes its place: a load of another ledger would take what is set now for what
 /// was there before, and this one could not put it back as long as that one lasts. A server that gives no answer is asked the next time.
-pub(crate) async fn mark_again(run: &Run) {
+pub(crate) async fn mark_again(run: &Run, tries: &mut Tries) {
     let Some(ledger) = run.ledger.as_ref() else { return };
-    if !tuner(run).as_ref().is_some_and(Session::is_closed) {
+    if !tuner(run).as_ref().is_some_and(Session::is_closed) || !tries.is_due() {
         return;
     }
-    let Ok(session) = run.context.connection.open_new().await else { return };
+    let session = match run.context.connection.open_new().await {
+        Ok(session) => session,
+        Err(error) => return tries.failed(&error),
+    };
+    tries.opened();
     if tuners::mark(&session, ledger).await.is_ok() {
         tuner(run).replace(session);
     }

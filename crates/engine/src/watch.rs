@@ -8,6 +8,7 @@
 use crate::attend::held_up;
 use crate::indexes;
 use crate::pipeline::Run;
+use crate::tries::Tries;
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity::{self, Activity, CLIENT_READ};
 use howdah_target::commit::{CopyProgress, Phase};
@@ -89,33 +90,47 @@ impl Slot {
 
 /// The sessions that copy now.
 #[derive(Default)]
-pub(crate) struct Slots(Mutex<Vec<Arc<Slot>>>);
+pub(crate) struct Slots {
+    all: Mutex<Vec<Arc<Slot>>>,
+    /// When the server answered the session that looks out for it.
+    heard: Mutex<Option<Instant>>,
+}
 
 impl Slots {
     /// One more.
     pub(crate) fn add(&self) -> Arc<Slot> {
         let slot = Arc::new(Slot::new());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
         slot
     }
 
     /// One fewer.
     pub(crate) fn remove(&self, slot: &Arc<Slot>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, slot));
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, slot));
     }
 
     /// Bytes of unfinished chunks that the connections have taken.
     pub(crate) fn bytes_under_way(&self) -> u64 {
-        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|slot| slot.progress.bytes()).sum()
     }
 
+    /// The server answers a session of this load that does not copy.
+    pub(crate) fn heard(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn is_heard(&self) -> bool {
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.elapsed() < STALL_AFTER)
+    }
+
     fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn busy(&self) -> Vec<(Backend, Arc<Slot>)> {
-        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         slots.iter().filter_map(|slot| Some((slot.backend()?, Arc::clone(slot)))).collect()
     }
 }
@@ -123,7 +138,7 @@ impl Slots {
 /// Samples until aborted. Failures to sample are not failures of the load.
 pub(crate) async fn run(run: Arc<Run>) {
     let mut session: Option<Session> = None;
-    let mut told = BTreeSet::new();
+    let (mut told, mut tries, mut has_worked) = (BTreeSet::new(), Tries::default(), false);
     loop {
         tokio::time::sleep(SAMPLE_EVERY).await;
         let busy = run.slots.busy();
@@ -132,21 +147,30 @@ pub(crate) async fn run(run: Arc<Run>) {
             report(&run, &[], (0, waiting));
             continue;
         }
+        if session.is_none() && !tries.is_due() {
+            continue;
+        }
         let sampled = tokio::time::timeout(ANSWER_WITHIN, sample(&run, &mut session, &busy)).await;
         let seen = match sampled {
             Ok(Ok(seen)) => seen,
             // A server that refuses the watcher, being full for instance, is there.
             Ok(Err(error)) if error.sqlstate().is_some() => {
                 session = None;
+                tries.failed(&error);
                 continue;
             }
             // The watcher's own connection is gone; what it cannot see it does not call alive.
             Ok(Err(_)) | Err(_) => {
                 session = None;
-                end_stalled(&busy, &[]);
+                // A pool that is full gives the watcher no session, for as long as the load lasts, and carries what others say.
+                if has_worked || !run.slots.is_heard() {
+                    end_stalled(&busy, &[]);
+                }
                 continue;
             }
         };
+        has_worked = true;
+        tries.opened();
         report(&run, &seen, (busy.len(), waiting));
         end_stalled(&busy, &seen);
         tell_held_up(&run, &busy, &seen, &mut told);

@@ -13,7 +13,7 @@ struct Stage {
     scene: Scene,
     files: Files,
     source: PathBuf,
-    _server: Server,
+    server: Server,
 }
 
 impl Stage {
@@ -32,7 +32,7 @@ impl Stage {
             "CREATE ROLE keeper LOGIN PASSWORD 'first'; ALTER TABLE t OWNER TO keeper; \
              GRANT CREATE ON SCHEMA public TO keeper; GRANT CREATE ON DATABASE {name} TO keeper"
         ));
-        Stage { scene, files, source, _server: server }
+        Stage { scene, files, source, server }
     }
 
     fn conninfo(&self) -> String {
@@ -115,6 +115,27 @@ fn a_role_with_too_few_sessions_is_loaded_with_those_that_it_has() {
     let load = stage.load_of(&stage.files.put("b.csv", &few)).args(["--jobs", "6", "--retry-for", "1s"]);
     load.envs([("PGPASSWORD", "first")]).run(PATIENCE).expect_code(0);
     stage.scene.assert_exact("a role with two sessions");
+}
+
+/// The sessions that hold the job and that copy are all that it may have: the one that watches is refused.
+#[test]
+fn a_full_role_is_not_asked_for_sessions_without_pause() {
+    let stage = Stage::new(18);
+    stage.scene.database.sql("ALTER ROLE keeper CONNECTION LIMIT 2");
+    let holder = stage.scene.database.connect();
+    let load = stage.load().args(["--jobs", "1"]).envs([("PGPASSWORD", "first")]);
+    let running = load.spawn();
+    assert!(stage.scene.wait_for_chunks(1, || true));
+    holder.sql("BEGIN; LOCK TABLE t");
+    let refused = || stage.server.log().matches("too many connections for role").count();
+    let (before, held) = (refused(), Duration::from_secs(8));
+    assert!(before > 0);
+    std::thread::sleep(held);
+    let refused = refused() - before;
+    holder.sql("ROLLBACK");
+    running.wait(PATIENCE).expect_code(0);
+    stage.scene.assert_exact("a full role");
+    assert!(refused <= 6, "{refused} logins were refused within {held:?}");
 }
 
 #[test]

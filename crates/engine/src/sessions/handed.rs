@@ -5,6 +5,7 @@
 use crate::indexes::tell;
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
+use crate::tries::Tries;
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::session::Session;
 use std::convert::Infallible;
@@ -12,11 +13,6 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
-
-/// When it is tried again for the first time; doubles up to the largest. What passes soon, as when somebody else's sessions end,
-/// costs little time then, and what lasts does not fill the server's log with refused logins, which may lock an account.
-const TRY_FIRST: Duration = Duration::from_secs(1);
-const TRY_MAX: Duration = Duration::from_secs(60);
 
 /// Opening a session takes milliseconds, and slow authentication a second or two. A pooler whose pool is full answers when
 /// somebody else leaves it.
@@ -132,10 +128,9 @@ impl Handed {
     pub(super) async fn keep_trying(&self, run: &Run) -> Infallible {
         let mut changes = self.changes.subscribe();
         loop {
-            let mut delay = TRY_FIRST;
+            let mut tries = Tries::default();
             while self.is_refused() {
-                tokio::time::sleep(delay).await;
-                delay = (delay * 2).min(TRY_MAX);
+                tokio::time::sleep(tries.next_delay()).await;
                 if let Ok(session) = run.context.connection.open_new().await {
                     self.open_again(run, session);
                 }
