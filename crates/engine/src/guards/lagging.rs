@@ -47,7 +47,8 @@ impl Lagging {
         let connected = |name: &str| replicas.iter().filter(|replica| replica.name == name).count();
         let any_too_far =
             |name: &str| replicas.iter().any(|replica| replica.name == name && is_too_far(replica, most));
-        for replica in replicas.iter().filter(|replica| is_too_far(replica, most)) {
+        let comes_back = |replica: &&Replica| !ends_by_itself(&replica.name);
+        for replica in replicas.iter().filter(|replica| is_too_far(replica, most)).filter(comes_back) {
             let seen = self.0.entry(replica.name.clone()).or_insert(Seen { connected: 0, gone_since: None });
             seen.connected = seen.connected.max(connected(&replica.name));
         }
@@ -76,6 +77,14 @@ impl Lagging {
             "the replica {name} was too far behind and is not connected any more (--max-replica-lag)"
         ))
     }
+}
+
+/// A subscriber copies a table by a worker of its own, which ends when the table is there: `pg_16394_sync_16389_7398347`.
+fn ends_by_itself(name: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = name.split('_').collect();
+    matches!(parts[..], ["pg", subscription, "sync", table, system]
+        if is_number(subscription) && is_number(table) && is_number(system))
 }
 
 fn is_too_far(replica: &Replica, most: ReplicaLag) -> bool {
@@ -135,11 +144,16 @@ mod tests {
         assert_eq!(look(&[("near", 9)], 0), nothing);
         assert_eq!(look(&[], 1), nothing, "it was not waited for");
         assert_eq!(look(&[("far", 11)], 2), nothing, "that is another reason");
+        assert_eq!(look(&[("far", 11), ("pg_16394_sync_16389_7398347", 11)], 2), nothing);
+        assert_eq!(look(&[("far", 11)], 2), nothing, "it has ended as it should");
         assert_eq!(look(&[], 3), gone("far"));
         assert_eq!(look(&[], 62), (Vec::new(), true));
         assert_eq!(look(&[("far", 500)], 62), nothing);
         assert_eq!(look(&[("far", 0)], 63), nothing);
         assert_eq!(look(&[], 64), nothing);
+        assert_eq!(look(&[("pg_sync_16389", 11)], 65), nothing);
+        assert_eq!(look(&[], 66), gone("pg_sync_16389"), "a name that somebody has given");
+        assert_eq!(look(&[("pg_sync_16389", 0)], 67), nothing);
         // Two that have no names of their own.
         assert_eq!(look(&[("walreceiver", 0), ("walreceiver", 11)], 70), nothing);
         assert_eq!(look(&[("walreceiver", 0)], 71), gone("walreceiver"));
