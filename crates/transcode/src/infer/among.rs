@@ -14,6 +14,9 @@ use howdah_model::{DateOrder, Reading};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Among {
     days: DateFacts,
+    /// Some value is a day with something between its parts, with a time of day or without: in numbers, the year first or not, or
+    /// with the name of its month.
+    has_days: bool,
     /// Of the numbers alone. As long as the state of the column holds nothing but these, they are not held twice.
     numbers: ColumnState,
     /// A number as PostgreSQL reads it has a point that may stand between groups.
@@ -43,6 +46,7 @@ impl Among {
     /// Takes in all that another and the state beside it have seen, as does the state of the column.
     pub fn join(&mut self, state: &mut ColumnState, other: &Among, other_state: &ColumnState) {
         self.days.join(&other.days);
+        self.has_days |= other.has_days;
         self.numbers.join(&other.numbers);
         self.open_point |= other.open_point;
         let before = has_numbers(state).then(|| state.clone());
@@ -53,14 +57,19 @@ impl Among {
         }
     }
 
-    /// A value that does not begin with a digit is taken for none: most text is done with at once.
+    /// Most text is done with at once: days in numbers begin with a digit, others with a letter and have a digit, and one of these
+    /// says all.
     fn observe_day(&mut self, value: &[u8]) {
-        if !trim(value).first().is_some_and(u8::is_ascii_digit) {
-            return;
-        }
-        if let Some(written) =
-            Written::parse(value).filter(|written| matches!(written.date, Date::Numbers(_)))
-        {
+        let may_be_day = match trim(value).first() {
+            Some(first) if first.is_ascii_digit() => true,
+            Some(first) if first.is_ascii_alphabetic() && !self.has_days => {
+                value.iter().any(u8::is_ascii_digit)
+            }
+            _ => false,
+        };
+        let Some(written) = Some(value).filter(|_| may_be_day).and_then(Written::parse) else { return };
+        self.has_days = true;
+        if matches!(written.date, Date::Numbers(_)) {
             self.days.observe(&written);
         }
     }
@@ -87,7 +96,7 @@ impl Among {
     /// What the days among the values say, and nothing of the numbers.
     #[must_use]
     pub fn days_alone(&self) -> Among {
-        Among { days: self.days.clone(), ..Among::default() }
+        Among { days: self.days.clone(), has_days: self.has_days, ..Among::default() }
     }
 
     /// The days among the values are in one order, which they prove.
@@ -102,6 +111,11 @@ impl Among {
 
     pub(super) fn has_open_point(&self) -> bool {
         self.open_point
+    }
+
+    /// Some value is a day in whatever form, but for digits alone.
+    pub(super) fn has_days(&self) -> bool {
+        self.has_days
     }
 
     /// No value was a day that is another one in another order.

@@ -21,6 +21,8 @@ pub(super) struct Integers {
     max: i64,
     /// Ways to write a day and a time of day with digits alone in which some integer is none: flags of [`stamp`].
     no_stamps: u8,
+    /// PostgreSQL takes some for a day of a far year.
+    far_day: bool,
 }
 
 /// Days with a time of day, written with digits alone.
@@ -36,7 +38,7 @@ mod stamp {
 
 impl Default for Integers {
     fn default() -> Integers {
-        Integers { min: i64::MAX, max: i64::MIN, no_stamps: 0 }
+        Integers { min: i64::MAX, max: i64::MIN, no_stamps: 0, far_day: false }
     }
 }
 
@@ -45,6 +47,7 @@ impl Integers {
     pub(super) fn observe(&mut self, integer: i64) {
         self.min = self.min.min(integer);
         self.max = self.max.max(integer);
+        self.far_day |= is_far_day(integer);
         if self.no_stamps != stamp::ALL {
             self.no_stamps |= stamp::ALL & !stamps(integer);
         }
@@ -52,6 +55,7 @@ impl Integers {
 
     pub(super) fn join(&mut self, other: &Integers) {
         self.no_stamps |= other.no_stamps;
+        self.far_day |= other.far_day;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -63,6 +67,11 @@ impl Integers {
     /// Every one is also a day and a time of day, all written in one way.
     pub(super) fn may_be_stamps(&self) -> bool {
         self.were_seen() && self.no_stamps != stamp::ALL
+    }
+
+    /// PostgreSQL takes some of them for a day of a year of more than four digits.
+    pub(super) fn has_far_day(&self) -> bool {
+        self.far_day
     }
 
     /// All lie between these.
@@ -78,6 +87,15 @@ impl Integers {
         }
         u16::try_from(digits(self.min).max(digits(self.max))).unwrap_or(u16::MAX)
     }
+}
+
+/// The year is all but the last four digits, which are month and day: 1706140812 is one of the year 170614.
+#[inline]
+fn is_far_day(integer: i64) -> bool {
+    // The last year of PostgreSQL's dates.
+    let year = integer / 10_000;
+    // The calendar begins anew every 400 years.
+    (10_000..=5_874_897).contains(&year) && Day::exists(2000 + year % 400, integer / 100 % 100, integer % 100)
 }
 
 /// The ways in which this is a day and a time of day: flags of [`stamp`].
@@ -434,6 +452,24 @@ mod tests {
             assert!(!may_be_stamps(&[2_024_013_112, other]), "{other}");
         }
         assert!(!may_be_stamps(&[]) && !may_be_stamps(&[i64::MIN]));
+    }
+
+    #[test]
+    fn integers_that_postgresql_takes_for_days_of_far_years_are_known() {
+        for (integer, is) in [
+            (1_706_140_812, true),
+            (1_704_000_229, true),
+            (58_748_971_231, true),
+            (1_706_140_899, false),
+            (1_706_140_229, false),
+            (58_748_981_231, false),
+            (20_240_131, false),
+            (-1_706_140_812, false),
+        ] {
+            let mut state = Integers::default();
+            state.observe(integer);
+            assert_eq!(state.has_far_day(), is, "{integer}");
+        }
     }
 
     #[test]

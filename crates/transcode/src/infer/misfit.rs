@@ -77,8 +77,12 @@ pub fn doubtful(state: &ColumnState, among: &Among, type_name: &str) -> Option<&
         }
         "date" | "timestamp" | "timestamptz" => {
             let are_alike = known.meet(Kinds::DATE.or(Kinds::NAMED_DATE).or(Kinds::INTEGER));
-            let are_long =
-                numbers.integers.were_seen() && !numbers.integers.within(i64::MIN, DATE_DIGITS_MAX);
+            // Beside days nobody takes them for counts, and what the server takes for no day it refuses.
+            let are_long = if among.has_days() {
+                numbers.integers.has_far_day()
+            } else {
+                numbers.integers.were_seen() && !numbers.integers.within(i64::MIN, DATE_DIGITS_MAX)
+            };
             let why =
                 "some of its values are long integers, which the server would take for days of far years";
             (!are_alike && are_long).then_some(why)

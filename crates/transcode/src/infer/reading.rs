@@ -224,7 +224,11 @@ fn moment(state: &ColumnState, among: &Among) -> Option<Reading> {
     if state.possible.meet(Kinds::NAMED_DATE) {
         return Some(Reading::MonthName);
     }
-    by_magnitude(if state.possible.meet(Kinds::INTEGER) { state } else { among.numbers() })
+    if state.possible.meet(Kinds::INTEGER) {
+        return by_magnitude(state);
+    }
+    // One long integer beside days is a slip, and no proof that the others are.
+    if among.has_days() { None } else { by_magnitude(among.numbers()) }
 }
 
 /// The reading of integers as counts since 1970, if somebody asks for it and the name of the column
@@ -403,7 +407,13 @@ mod tests {
         assert_eq!(of(&["1,5", "x"], "numeric"), (Some(number("1234,56")), false));
         assert_eq!(of(&["1,234", "x"], "int"), (Some(number("1,234.56")), false));
         assert_eq!(of(&["1706140899", "x"], "timestamptz"), (Some(Reading::EpochSeconds), false));
-        assert_eq!(of(&["1706140899", "2024-01-31"], "date"), (Some(Reading::EpochSeconds), false));
+        for day in ["2024-01-31", "2024/01/31", "31-Jan-2024", "Jan 31, 2024", "2024-01-31T10:00:00Z"] {
+            for type_name in ["date", "timestamptz"] {
+                assert_eq!(of(&["1706140899", day], type_name), (None, false), "{day}");
+                assert_eq!(of(&["1706140899", "20240131", "x", day], type_name), (None, false), "{day}");
+                assert_eq!(of(&["1706140812", day], type_name), (None, true), "{day}");
+            }
+        }
         assert_eq!(of(&["1.107", "2", "1e5", "x"], "numeric"), (None, false));
         assert_eq!(of(&["1.5", "1,5", "x"], "numeric"), (None, false));
         assert_eq!(of(&["1.107", "1,5", "1.5"], "numeric"), (None, true));
