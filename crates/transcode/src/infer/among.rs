@@ -149,14 +149,19 @@ fn has_numbers(state: &ColumnState) -> bool {
     state.possible.meet(Kinds::GROUPED)
 }
 
-/// Says for most text at its first bytes that it is no number: a hyphen stands in front alone, and there are no letters.
+/// Says for most text at its first bytes that it is no number: a hyphen stands before all digits, and there are no letters.
 fn may_be_number(value: &[u8]) -> bool {
-    let fits = |(at, byte): (usize, &u8)| match byte {
-        b'-' => at < 3,
-        b' ' | b'\t' | b'\'' | b'(' | b')' | b',' | b'.' | b'$' | b'%' | b'0'..=b'9' => true,
+    let mut digits_began = false;
+    let fits = |byte: &u8| match byte {
+        b'-' => !digits_began,
+        b'0'..=b'9' => {
+            digits_began = true;
+            true
+        }
+        b' ' | b'\t' | b'\'' | b'(' | b')' | b',' | b'.' | b'$' | b'%' => true,
         byte => !byte.is_ascii(),
     };
-    value.len() <= VALUE_BYTES_MAX && value.iter().enumerate().all(fits)
+    value.len() <= VALUE_BYTES_MAX && value.iter().all(fits)
 }
 
 #[cfg(test)]
@@ -176,6 +181,7 @@ mod tests {
             ["1706140899", "x", "31/01/2024", "5"],
             ["$1.50", "1e5", "2 %", " 1,234 "],
             ["$1.50", "1", "2.5", "1,234"],
+            ["€ -1.234,56", "1.107", "x", "5"],
         ] {
             let mut turned = values;
             for by in 0..values.len() {
