@@ -7,7 +7,12 @@ use super::date::{Date, Written};
 use super::facts::{DateFacts, dressed};
 use super::grouped::{VALUE_BYTES_MAX, take_apart};
 use super::kinds::Kinds;
+use super::number;
 use howdah_model::{DateOrder, Reading};
+
+/// Stands for numbers that only PostgreSQL's own spelling has, as `1.10e-05` and `.5`: they say that the point is the decimal
+/// sign, as this one does.
+const POINTED: &[u8] = b"0.5";
 
 /// What the days in numbers and the numbers among some values say of their order and spelling. Beside the [`ColumnState`] of
 /// the same values, and like it a function of their set; unlike there, nothing makes it forget.
@@ -76,14 +81,17 @@ impl Among {
 
     fn observe_number(&mut self, value: &[u8]) {
         let value = trim(value);
-        if !may_be_number(value) {
-            return;
-        }
-        let Some(parts) = take_apart(value).filter(|parts| !is_minus_zero(parts)) else { return };
-        let (dot, comma) = parts.sides();
-        if dot.is_some() || comma.is_some() {
-            self.open_point |= parts.has_open_point((dot, comma));
-            self.numbers.observe(value);
+        let parts = if may_be_number(value) { take_apart(value) } else { None };
+        let parts = parts.filter(|parts| !is_minus_zero(parts));
+        match parts.map(|parts| (parts, parts.sides())) {
+            Some((parts, sides @ (Some(_), _) | sides @ (_, Some(_)))) => {
+                self.open_point |= parts.has_open_point(sides);
+                self.numbers.observe(value);
+            }
+            _ if value.contains(&b'.') && number::plain(value).is_some() => {
+                self.numbers.observe(POINTED);
+            }
+            _ => {}
         }
     }
 
@@ -182,6 +190,7 @@ mod tests {
             ["$1.50", "1e5", "2 %", " 1,234 "],
             ["$1.50", "1", "2.5", "1,234"],
             ["€ -1.234,56", "1.107", "x", "5"],
+            ["1.10e-05", "1,5", "-0.0", ".5"],
         ] {
             let mut turned = values;
             for by in 0..values.len() {

@@ -416,6 +416,11 @@ mod tests {
         }
         assert_eq!(of(&["1.107", "2", "1e5", "x"], "numeric"), (None, false));
         assert_eq!(of(&["1.5", "1,5", "x"], "numeric"), (None, false));
+        for pointed in ["1.10e-05", "1.107E3", ".5", "-0.0"] {
+            assert_eq!(of(&[pointed, "1,5"], "float8"), (None, false), "{pointed}");
+            assert_eq!(of(&[pointed, "1,234"], "float8"), (Some(number("1,234.56")), false), "{pointed}");
+            assert_eq!(of(&[pointed, "1.107", "x"], "float8"), (None, false), "{pointed}");
+        }
         assert_eq!(of(&["1.107", "1,5", "1.5"], "numeric"), (None, true));
         assert_eq!(of(&["1.107", "1,234", "x"], "money"), (None, true));
         assert_eq!(of(&["1706140899", "20240131", "x"], "timestamptz"), (None, true));
