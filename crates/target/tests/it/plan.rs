@@ -65,6 +65,7 @@ pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
         resumes: None,
         if_done: howdah_model::IfDone::default(),
         known: howdah_model::KnownFiles::default(),
+        once_more_until: None,
         toast_compression: howdah_model::ToastCompression::Auto,
         indexes: howdah_model::IndexesChoice::Keep,
         triggers: howdah_model::TriggersChoice::Keep,
