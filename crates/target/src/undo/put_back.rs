@@ -120,6 +120,9 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
         if found == PutBack::WasThere && table.is_some() {
             statements.extend(unsaid(session, change).await?);
         }
+        if found == PutBack::TableGone && change.kind == UndoKind::Staging {
+            statements.extend(change.statements.iter().filter(|sql| is_beside(sql)).cloned());
+        }
         statements.extend([undone, "COMMIT".to_owned()]);
         run(&statements.join(";\n")).await?;
         return Ok(found);
@@ -251,6 +254,11 @@ async fn without_table(session: &Session, entry: &Undo) -> Result<PutBack> {
         _ => is_there(session, &there).await?.then_some(PutBack::WasThere),
     };
     found.map_or_else(|| Err(another_table(change)), Ok)
+}
+
+/// What goes with a staging table that somebody has dropped: the table beside it, in which its keys are.
+fn is_beside(sql: &str) -> bool {
+    sql.starts_with("DROP TABLE IF EXISTS ")
 }
 
 fn another_table(change: &NewUndo) -> Error {

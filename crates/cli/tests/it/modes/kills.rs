@@ -150,6 +150,25 @@ fn no_kill_loses_or_doubles_a_row_in_any_mode() {
     assert!(hits >= 18, "{hits} of 36 kills hit a load that was still at work");
 }
 
+/// The table with the borders of its parts, which are values of the key, is beside the one that somebody has dropped.
+#[test]
+fn what_is_beside_a_staging_table_that_was_dropped_by_hand_goes_too() {
+    let kill = Kill::new(18, Way::Merge);
+    let mut running = kill.command().spawn();
+    assert!(kill.database.wait_for(CHUNKS, 3, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    kill.database.sql(END_SESSIONS);
+    let left = |what: &str| {
+        kill.database.value(&format!(
+            "SELECT max(oid::regclass::text) FROM pg_class WHERE relname ~ '^{what}_' AND relkind = 'r'"
+        ))
+    };
+    assert!(left("borders").starts_with("howdah.borders_"));
+    kill.database.sql(&format!("DROP TABLE {}", left("staging")));
+    crate::scene::howdah("restore").args(["--to", &kill.database.conninfo()]).run(PATIENCE).expect_code(0);
+    assert_nothing_left(&kill.database, "restored");
+}
+
 /// A foreign key of the new table has been added when the load is killed, and its rows have not been looked at.
 #[test]
 fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
