@@ -30,6 +30,10 @@ fn amounts_with_three_decimals_do_not_become_thousands() {
             assert_eq!(database.value(&format!("SELECT count(*) FROM {table}")), "0");
         }
     }
+    let source = files.put("pay.csv", b"name,pay\nAda,\"$54,000\"\nBob,\"$101,500\"\nCy,$950\n");
+    load(&database).arg("--create").arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "pay"), "name text, pay integer");
+    assert_eq!(database.value("SELECT sum(pay) FROM pay"), "156450");
     let source = files.path().join("fuel.csv");
     load(&database)
         .args(["--table", "fuel_num", "--types", "price=numeric:$1234.56"])

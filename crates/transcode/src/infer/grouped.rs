@@ -52,16 +52,20 @@ pub(super) struct Grouped<'a> {
     pub(super) parentheses: bool,
     pub(super) percent: bool,
     pub(super) currency: Option<char>,
+    /// A dollar or pound stands in front, as where English is written: a comma is never before three decimals there.
+    english: bool,
     /// Digits, groups and decimal sign.
     pub(super) body: &'a str,
 }
 
 impl Grouped<'_> {
-    /// The value under `.` and under `,` as the decimal sign. A currency decides nothing: fuel and power are sold at `$3.459`
-    /// and `1,759 €`.
+    /// The value under `.` and under `,` as the decimal sign. A currency decides nothing, since fuel and power are sold at `$3.459`
+    /// and `1,759 €`; but that `$1,250` is more than a thousand.
     pub(super) fn sides(&self) -> (Option<Side>, Option<Side>) {
         let short_enough = |side: &Side| side.first_group.is_some() || side.before <= UNGROUPED_DIGITS_MAX;
-        (self.side('.').filter(short_enough), self.side(',').filter(short_enough))
+        let (dot, comma) = (self.side('.').filter(short_enough), self.side(',').filter(short_enough));
+        let is_group = self.english && dot.is_some() && self.body.contains(',');
+        (dot, comma.filter(|_| !is_group))
     }
 
     /// The value under this decimal sign.
@@ -92,7 +96,14 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
     if value.len() > VALUE_BYTES_MAX {
         return None;
     }
-    let mut found = Grouped { negative: false, parentheses: false, percent: false, currency: None, body: "" };
+    let mut found = Grouped {
+        negative: false,
+        parentheses: false,
+        percent: false,
+        currency: None,
+        english: false,
+        body: "",
+    };
     let mut body = std::str::from_utf8(value).ok()?;
     loop {
         body = body.trim_matches(is_blank);
@@ -115,6 +126,7 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
             if found.currency.is_some() {
                 return None;
             }
+            found.english = body.starts_with(['$', '\u{a3}']);
             (found.currency, body) = (Some(sign), rest);
         } else {
             break;
@@ -212,7 +224,15 @@ mod tests {
             ("12,5", (false, true)),
             ("0,123", (false, true)),
             ("1234,567", (false, true)),
-            ("$1,234", (true, true)),
+            ("$1,234", (true, false)),
+            ("-£ 1,234", (true, false)),
+            ("($1,234)", (true, false)),
+            ("$3.459", (true, true)),
+            ("$3,45", (false, true)),
+            ("$1234", (true, true)),
+            ("$1 234", (true, true)),
+            ("1,234 $", (true, true)),
+            ("€1,234", (true, true)),
             ("1.234 €", (true, true)),
             ("$1,234.50", (true, false)),
             ("$1.23", (true, false)),

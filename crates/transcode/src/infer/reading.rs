@@ -451,6 +451,8 @@ mod tests {
         }
         assert_eq!(reading(&state(&["8", "1.234.567"]), "bigint"), Some(number("1.234,56")));
         assert_eq!(reading(&state(&["$1,234"]), "bigint"), Some(number("$1,234.56")));
+        assert_eq!(reading(&state(&["$54,000", "£1,250"]), "numeric"), None);
+        assert_eq!(reading(&state(&["$54,000", "$101,500"]), "numeric(12,2)"), Some(number("$1,234.56")));
         for open in ["$3.459", "1,759 €", "6.125%"] {
             assert_eq!(reading(&state(&[open]), "numeric(8,3)"), None, "{open}");
         }
