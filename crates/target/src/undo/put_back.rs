@@ -59,10 +59,18 @@ pub struct How {
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
 /// when the table was not free within some seconds, which may pass; those of ledger and session.
 pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
-    let done = in_transaction(session, ledger, entry, how).await;
-    let Err(error) = done else { return done };
-    // Best effort: a session that is gone has rolled back.
-    let _ = session.client().batch_execute("ROLLBACK").await;
+    let mut done = in_transaction(session, ledger, entry, how).await;
+    let mut looks_again = true;
+    let error = loop {
+        let Err(error) = done else { return done };
+        // Best effort: a session that is gone has rolled back.
+        let _ = session.client().batch_execute("ROLLBACK").await;
+        if !(std::mem::take(&mut looks_again) && error.message().ends_with(JUST_MADE)) {
+            break error;
+        }
+        // Somebody may have made the very same by hand, which the server says only when that is there.
+        done = in_transaction(session, ledger, entry, how).await;
+    };
     match error.sqlstate() {
         Some("42501") => Err(granted(session, error, &entry.change).await),
         // The name came to another table while this one was waited for.
@@ -70,6 +78,9 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
         _ => locks::named(session, &entry.change.relation, Err(error)).await,
     }
 }
+
+/// What an error ends with where two sessions made something of one name at the same time.
+const JUST_MADE: &str = "another session has just made something of this name";
 
 /// The error with the GRANT that helps, where the role lacks what is known to be needed.
 async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
@@ -427,7 +438,7 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
         }
         // Of the catalogs, not of the table; or it was there a moment later.
         "23505" | "42P07" if sqlstate == "42P07" || db.schema() == Some("pg_catalog") => (
-            format!("{title} cannot be put back: another session has just made something of this name"),
+            format!("{title} cannot be put back: {JUST_MADE}"),
             "howdah restore looks at what is there now: the same is left as it is, anything else is to be dropped or renamed first",
         ),
         "23505" => (
