@@ -238,12 +238,12 @@ impl Day {
         ((1..=days).contains(&day) && (1..=9999).contains(&year)).then_some(Day { year, month, day })
     }
 
-    /// There is such a day.
     /// As a year of two digits, it was most often one of the century before.
     pub(super) fn is_far(self) -> bool {
         (2050..2070).contains(&self.year)
     }
 
+    /// There is such a day.
     pub(super) fn exists(year: i64, month: i64, day: i64) -> bool {
         let found =
             || Day::new(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?);
