@@ -90,7 +90,7 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// Counts orders to cut all connections.
     cuts: watch::Sender<u64>,
-    /// Counts orders to forget all connections.
+    /// The last order to forget all connections: how often those that are forgotten had been ended before.
     forgets: watch::Sender<u64>,
     /// Counts orders to end what was forgotten.
     ends: watch::Sender<u64>,
@@ -176,7 +176,7 @@ impl Proxy {
     /// The connections that are open now carry nothing any more and nobody is told, as behind a firewall that
     /// has forgotten them. New ones follow the fault that is set.
     pub fn forget_all(&self) {
-        self.shared.forgets.send_modify(|count| *count += 1);
+        self.shared.forgets.send_replace(*self.shared.ends.borrow());
     }
 
     /// Both sides learn at last that forgotten connections are gone, as TCP's keepalives tell them after minutes.
@@ -321,10 +321,11 @@ async fn serve(client: TcpStream, shared: Arc<Shared>) {
         _ = cuts.changed() => {}
         // The relay holds the sockets open.
         _ = forgets.changed() => {
-            ends.mark_unchanged();
+            let ended_before = *forgets.borrow();
             tokio::select! {
                 _ = cuts.changed() => {}
-                _ = ends.changed() => {}
+                // They may be ended before this is looked at.
+                _ = ends.wait_for(|ended| *ended > ended_before) => {}
             }
         }
     }
