@@ -26,6 +26,9 @@ use std::time::{Duration, Instant};
 
 /// How long a lock or a lost connection is waited for: this load has something else to do.
 const RETRY_FOR: Duration = Duration::from_secs(5);
+/// A run whose job is done may be at its very end still, or its server learns only now that it was killed.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Builds side by side, as for `howdah restore`.
 const BUILDERS: u32 = 2;
 
@@ -78,7 +81,8 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     by_job.remove(&run.plan.job_id);
     let tuned = run.plan.tuning.level >= Tune::Session;
     for (job_id, left) in by_job {
-        settle_one(&run.context, ledger, &session, (&job_id, left), tuned, |told| run.warn(told)).await?;
+        let how = (tuned, Duration::ZERO);
+        settle_one(&run.context, ledger, &session, (&job_id, left), how, |told| run.warn(told)).await?;
     }
     connection.keep(session);
     Ok(())
@@ -111,21 +115,32 @@ async fn is_begun_anew(ledger: &Ledger, session: &Session, plan: &Plan, job_id: 
     Ok(row.is_some_and(|row| row.work_key == plan.work_key && row.status != JobStatus::Done))
 }
 
-/// Puts back what this job has left, if nobody is at work on it.
+/// Puts back what this job has left, if nobody is at work on it, or ceases to be so within this time.
 async fn settle_one(
     context: &Context,
     ledger: &Ledger,
     session: &Session,
     (job_id, left): (&str, Left),
-    tuned: bool,
+    (tuned, within): (bool, Duration),
     warn: impl Fn(String),
 ) -> Result<()> {
     let connection = &context.connection;
     // A load that has just lost its lock is not dead; what is left at work of one that is dead would be in the way.
     connection.attend(session, predecessor::end_left(context, session, ledger, job_id)).await?;
     // Held by a session that is gone with this one, if not before.
-    if !connection.attend(session, ledger.take_job(session, job_id)).await? {
-        return Ok(());
+    let began = Instant::now();
+    while !connection.attend(session, ledger.take_job(session, job_id)).await? {
+        if began.elapsed() >= within {
+            if !within.is_zero() {
+                let restore = restore_command(context, ledger, job_id);
+                warn(format!(
+                    "a run of job {job_id} holds it still, and has not put back all that it has changed: if it was killed, {restore} \
+                     puts back what is left, as soon as the server knows"
+                ));
+            }
+            return Ok(());
+        }
+        context.stop.sleep(LOOK_EVERY).await?;
     }
     tell(context, format!("job {job_id} was killed and has left something to put back"));
     tell_moved(context, &left.dropped, &left.tuned);
@@ -155,7 +170,8 @@ async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<
     if !dropped.is_empty() || !held.is_empty() {
         let left = Left { dropped, tuned: held };
         let tuned = plan.tuning.level >= Tune::Session;
-        settle_one(context, ledger, &session, (job_id, left), tuned, |told| tell(context, told)).await?;
+        let how = (tuned, ENDS_WITHIN);
+        settle_one(context, ledger, &session, (job_id, left), how, |told| tell(context, told)).await?;
     }
     connection.keep(session);
     Ok(())
