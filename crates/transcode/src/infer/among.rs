@@ -79,14 +79,15 @@ impl Among {
         }
     }
 
-    fn observe_number(&mut self, value: &[u8]) {
-        let value = trim(value);
+    fn observe_number(&mut self, whole: &[u8]) {
+        let value = trim(whole);
         let parts = if may_be_number(value) { take_apart(value) } else { None };
         let parts = parts.filter(|parts| !is_minus_zero(parts));
         match parts.map(|parts| (parts, parts.sides())) {
             Some((parts, sides @ (Some(_), _) | sides @ (_, Some(_)))) => {
                 self.open_point |= parts.has_open_point(sides);
-                self.numbers.observe(value);
+                // With its blanks, as the state of the column has it.
+                self.numbers.observe(whole);
             }
             _ if value.contains(&b'.') && number::plain(value).is_some() => {
                 self.numbers.observe(POINTED);
@@ -191,6 +192,7 @@ mod tests {
             ["$1.50", "1", "2.5", "1,234"],
             ["€ -1.234,56", "1.107", "x", "5"],
             ["1.10e-05", "1,5", "-0.0", ".5"],
+            ["x", "(3/20", " 1250", "(3"],
         ] {
             let mut turned = values;
             for by in 0..values.len() {
