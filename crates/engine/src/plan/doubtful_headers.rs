@@ -4,6 +4,7 @@ use super::columns::find_column;
 use super::head::Head;
 use howdah_model::{Error, ErrorKind, Job, Result, Table};
 use howdah_transcode::infer;
+use std::collections::{HashMap, HashSet};
 
 /// A header that is doubtful shares a name with the table that is there, or with another file: else it would make columns of values.
 /// One that was told is none, nor is one of a file that comes alone to a table that is to be made.
@@ -14,14 +15,17 @@ pub(super) fn expect_known_names(job: &Job, table: Option<&Table>, heads: &[Head
     }
     let is_doubtful =
         |head: &&Head| head.found.as_ref().is_some_and(|found| found.finding.is_header_doubtful());
+    // Counted once: there may be thousands of files.
+    let mut files_by_name: HashMap<String, usize> = HashMap::new();
+    for head in heads {
+        let names: HashSet<String> = head.names.iter().flatten().map(|name| infer::fold(name)).collect();
+        names.into_iter().for_each(|name| *files_by_name.entry(name).or_default() += 1);
+    }
     for head in heads.iter().filter(is_doubtful) {
-        let others = heads.iter().filter(|other| !std::ptr::eq(*other, head));
-        let others: Vec<String> =
-            others.flat_map(|other| other.names.iter().flatten()).map(|name| infer::fold(name)).collect();
         let is_known = |name: &String| {
             let wanted = job.map.get(name).unwrap_or(name);
             table.is_some_and(|table| find_column(table, wanted).is_some())
-                || others.contains(&infer::fold(name))
+                || files_by_name.get(&infer::fold(name)).is_some_and(|files| *files > 1)
         };
         if !head.names.iter().flatten().any(is_known) {
             return Err(strange(table, head));
