@@ -186,8 +186,8 @@ fn changes(
         column.state.join(watch.state());
         let Inferred { type_name, .. } = column.state.finish(false);
         if !holds(&column.type_name, &type_name) {
-            let text_sql = before.text_sql(&quote_ident(&name));
-            changes.push(Wider { name, from: column.type_name.clone(), type_name, text_sql });
+            let (from, text_sql) = (column.type_name.clone(), text_of_any(&before, &column.type_name, &name));
+            changes.push(Wider { name, from, type_name, text_sql });
         }
     }
     if !others.is_empty() {
@@ -317,6 +317,26 @@ pub(crate) fn without_limit(limit: usize) -> Inferred {
 /// The SQL that gives the text of what is stored, where the usual one would rewrite the table for nothing.
 pub(crate) fn text_sql(has: &str, name: &str) -> Option<String> {
     characters(has).map(|_| quote_ident(name))
+}
+
+/// The SQL that gives the values of this job as they were written, and those of others, which need not fit that spelling, as PostgreSQL
+/// writes them. `None`: nothing gives them as they were written.
+fn text_of_any(before: &Inferred, has: &str, name: &str) -> Option<String> {
+    let column = quote_ident(name);
+    let (text, plain) = (before.text_sql(&column)?, format!("{column}::text"));
+    if text == plain {
+        return Some(text);
+    }
+    let is_same = format!("({text})::{has} = {column}");
+    // Others may have stored years that no spelling of this job has, and whose text would be no date in it. (Quoted: the numbers
+    // are of the type that the server's version gives a year.)
+    let is_same = match short(has) {
+        "date" | "timestamp" | "timestamptz" => {
+            format!("CASE WHEN extract(year FROM {column}) BETWEEN '1' AND '9999' THEN {is_same} END")
+        }
+        _ => is_same,
+    };
+    Some(format!("CASE WHEN {is_same} THEN {text} ELSE {plain} END"))
 }
 
 /// The type that a column which others made must get to hold values of type `wanted`, too; `None` if it holds

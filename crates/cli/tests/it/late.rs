@@ -161,6 +161,75 @@ fn a_late_surprise_gives_the_types_that_an_early_one_does() {
     }
 }
 
+/// Each column has a spelling of its own, which what others store there need not have.
+#[test]
+fn what_others_store_in_a_column_that_is_widened_stays_what_it_is() {
+    let mut text = "id,at,clock,exact,day,host,zoned\n".to_owned();
+    for id in 10_000..20_000 {
+        let _ = match id {
+            19_000 => writeln!(text, "{id},unknown,unknown,unknown,unknown,unknown,unknown"),
+            _ => writeln!(
+                text,
+                "{id},2024-01-31 10:00,10:00,2024-01-31 10:00:00.100,2024/01/31,10.0.0.1,2024-01-31T10:00Z"
+            ),
+        };
+    }
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql(
+        "CREATE FUNCTION store() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity = 'public.t') THEN \
+             INSERT INTO t VALUES \
+                 (1, '2024-02-01 10:00:05.5', '10:00:05', '2024-02-01 10:00:00.123456', '0044-03-15 BC', '10.0.0.0/8', \
+                  '2024-02-01 10:00:07+00'), \
+                 (2, '-infinity', '24:00', 'infinity', '-infinity', '10.0.0.2', '-infinity'), \
+                 (3, '2024-02-01 10:00', '10:30', '2024-02-01 10:00:00.2', '2024-02-01', '10.0.0.3', '2024-02-01 10:00+00'), \
+                 (4, '12024-02-01 10:00', NULL, '0044-03-15 10:00 BC', NULL, NULL, '112024-02-01 10:00+00'); \
+             END IF; END $$; \
+         CREATE EVENT TRIGGER store ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION store()",
+    );
+        let load = load(&database)
+            .args(["--create", "--chunk-size", "64kB", "--table", "t", "-"])
+            .stdin(text.clone());
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(
+            shape(&database, "t"),
+            "id integer, at text, clock text, exact text, day text, host text, zoned text"
+        );
+        let row = |id: u32| {
+            database.value(&format!(
+                "SELECT concat_ws('|', id, at, clock, exact, day, host, zoned) FROM t WHERE id = {id}"
+            ))
+        };
+        let zoned = database.value(
+        "SELECT '2024-02-01 10:00:07+00'::timestamptz::text || '|' || '112024-02-01 10:00+00'::timestamptz",
+    );
+        let (first, last) = zoned.split_once('|').unwrap();
+        for (id, expected) in [
+            (
+                1,
+                format!(
+                    "1|2024-02-01 10:00:05.5|10:00:05|2024-02-01 10:00:00.123456|0044-03-15 BC|10.0.0.0/8|{first}"
+                ),
+            ),
+            (2, "2|-infinity|24:00|infinity|-infinity|10.0.0.2|-infinity".to_owned()),
+            (
+                3,
+                "3|2024-02-01 10:00|10:30|2024-02-01 10:00:00.200|2024/02/01|10.0.0.3|2024-02-01T10:00Z"
+                    .to_owned(),
+            ),
+            (4, format!("4|12024-02-01 10:00:00|0044-03-15 10:00:00 BC|{last}")),
+            (
+                10_000,
+                "10000|2024-01-31 10:00|10:00|2024-01-31 10:00:00.100|2024/01/31|10.0.0.1|2024-01-31T10:00Z"
+                    .to_owned(),
+            ),
+        ] {
+            assert_eq!(row(id), expected, "{version}");
+        }
+    }
+}
+
 #[test]
 fn a_run_that_goes_on_keeps_how_values_are_spelled_in_a_column_that_was_widened() {
     let text = |broken: &str, late: &str| {
