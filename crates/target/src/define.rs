@@ -229,6 +229,21 @@ pub async fn type_name(session: &Session, written: &str) -> Result<String> {
     found.map(|_| written.to_owned()).ok_or_else(unknown)
 }
 
+/// How the catalog shows the type of a column that is made with this one, which [`type_name`] has proved to be a type.
+///
+/// # Errors
+/// Those of the session.
+pub async fn shown_type(session: &Session, type_name: &str) -> Result<String> {
+    let fail = |error| session_error(&error, "looking up a type");
+    let client = session.client();
+    let rows = client.query_typed(&format!("SELECT NULL::{type_name}"), &[]).await.map_err(fail)?;
+    let Some(column) = rows.first().and_then(|row| row.columns().first()) else { return Ok(String::new()) };
+    let (oid, modifier) = (column.type_().oid(), column.type_modifier());
+    let sql = "SELECT pg_catalog.format_type($1, $2)";
+    let rows = client.query_typed(sql, &[(&oid, Type::OID), (&modifier, Type::INT4)]).await.map_err(fail)?;
+    Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+}
+
 fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "changing a table") };
     // Converting what is stored fails with the value in the server's words.

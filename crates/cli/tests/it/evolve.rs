@@ -290,3 +290,31 @@ fn a_value_beyond_what_was_read_before_ends_a_load_that_cannot_alter_its_columns
         assert_eq!(database.value(stored), expected, "{options}");
     }
 }
+
+#[test]
+fn an_added_column_has_the_type_that_it_was_told() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id,zip,day,note\n1,12345,01/02/2024,7\n2,00501,05/02/2024,8\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let adding =
+        load(&database).args(["--evolve", "add", "--types", "zip=varchar(5),day=date:d/m/y,*=bigint"]);
+    adding.arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "t"), "id integer, zip character varying(5), day date, note bigint");
+    assert_eq!(database.value("SELECT t::text FROM t WHERE id = 2"), "(2,00501,2024-02-05,8)");
+    // The types of columns that are there are told only where they are others.
+    for (types, told) in [
+        ("id=int,zip=varchar(5),note=int8,day=timestamp:d/m/y", None),
+        (
+            "id=text,zip=varchar(6),note=bigint",
+            Some("of public.t are there: id (integer), zip (character varying(5))\n"),
+        ),
+    ] {
+        let again =
+            load(&database).args(["--force", "--types", types]).arg(&source).run(PATIENCE).expect_code(0);
+        match told {
+            Some(words) => assert!(again.stderr.contains(words), "{}", again.stderr),
+            None => assert!(!again.stderr.contains("--types"), "{}", again.stderr),
+        }
+    }
+}

@@ -321,10 +321,15 @@ fn note_missing(table: &Table, taken: &[String], notes: &mut Vec<String>) {
     }
 }
 
-/// `--types` says how the values of this column are spelled.
+/// What `--types` says of this column.
+pub(super) fn told<'a>(job: &'a Job, column: &str) -> Option<&'a String> {
+    job.shaping.types.get(column).or_else(|| job.shaping.types.get("*"))
+}
+
+/// It says how its values are spelled.
 pub(super) fn is_told(job: &Job, column: &str) -> bool {
-    let told = job.shaping.types.get(column).or_else(|| job.shaping.types.get("*"));
-    told.is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
+    told(job, column)
+        .is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
 }
 
 /// What helps where the values do not fit.
@@ -379,7 +384,8 @@ const NAMES_SHOWN: usize = 40;
 /// So many characters of each: no column has a longer name, but a field may.
 const NAME_CHARS_SHOWN: usize = 63;
 
-fn some_of(names: &[impl AsRef<str>]) -> String {
+/// As many of these as a message holds.
+pub(super) fn some_of(names: &[impl AsRef<str>]) -> String {
     let name = |name: &dyn AsRef<str>| name.as_ref().chars().take(NAME_CHARS_SHOWN).collect::<String>();
     let shown: Vec<String> = names.iter().take(NAMES_SHOWN).map(|one| name(one)).collect();
     match names.len().saturating_sub(NAMES_SHOWN) {

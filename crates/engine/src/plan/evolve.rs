@@ -5,6 +5,7 @@
 
 use super::columns::{Columns, find_column, is_told};
 use super::head::Head;
+use super::new_table::told_column;
 use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
@@ -50,8 +51,10 @@ pub(super) async fn shape(
     for column in &mut shape.table.columns {
         let seen = seen.remove(&column.name).unwrap_or_default();
         let added = !before.iter().any(|known| known.name == column.name);
-        let change =
-            if added { add(column, &seen) } else { widen(by, job, (relation, column), seen).await? };
+        let change = match added {
+            true => Some(add(by, job, column, &seen).await?),
+            false => widen(by, job, (relation, column), seen).await?,
+        };
         shape.changes.extend(change);
     }
     Ok(shape)
@@ -91,17 +94,20 @@ fn new_column(name: String) -> Column {
     }
 }
 
-fn add(column: &mut Column, seen: &Seen) -> Option<TableChange> {
-    let infer::Inferred { type_name, evidence, .. } = seen.state.finish(!seen.incomplete);
-    column.type_name.clone_from(&type_name);
-    let may_widen = seen.incomplete && type_name != "text";
-    Some(TableChange::Add(NewColumn {
-        name: column.name.clone(),
-        type_name,
-        evidence,
-        may_widen,
-        empty_is_null: false,
-    }))
+async fn add(
+    (context, session): (&Context, &Session),
+    job: &Job,
+    column: &mut Column,
+    seen: &Seen,
+) -> Result<TableChange> {
+    let telling = told_column(session, job, &column.name);
+    let added = context.connection.attend(session, telling).await?.unwrap_or_else(|| {
+        let infer::Inferred { type_name, evidence, .. } = seen.state.finish(!seen.incomplete);
+        let may_widen = seen.incomplete && type_name != "text";
+        NewColumn { name: column.name.clone(), type_name, evidence, may_widen, empty_is_null: false }
+    });
+    column.type_name.clone_from(&added.type_name);
+    Ok(TableChange::Add(added))
 }
 
 /// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Nor are columns whose values

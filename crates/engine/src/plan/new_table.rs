@@ -1,6 +1,6 @@
 //! The table that is made for files that have none: its columns from the headers, their types from the values.
 
-use super::columns::Columns;
+use super::columns::{self, Columns};
 use super::head::Head;
 use super::whole::{Extent, Wholes};
 use crate::Context;
@@ -201,13 +201,22 @@ pub(super) fn made_names(job: &Job, header: &[String]) -> Vec<String> {
     }
 }
 
+/// The column as `--types` has it, if it says anything of it.
+///
+/// # Errors
+/// Usage, when that is no type; those of the session.
+pub(super) async fn told_column(session: &Session, job: &Job, name: &str) -> Result<Option<NewColumn>> {
+    let Some(written) = columns::told(job, name) else { return Ok(None) };
+    let (type_name, _) = infer::parse_type(written)?;
+    let type_name = define::type_name(session, &type_name).await?;
+    let (name, evidence) = (name.to_owned(), "--types".to_owned());
+    Ok(Some(NewColumn { name, type_name, evidence, may_widen: false, empty_is_null: false }))
+}
+
 async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> Result<NewColumn> {
-    if let Some(written) = job.shaping.types.get(&name).or_else(|| job.shaping.types.get("*")) {
-        let (type_name, _) = infer::parse_type(written)?;
-        let type_name = define::type_name(session, &type_name).await?;
-        let empty_is_null = seen.quoted_empty && has_no_empty_value(&type_name);
-        let evidence = "--types".to_owned();
-        return Ok(NewColumn { name, type_name, evidence, may_widen: false, empty_is_null });
+    if let Some(told) = told_column(session, job, &name).await? {
+        let empty_is_null = seen.quoted_empty && has_no_empty_value(&told.type_name);
+        return Ok(NewColumn { empty_is_null, ..told });
     }
     let mut state = seen.state.clone();
     // What may become text later must be able to hold the empty text.

@@ -397,8 +397,7 @@ fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Re
     let mut readings = BTreeMap::new();
     for (name, (state, among)) in joined(columns, heads) {
         let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
-        let told = job.shaping.types.get(name).or_else(|| job.shaping.types.get("*"));
-        let told = told.map(|written| infer::parse_type(written)).transpose()?;
+        let told = columns::told(job, name).map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
         if let Some(reading) = told.or_else(|| infer::reading_for(&state, &among, &column.type_name)) {
             readings.insert(name.clone(), Some(reading));
