@@ -1,7 +1,8 @@
 //! Values that a column which others made may not take, and the type that it must get for their sake.
 //!
 //! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
-//! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date).
+//! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date). It is also asked which
+//! of them it would round (`+1.255` in a `numeric(5,2)`).
 
 use crate::widen::{any_number, characters, count_characters, drops_zone, is_number, needed, without_limit};
 use howdah_model::{Relation, Result};
@@ -83,10 +84,10 @@ impl Misfits {
         let (mut refused, mut are_numbers) = (self.refused.clone(), self.are_numbers);
         let values: Vec<&str> = self.doubtful.iter().map(String::as_str).collect();
         if !values.is_empty() {
-            for no in define::not_taken(session, relation, column, &values).await? {
-                if let Some(value) = values.get(no) {
+            for refusal in define::not_taken(session, relation, (column, &self.has), &values).await? {
+                if let Some(value) = values.get(refusal.no) {
                     let state = of(value.as_bytes());
-                    are_numbers &= are_plain_numbers(&state);
+                    are_numbers &= refusal.is_number || are_plain_numbers(&state);
                     refused.join(&state);
                 }
             }

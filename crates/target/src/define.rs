@@ -10,6 +10,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
+use std::collections::BTreeSet;
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
 
@@ -165,28 +166,67 @@ pub struct Wider {
     pub text_sql: Option<String>,
 }
 
-/// Which of these values, by their places, the server does not take for this column. Where it cannot be asked, because the role may
-/// make no temporary functions before PostgreSQL 16, none.
+/// A value that a column does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTaken {
+    /// Its place among those asked about.
+    pub no: usize,
+    /// It is a number, and beyond the limits of a column of numbers.
+    pub is_number: bool,
+}
+
+/// Which of these values the server does not take for this column, or, where its type is `numeric` with limits, would round.
+/// Where it cannot be asked, because the role may make no temporary functions before PostgreSQL 16, none.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn not_taken(
     session: &Session,
     relation: &Relation,
-    column: &str,
+    (column, type_name): (&str, &str),
     values: &[&str],
-) -> Result<Vec<usize>> {
+) -> Result<Vec<NotTaken>> {
     let fail = |error: &tokio_postgres::Error| session_error(error, "asking what a column takes");
     let client = session.client();
     client.batch_execute("BEGIN").await.map_err(|error| fail(&error))?;
-    let columns = vec![column; values.len()];
-    let verdicts = judge(client, session.server_version(), relation, &columns, values).await;
+    let is_limited = type_name.starts_with("numeric(");
+    let asking = async {
+        let columns = vec![column; values.len()];
+        let verdicts = judge(client, session.server_version(), relation, &columns, values).await?;
+        // numeric_value_out_of_range
+        let refused = verdicts.iter().map(|verdict| (verdict.no, verdict.sqlstate == "22003" && is_limited));
+        let mut found: Vec<NotTaken> = refused.map(|(no, is_number)| NotTaken { no, is_number }).collect();
+        if is_limited {
+            let refused: BTreeSet<usize> = found.iter().map(|refused| refused.no).collect();
+            let taken: Vec<usize> = (0..values.len()).filter(|no| !refused.contains(no)).collect();
+            let rounded = rounded(client, type_name, (&taken, values)).await?;
+            found.extend(rounded.into_iter().map(|no| NotTaken { no, is_number: true }));
+        }
+        Ok(found)
+    };
+    let found: std::result::Result<Vec<NotTaken>, tokio_postgres::Error> = asking.await;
     client.batch_execute("ROLLBACK").await.map_err(|error| fail(&error))?;
-    match verdicts {
-        Ok(verdicts) => Ok(verdicts.into_iter().map(|verdict| verdict.no).collect()),
+    match found {
+        Ok(found) => Ok(found),
         Err(error) if error.as_db_error().is_some() => Ok(Vec::new()),
         Err(error) => Err(fail(&error)),
     }
+}
+
+/// Those of the values at these places, which the server takes, that are other numbers in this type.
+async fn rounded(
+    client: &tokio_postgres::Client,
+    type_name: &str,
+    (places, values): (&[usize], &[&str]),
+) -> std::result::Result<Vec<usize>, tokio_postgres::Error> {
+    let asked: Vec<&str> = places.iter().filter_map(|no| values.get(*no).copied()).collect();
+    let sql = format!(
+        "SELECT no FROM pg_catalog.unnest($1) WITH ORDINALITY asked(value, no) \
+         WHERE value::pg_catalog.numeric <> value::{type_name}"
+    );
+    let rows = client.query_typed(&sql, &[(&asked, Type::TEXT_ARRAY)]).await?;
+    let place = |row: &tokio_postgres::Row| usize::try_from(row.get::<_, i64>(0) - 1).ok();
+    Ok(rows.iter().filter_map(place).filter_map(|at| places.get(at).copied()).collect())
 }
 
 /// The text of a stored value as queries show it: the cast of an address would add the length of its whole prefix.

@@ -318,3 +318,32 @@ fn an_added_column_has_the_type_that_it_was_told() {
         }
     }
 }
+
+#[test]
+fn decimals_in_whatever_form_are_not_rounded() {
+    let mut late = "id,a,b,c\n".to_owned();
+    for id in 0..20_000 {
+        let (a, b, c) = match id {
+            15_000 => ("+1.255", "01.255", "+1000.00"),
+            _ => ("+1.25", "01.50", "1.50"),
+        };
+        let _ = writeln!(late, "{id},{a},{b},{c}");
+    }
+    let files = Files::new();
+    let early = files.put("early.csv", b"id,a,b,c\n1,+1.25,01.50,1.50\n15000,+1.255,01.255,+1000.00\n");
+    let late = files.put("late.csv", late.as_bytes());
+    for (version, source) in [(13, &early), (13, &late), (18, &early), (18, &late)] {
+        let database = Server::shared(version).database();
+        database.sql("CREATE TABLE t (id int, a numeric(5,2), b numeric(5,2), c numeric(5,2))");
+        let load = load(&database).args(["--table", "t", "--evolve", "widen", "--chunk-size", "64kB"]);
+        load.arg(source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "t"), "id integer, a numeric, b numeric, c numeric", "{version}");
+        let stored = "SELECT concat_ws(' ', a, b, c) FROM t WHERE id = 15000";
+        assert_eq!(database.value(stored), "1.255 1.255 1000.00", "{version}");
+    }
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int, a numeric(7,2), b numeric(7,2))");
+    let source = files.put("same.csv", b"id,a,b\n1,+1.250,01.5\n2,NaN,1_000.25\n");
+    load(&database).args(["--table", "t", "--evolve", "widen"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "t"), "id integer, a numeric(7,2), b numeric(7,2)");
+}
