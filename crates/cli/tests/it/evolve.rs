@@ -347,3 +347,25 @@ fn decimals_in_whatever_form_are_not_rounded() {
     load(&database).args(["--table", "t", "--evolve", "widen"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(shape(&database, "t"), "id integer, a numeric(7,2), b numeric(7,2)");
 }
+
+#[test]
+fn a_column_of_truth_is_widened_for_numbers_that_are_none() {
+    let mut late = "id,a,b,c\n".to_owned();
+    for id in 0..20_000 {
+        let _ = match id {
+            15_000 => writeln!(late, "{id},0.5,1e3,\"1,234.5\""),
+            _ => writeln!(late, "{id},1,0,true"),
+        };
+    }
+    let files = Files::new();
+    let early = files.put("early.csv", b"id,a,b,c\n15000,0.5,1e3,\"1,234.5\"\n");
+    let late = files.put("late.csv", late.as_bytes());
+    for source in [&early, &late] {
+        let database = Server::shared(15).database();
+        database.sql("CREATE TABLE t (id int, a boolean, b boolean, c boolean)");
+        let load = load(&database).args(["--table", "t", "--evolve", "widen", "--chunk-size", "64kB"]);
+        load.arg(source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "t"), "id integer, a text, b text, c text");
+        assert_eq!(database.value("SELECT t::text FROM t WHERE id = 15000"), "(15000,0.5,1e3,\"1,234.5\")");
+    }
+}

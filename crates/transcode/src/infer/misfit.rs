@@ -105,8 +105,14 @@ pub fn are_held_by_numeric(state: &ColumnState, before: u32, decimals: u32) -> b
         && u32::from(state.decimals.decimals_max) <= decimals
 }
 
-/// Integers beyond 0 and 1, or kinds that have no truth.
+/// Numbers beyond 0 and 1, or kinds that have no truth.
 fn is_other(state: &ColumnState) -> bool {
-    let number = state.possible.meet(Kinds::INTEGER) && !state.integers.within(0, 1);
+    let number = match state.possible.meet(Kinds::INTEGER) {
+        true => !state.integers.within(0, 1),
+        false => {
+            state.possible.meet(Kinds::PLAIN_NUMBERS.or(Kinds::GROUPED))
+                && !state.possible.meet(Kinds::BOOLEAN)
+        }
+    };
     number || state.possible.meet(WORDS.without(Kinds::BOOLEAN))
 }
