@@ -349,7 +349,8 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
         return None;
     }
     let exact = match wanted {
-        "double precision" => matches!(has, "integer" | "smallint"),
+        // It would hold the integers, and round what comes later.
+        "double precision" => false,
         // Only who stored them knows in which zone they were wall times.
         "timestamptz" => !matches!(has, "timestamp" | "date"),
         _ => true,
@@ -496,7 +497,7 @@ mod tests {
     fn what_others_stored_stays_what_it_is() {
         for (has, wanted, expected) in [
             ("bigint", "double precision", Some("numeric")),
-            ("integer", "double precision", Some("double precision")),
+            ("integer", "double precision", Some("numeric")),
             ("numeric(8,2)", "double precision", Some("numeric")),
             ("numeric", "double precision", None),
             ("smallint", "int", Some("integer")),

@@ -369,3 +369,27 @@ fn a_column_of_truth_is_widened_for_numbers_that_are_none() {
         assert_eq!(database.value("SELECT t::text FROM t WHERE id = 15000"), "(15000,0.5,1e3,\"1,234.5\")");
     }
 }
+
+#[test]
+fn integers_do_not_become_doubles_which_would_round_later_ones() {
+    let mut text = "id,k,v\n".to_owned();
+    for id in 0..100_000 {
+        let (k, v) = match id {
+            100 => ("1e3", "7"),
+            30_000 => ("0.12345678901234567890", "1e3"),
+            70_000 => ("7", "0.12345678901234567890"),
+            _ => ("7", "7"),
+        };
+        let _ = writeln!(text, "{id},{k},{v}");
+    }
+    let files = Files::new();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, k int, v smallint)");
+    let load = load(&database).args(["--evolve", "widen", "--chunk-size", "64kB"]);
+    load.arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "t"), "id integer, k numeric, v numeric");
+    let stored =
+        "SELECT string_agg(concat_ws(' ', k, v), ', ' ORDER BY id) FROM t WHERE id >= 30000 AND k + v <> 14";
+    assert_eq!(database.value(stored), "0.12345678901234567890 1000, 7 0.12345678901234567890");
+}
