@@ -9,10 +9,11 @@ use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use crate::indexes::restore_command;
 use crate::settle::is_due_when_empty;
+use crate::widen::is_fixed;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
-    Eol, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result, TriggersChoice,
-    Tune,
+    Eol, Evolve, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result,
+    TriggersChoice, Tune,
 };
 use howdah_target::ledger::{Undo, UndoKind};
 use howdah_target::session::Session;
@@ -236,6 +237,9 @@ const REFUSES: &str = "--on-error skip: it tells which records are left out";
 const UNTOLD: &str =
     "--indexes rebuild: records that contradict it are stored, not left out, and it cannot come back then";
 
+/// What compares values by their type cannot come back when its column has another one by then.
+const RETYPED: &str = "--evolve widen: it could not come back if its columns got another type meanwhile";
+
 /// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
 pub(crate) fn decide(
     captured: &Captured,
@@ -252,6 +256,11 @@ pub(crate) fn decide(
     let kept = (choice == IndexesChoice::Keep).then(|| "--indexes keep".to_owned());
     let of_all = kept.or_else(|| cannot.clone());
     let skips = job.bad_records.on_error == OnError::Skip;
+    let widens = job.shaping.evolve == Evolve::Widen && !is_fixed(&job.arrival);
+    let retyped = |is_meant: bool| (widens && is_meant).then(|| RETYPED.to_owned());
+    let has_hanging = |index: &Index| {
+        captured.foreign_keys.iter().any(|key| key.index_oid.is_some_and(|oid| index.oids.contains(&oid)))
+    };
     let fate = |own: Option<String>, refuses: bool, wanted: &dyn Fn() -> (bool, String)| match of_all
         .clone()
         .or(own)
@@ -266,7 +275,8 @@ pub(crate) fn decide(
         .indexes
         .iter()
         .map(|index| {
-            fate(index.keep.clone(), index.refuses, &|| wanted_by_auto(captured, index, rows_to_come))
+            let own = index.keep.clone().or_else(|| retyped(index.of_types || has_hanging(index)));
+            fate(own, index.refuses, &|| wanted_by_auto(captured, index, rows_to_come))
         })
         .collect();
     let goes = |oid: Option<u32>| {
@@ -277,15 +287,16 @@ pub(crate) fn decide(
         .foreign_keys
         .iter()
         .map(|key| {
+            let own = key.keep.clone().or_else(|| retyped(true));
             // A foreign key is checked by triggers: at once for all rows is the same.
             if job.triggers == TriggersChoice::Disable && key.own {
-                return match cannot.clone().or(key.keep.clone()) {
+                return match cannot.clone().or(own) {
                     Some(reason) => (false, reason),
                     None => (true, "--triggers disable".to_owned()),
                 };
             }
             let wanted = || foreign_key_wanted_by_auto(captured, key, rows_to_come);
-            match fate(key.keep.clone(), true, &wanted) {
+            match fate(own, true, &wanted) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
                 fate => fate,

@@ -87,6 +87,9 @@ pub struct Index {
     pub compared_by_libc: bool,
     /// It has expressions or a predicate, which may fail on some rows.
     pub computed: bool,
+    /// Its definition may be none any more when its columns have another type: it has expressions, a predicate, an operator class
+    /// that is not the default, or is of a method that not every type has.
+    pub of_types: bool,
     /// Why it must not be dropped.
     pub keep: Option<String>,
     pub(super) drop_sql: String,
@@ -305,6 +308,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         refuses: row.get::<_, bool>(3) || what == What::Exclusion,
         long_keys: row.get::<_, Option<bool>>(23).unwrap_or(false),
         computed: row.get(24),
+        of_types: row.get(32),
         keep,
         place,
         found,

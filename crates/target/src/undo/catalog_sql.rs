@@ -79,7 +79,9 @@ pub(super) const INDEXES_SQL: &str = concat!(
             FROM pg_catalog.pg_options_to_table(ic.reloptions) o), \
            am.amname = 'btree' AND ",
     compared_by_libc!(),
-    " \
+    ", \
+           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR am.amname NOT IN ('btree', 'hash', 'brin') \
+           OR EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = ANY (i.indclass::pg_catalog.oid[]) AND NOT o.opcdefault) \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

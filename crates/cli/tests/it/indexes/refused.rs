@@ -300,3 +300,51 @@ fn a_name_that_another_session_takes_meanwhile_is_not_told_as_duplicate_rows() {
     let told = restored_beside("CREATE UNIQUE INDEX t_pkey ON t (id)").expect_code(0).stderr;
     assert!(told.contains("is there already, as it was"), "{told}");
 }
+
+/// The journal has definitions of before, and a column may get another type while the rows come.
+#[test]
+fn what_would_not_come_back_to_a_widened_column_stays() {
+    let row = |id: u32, (name, surprise): (&str, &str)| {
+        let value =
+            |column: &str, usual: &str| if name == column { surprise.to_owned() } else { usual.to_owned() };
+        let ip = value("ip", "10.0.0.1");
+        format!("{id},{},{},{},{ip}\n", value("k", "7"), value("n", "8"), value("doc", "\"{}\""))
+    };
+    let files = Files::new();
+    for (surprise, refusal) in [
+        (("id", "x1"), "foreign key constraint"),
+        (("k", "n/a"), "foreign key constraint"),
+        (("n", "n/a"), "operator does not exist"),
+        (("doc", "n/a"), "no default operator class"),
+        (("ip", "n/a"), "operator class"),
+        (("n", "3000000000"), ""),
+    ] {
+        let mut text = "id,k,n,doc,ip\n".to_owned();
+        for id in 1..50_000 {
+            text += &match (id, surprise) {
+                (20_000, ("id", _)) => "x1,7,8,\"{}\",10.0.0.1\n".to_owned(),
+                (20_000, surprise) => row(id, surprise),
+                _ => row(id, ("", "")),
+            };
+        }
+        let source = files.put("t.csv", text.as_bytes());
+        let database = Server::shared(15).database();
+        database.sql(
+            "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (7); \
+             CREATE TABLE t (id int PRIMARY KEY, k int REFERENCES p, n int, doc jsonb, ip inet); \
+             CREATE TABLE r (id int REFERENCES t); CREATE INDEX plain ON t (n); CREATE INDEX part ON t (id) WHERE n > 0; \
+             CREATE INDEX docs ON t USING gin (doc); CREATE INDEX nets ON t USING gist (ip inet_ops)",
+        );
+        let before = schema(&database);
+        let load = crate::auto::load(&database).args(["--evolve", "widen", "--indexes", "rebuild"]);
+        let load = load.args(["--table", "t", "--chunk-size", "64kB"]).arg(&source);
+        let code = if refusal.is_empty() { 0 } else { 1 };
+        let told = load.run(PATIENCE).expect_code(code).stderr;
+        assert!(told.contains(refusal), "{surprise:?}\n{told}");
+        assert_eq!(open_entries(&database), 0, "{surprise:?}\n{told}");
+        let after = if refusal.is_empty() { before.replace("n bigint", "n integer") } else { before };
+        assert_eq!(schema(&database).replace("n bigint", "n integer"), after, "{surprise:?}");
+        let gone = "SELECT count(*) FROM howdah.undo WHERE name = 'plain'";
+        assert_eq!(database.value(gone), "1", "{surprise:?}");
+    }
+}
