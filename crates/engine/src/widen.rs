@@ -26,7 +26,8 @@ pub struct Open {
     pub name: String,
     /// Its type in the table.
     pub type_name: String,
-    /// What the sample's values are, in a column that this job made.
+    /// What the values are: in a column that this job made, those of the sample and of all chunks so far; in one that others
+    /// made, those of the chunks of this run.
     pub state: ColumnState,
     /// This job made the column, and all that is in it was written as the state knows.
     pub made: bool,
@@ -109,8 +110,10 @@ impl Widener {
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = of_others(&open, &watches);
         let changes = changes((context, handle), relation, &mut open, (watches, values), patience)?;
         if changes.is_empty() {
+            join(&mut open, &seen);
             return Ok(());
         }
         let alter = || async {
@@ -120,14 +123,18 @@ impl Widener {
             context.connection.attend(&session, widening).await
         };
         for Became { name, type_name, is_changed } in handle.block_on(patiently(context, patience, alter))? {
+            let Some(column) = open.get_mut(&name) else { continue };
             if is_changed {
-                let message = format!("column {name} of {relation} became {type_name}: a value did not fit");
+                let is_mixed =
+                    type_name == "text" && !column.made && !gives_back(&column.type_name, &column.state);
+                let mixed = if is_mixed { MIXED } else { "" };
+                let message =
+                    format!("column {name} of {relation} became {type_name}: a value did not fit{mixed}");
                 context.listener.on_event(&Event::Notice { message });
             }
-            if let Some(column) = open.get_mut(&name) {
-                column.type_name = type_name;
-            }
+            column.type_name = type_name;
         }
+        join(&mut open, &seen);
         Ok(())
     }
 
@@ -160,6 +167,24 @@ pub(crate) struct Misfit {
     pub has: String,
     /// The type that would.
     pub wanted: String,
+}
+
+/// What else there is to say of a column of text that began as another type.
+const MIXED: &str = "; what came there before is spelled as PostgreSQL writes it (7 for 007), and what follows as in the files";
+
+/// What a chunk holds of columns that others made.
+fn of_others(open: &Columns, watches: &Watches) -> Vec<(String, ColumnState)> {
+    let watched = watches.columns.iter().flatten();
+    let others = watched.filter(|(name, _)| open.get(name).is_some_and(|column| !column.made));
+    others.map(|(name, watch)| (name.clone(), watch.state().clone())).collect()
+}
+
+fn join(open: &mut Columns, seen: &[(String, ColumnState)]) {
+    for (name, state) in seen {
+        if let Some(column) = open.get_mut(name) {
+            column.state.join(state);
+        }
+    }
 }
 
 /// What the columns of a table must become for the sake of these values, which those that this job made remember.
@@ -273,6 +298,23 @@ pub(crate) fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     Some(Inferred { type_name, ..inferred })
 }
 
+/// A type that is no guess.
+fn told_by(type_name: &str, evidence: String) -> Inferred {
+    Inferred { type_name: type_name.to_owned(), reading: None, evidence, settled: true, text_template: None }
+}
+
+/// The column gives these values back as they were written, as far as that is known.
+fn gives_back(has: &str, state: &ColumnState) -> bool {
+    let Inferred { type_name, text_template, .. } = state.finish(false);
+    let (has, spelled) = (short(has), short(&type_name));
+    let are_numbers = is_exact_number(has) && is_exact_number(spelled);
+    let decimals = |name: &str| digits(name).map(|(_, decimals)| decimals);
+    let is_alike = has == spelled || are_numbers && (has == "numeric" || decimals(has) == decimals(spelled));
+    // What becomes of addresses is what queries show.
+    let shown = if has == "inet" { "host({})" } else { "{}::text" };
+    state.is_empty() || has == "json" || is_alike && text_template.as_deref() == Some(shown)
+}
+
 /// What a column of numbers becomes for numbers that are beyond it: only strings of digits that are no numbers would need text.
 pub(crate) fn any_number(inferred: Inferred) -> Inferred {
     let evidence = "numbers of more digits than the column takes".to_owned();
@@ -309,9 +351,7 @@ pub(crate) fn count_characters(value: &[u8]) -> usize {
 
 /// What such a column becomes for longer values. The server need not rewrite the table for that.
 pub(crate) fn without_limit(limit: usize) -> Inferred {
-    let evidence = format!("strings of more than {limit} characters");
-    let type_name = "text".to_owned();
-    Inferred { type_name, reading: None, evidence, settled: true, text_template: None }
+    told_by("text", format!("strings of more than {limit} characters"))
 }
 
 /// The SQL that gives the text of what is stored, where the usual one would rewrite the table for nothing.
@@ -480,6 +520,34 @@ mod tests {
             values.iter().for_each(|value| state.observe(value.as_bytes()));
             let found = needed(has, &state).map(|inferred| inferred.type_name);
             assert_eq!(found.as_deref(), expected, "{has} {values:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_known_which_values_a_column_writes_otherwise() {
+        for (has, value, expected) in [
+            ("integer", "7", true),
+            ("smallint", "7", true),
+            ("integer", "007", false),
+            ("numeric(8,2)", "1.50", true),
+            ("numeric(8,2)", "1.5", false),
+            ("numeric(8,2)", "7", false),
+            ("numeric", "1.5", true),
+            ("double precision", "1.50", false),
+            ("boolean", "true", true),
+            ("boolean", "TRUE", false),
+            ("boolean", "1", false),
+            ("timestamp without time zone", "2024-01-31 10:00:00", true),
+            ("timestamp without time zone", "2024-01-31 10:00", false),
+            ("timestamp without time zone", "2024-01-31", false),
+            ("inet", "10.0.0.1", true),
+            ("jsonb", "{}", false),
+            ("json", "{ }", true),
+        ] {
+            let mut state = ColumnState::default();
+            assert!(gives_back(has, &state));
+            state.observe(value.as_bytes());
+            assert_eq!(gives_back(has, &state), expected, "{has} {value}");
         }
     }
 

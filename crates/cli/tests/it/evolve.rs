@@ -393,3 +393,31 @@ fn integers_do_not_become_doubles_which_would_round_later_ones() {
         "SELECT string_agg(concat_ws(' ', k, v), ', ' ORDER BY id) FROM t WHERE id >= 30000 AND k + v <> 14";
     assert_eq!(database.value(stored), "0.12345678901234567890 1000, 7 0.12345678901234567890");
 }
+
+#[test]
+fn it_is_told_where_a_column_that_became_text_has_values_in_two_spellings() {
+    let mut text = "id,code,price,k\n".to_owned();
+    for id in 0..100_000 {
+        let _ = match id {
+            30_000 => writeln!(text, "{id},n/a,n/a,n/a"),
+            _ => writeln!(text, "{id},{:03},1.5,{id}", id % 10),
+        };
+    }
+    let files = Files::new();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, code int, price numeric(8,2), k int)");
+    let load = load(&database).args(["--evolve", "widen", "--chunk-size", "64kB"]);
+    let told = load.arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(shape(&database, "t"), "id integer, code text, price text, k text");
+    let line = |name: &str| {
+        let begins = format!("column {name} of public.t became text: a value did not fit");
+        told.lines().find_map(|line| line.split_once(&begins)).unwrap_or_else(|| panic!("{name}\n{told}")).1
+    };
+    for (name, is_mixed) in [("code", true), ("price", true), ("k", false)] {
+        assert_eq!(line(name).contains("spelled as PostgreSQL writes it"), is_mixed, "{name}\n{told}");
+    }
+    let stored = "SELECT concat_ws(' ', code, price, k) FROM t WHERE id IN (5, 99995) ORDER BY id";
+    assert_eq!(database.rows(stored).len(), 2);
+    assert_eq!(database.value(stored), "5 1.50 5");
+}

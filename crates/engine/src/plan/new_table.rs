@@ -141,6 +141,10 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
         // still theirs. Any other type somebody else has given it.
         column.made &= same_type(&column.type_name, &chosen)
             || is_exact_number(&column.type_name) && is_exact_number(&chosen);
+        // What of the sample is stored when, nobody knows.
+        if !column.made {
+            column.state = ColumnState::default();
+        }
     }
     open
 }
