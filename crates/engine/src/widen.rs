@@ -8,10 +8,13 @@
 use crate::Context;
 use crate::misfits::Misfits;
 use crate::retry::patiently;
-use howdah_model::{Arrival, Event, Relation, Result};
+use howdah_model::{Arrival, Event, Reading, Relation, Result};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
-use howdah_transcode::infer::{ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, misfit};
+use howdah_transcode::infer::{
+    ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, are_wall_times, digits_as_read,
+    misfit,
+};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +34,8 @@ pub struct Open {
     pub state: ColumnState,
     /// This job made the column, and all that is in it was written as the state knows.
     pub made: bool,
+    /// Its values are in other people's spelling, and come as PostgreSQL reads them.
+    pub read: bool,
 }
 
 /// All such columns of one load.
@@ -202,6 +207,10 @@ fn changes(
         let Some(column) = open.get_mut(&name) else { continue };
         if !column.made {
             let is_limited = characters(&column.type_name).is_some();
+            // Counts since 1970 come with their zone, and only so.
+            if column.read && drops_zone(&column.type_name, watch.state()) {
+                continue;
+            }
             if is_limited || needed(&column.type_name, watch.state()).is_some() {
                 others.insert(no, (name, Misfits::new(&column.type_name)));
             }
@@ -224,6 +233,10 @@ fn changes(
         let asking = || wider_others(context, relation, &others);
         changes.extend(handle.block_on(patiently(context, patience, asking))?);
     }
+    // What is read is of the column's kind; text would hold neither what the files have nor what others have stored.
+    changes.retain(|change| {
+        change.type_name != "text" || !open.get(&change.name).is_some_and(|column| column.read)
+    });
     Ok(changes)
 }
 
@@ -296,6 +309,29 @@ pub(crate) fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
         return Some(any_number(inferred));
     }
     Some(Inferred { type_name, ..inferred })
+}
+
+/// The same where the values are read in a spelling, as far as their digits tell: a column may hold all numbers of its largest length
+/// or only some.
+pub(crate) fn needed_as_read(has: &str, state: &ColumnState, reading: &Reading) -> Option<Inferred> {
+    let is_day = matches!(reading, Reading::Date(_) | Reading::MonthName);
+    if is_day && short(has) == "date" && are_wall_times(state) {
+        return Some(told_by("timestamp", "days with a time of day".to_owned()));
+    }
+    let (before, decimals) = digits_as_read(state, reading)?;
+    let (whole, has_decimals) = digits(short(has))?;
+    let is_integer = !has.starts_with("numeric");
+    if before < whole + u32::from(!is_integer) && decimals <= has_decimals {
+        return None;
+    }
+    let type_name = match before {
+        ..=9 if is_integer && decimals == 0 => "integer",
+        ..=18 if is_integer && decimals == 0 => "bigint",
+        _ => "numeric",
+    };
+    let evidence =
+        format!("numbers of up to {before} digits before the decimal sign and {decimals} behind it");
+    Some(told_by(type_name, evidence))
 }
 
 /// A type that is no guess.
@@ -476,6 +512,7 @@ fn digits(type_name: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use howdah_transcode::infer::{Among, reading_for};
 
     #[test]
     fn a_type_holds_itself_and_narrower_ones_of_its_kind() {
@@ -519,6 +556,32 @@ mod tests {
             let mut state = ColumnState::default();
             values.iter().for_each(|value| state.observe(value.as_bytes()));
             let found = needed(has, &state).map(|inferred| inferred.type_name);
+            assert_eq!(found.as_deref(), expected, "{has} {values:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_another_spelling_widen_their_column_by_their_digits() {
+        for (has, values, expected) in [
+            ("numeric(8,2)", &["1,234.56", "1,234.5"][..], None),
+            ("numeric(8,2)", &["123,456.78"], None),
+            ("numeric(8,2)", &["1,234.567"], Some("numeric")),
+            ("numeric(8,2)", &["1,234,567.00"], Some("numeric")),
+            ("smallint", &["1,234,567"], Some("integer")),
+            ("integer", &["123,456,789"], None),
+            ("integer", &["5,000,000,000"], Some("bigint")),
+            ("bigint", &["1,234,567,890,123,456,789"], Some("numeric")),
+            ("numeric", &["1,234,567.891"], None),
+            ("double precision", &["1,234,567.891"], None),
+            ("date", &["31/01/2024", "30/01/2024 10:05"], Some("timestamp")),
+            ("date", &["31 Jan 2024 10:05"], Some("timestamp")),
+            ("date", &["31/01/2024"], None),
+            ("timestamp", &["31/01/2024 10:05"], None),
+        ] {
+            let mut state = ColumnState::default();
+            values.iter().for_each(|value| state.observe(value.as_bytes()));
+            let reading = reading_for(&state, &Among::default(), has).unwrap();
+            let found = needed_as_read(has, &state, &reading).map(|inferred| inferred.type_name);
             assert_eq!(found.as_deref(), expected, "{has} {values:?}");
         }
     }

@@ -421,3 +421,77 @@ fn it_is_told_where_a_column_that_became_text_has_values_in_two_spellings() {
     assert_eq!(database.rows(stored).len(), 2);
     assert_eq!(database.value(stored), "5 1.50 5");
 }
+
+#[test]
+fn numbers_and_days_in_other_peoples_spelling_widen_their_columns() {
+    let surprise = "\"1,234.567\",\"5,000,000,000\",31/01/2024 10:05,1706695446,\"1,5\",x";
+    let usual = "\"1,234.50\",\"1,234\",31/01/2024,1706695445,\"2,5\",x";
+    let text = |rows: u32, at: u32| {
+        let mut text = "id,price,k,day,at,told,note\n".to_owned();
+        (0..rows).for_each(|id| {
+            let _ = writeln!(text, "{id},{}", if id == at { surprise } else { usual });
+        });
+        text
+    };
+    let files = Files::new();
+    let early = files.put("early.csv", text(20, 10).as_bytes());
+    let late = files.put("late.csv", text(40_000, 13_000).as_bytes());
+    for (source, id, way) in [
+        (&early, 10, "--retry-for 60s"),
+        (&late, 13_000, "--retry-for 60s"),
+        (&late, 13_000, "--atomic"),
+        (&early, 10, "--mode merge --key id"),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, price numeric(8,2), k int, day date, at timestamp, told int, note text)",
+        );
+        let load = load(&database)
+            .args(["--evolve", "widen", "--types", "told=numeric:1.234,56"])
+            .args(way.split(' '));
+        let told = load
+            .args(["--table", "t", "--chunk-size", "64kB"])
+            .arg(source)
+            .run(PATIENCE)
+            .expect_code(0)
+            .stderr;
+        assert_eq!(
+            shape(&database, "t"),
+            "id integer, price numeric, k bigint, day timestamp without time zone, at timestamp without time zone, \
+             told numeric, note text",
+            "{way}\n{told}"
+        );
+        let stored = format!(
+            "SELECT concat_ws(' ', price, k, day, extract(epoch FROM at)::int, told) FROM t WHERE id = {id}"
+        );
+        assert_eq!(
+            database.value(&stored),
+            "1234.567 5000000000 2024-01-31 10:05:00 1706695446 1.5",
+            "{way}"
+        );
+        let stored = "SELECT concat_ws(' ', price, k, day, told) FROM t WHERE id = 1";
+        assert_eq!(database.value(stored), "1234.50 1234 2024-01-31 00:00:00 2.5", "{way}");
+    }
+}
+
+#[test]
+fn values_that_are_read_and_fit_leave_their_columns_as_they_are() {
+    let files = Files::new();
+    let source = files.put(
+        "t.csv",
+        b"id,price,k,day,at,instant,seen\n1,\"1,234.50\",\"12,345\",31/01/2024,1706695445,1706695445,1706695445\n\
+          2,\"12,345.6\",\"1,234,567\",01/02/2024,1706695446,1706695446,1706695446\n",
+    );
+    let columns = "id integer, price numeric(8,2), k integer, day date, at timestamp without time zone, \
+                   instant timestamp with time zone, seen date";
+    for way in ["--lock-timeout 5s", "--atomic"] {
+        let database = Server::shared(15).database();
+        database.sql(&format!("CREATE TABLE t ({columns})"));
+        let widening = load(&database).args(["--evolve", "widen"]).args(way.split(' '));
+        widening.arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, "t"), columns, "{way}");
+        let stored = "SELECT concat_ws(' ', price, k, day, at, extract(epoch FROM instant)::int, seen) FROM t WHERE id = 2";
+        let expected = "12345.60 1234567 2024-02-01 2024-01-31 10:04:06 1706695446 2024-01-31";
+        assert_eq!(database.value(stored), expected, "{way}");
+    }
+}

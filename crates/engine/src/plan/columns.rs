@@ -7,7 +7,8 @@ use super::head::Head;
 use super::new_table;
 use crate::widen::is_inferred;
 use howdah_model::{
-    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Result, Table, TablePlan,
+    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Reading, Result, Table,
+    TablePlan,
 };
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
@@ -326,10 +327,14 @@ pub(super) fn told<'a>(job: &'a Job, column: &str) -> Option<&'a String> {
     job.shaping.types.get(column).or_else(|| job.shaping.types.get("*"))
 }
 
+/// How it says that its values are spelled.
+pub(super) fn told_reading(job: &Job, column: &str) -> Option<Reading> {
+    infer::parse_type(told(job, column)?).ok()?.1
+}
+
 /// It says how its values are spelled.
 pub(super) fn is_told(job: &Job, column: &str) -> bool {
-    told(job, column)
-        .is_some_and(|written| infer::parse_type(written).is_ok_and(|(_, reading)| reading.is_some()))
+    told_reading(job, column).is_some()
 }
 
 /// What helps where the values do not fit.

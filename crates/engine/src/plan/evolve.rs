@@ -3,13 +3,15 @@
 //! Columns are added for fields that the table has no column for, and columns get a wider type where the values
 //! seen in all files need one. Nothing else is ever changed, and nothing at all unless asked.
 
-use super::columns::{Columns, find_column, is_told};
+use super::columns::{Columns, find_column, told_reading};
 use super::head::Head;
 use super::new_table::told_column;
 use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
-use crate::widen::{characters, drops_zone, is_inferred, is_number, needed, without_limit};
+use crate::widen::{
+    characters, drops_zone, is_fixed, is_inferred, is_number, needed, needed_as_read, without_limit,
+};
 use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
 use howdah_target::session::Session;
 use howdah_transcode::infer::{self, Among, ColumnState};
@@ -110,8 +112,9 @@ async fn add(
     Ok(TableChange::Add(added))
 }
 
-/// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Nor are columns whose values
-/// are read in a spelling, or may be.
+/// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Values that are read in a
+/// spelling are looked at when they come, as they are then; here only where columns cannot be altered then. Where nobody knows how they
+/// are meant, nothing is done.
 async fn widen(
     (context, session): (&Context, &Session),
     job: &Job,
@@ -120,16 +123,18 @@ async fn widen(
 ) -> Result<Option<TableChange>> {
     let Seen { state, among, witnesses, characters_max, .. } = seen;
     let has = column.type_name.as_str();
-    let is_read = is_told(job, &column.name)
-        || infer::reading_for(&state, &among.days_alone(), has).is_some()
-        || infer::is_order_open(&state, &among, has)
-        || is_number(has) && infer::is_number_open(&state);
-    if job.shaping.evolve != Evolve::Widen || !is_inferred(has) || is_read {
+    if job.shaping.evolve != Evolve::Widen || !is_inferred(has) {
         return Ok(None);
     }
-    let mut wanted = match characters(has) {
-        Some(limit) => (characters_max > limit).then(|| without_limit(limit)),
-        None => needed(has, &state),
+    let proven = || infer::reading_for(&state, &among.days_alone(), has);
+    let is_open =
+        infer::is_order_open(&state, &among, has) || is_number(has) && infer::is_number_open(&state);
+    let reading = told_reading(job, &column.name).or_else(proven);
+    let mut wanted = match (reading, characters(has)) {
+        (Some(reading), _) => needed_as_read(has, &state, &reading).filter(|_| is_fixed(&job.arrival)),
+        (None, _) if is_open => None,
+        (None, Some(limit)) => (characters_max > limit).then(|| without_limit(limit)),
+        (None, None) => needed(has, &state),
     };
     let is_doubtful = |wanted: &infer::Inferred| {
         let is_certain = infer::misfit(&state, has).is_some() || drops_zone(has, &state);

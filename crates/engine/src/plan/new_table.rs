@@ -112,12 +112,13 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
         let Some(found) = &head.found else { continue };
         let seen = found.columns.states.iter().zip(&found.columns.among);
         for ((field, reading), (state, among)) in plan.fields.iter().zip(&plan.readings).zip(seen) {
-            // The values that come are not spelled as those of the sample.
-            if reading.is_some() {
-                continue;
-            }
             let column = plan.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column.filter(|column| may_widen(job, plan, column)) else { continue };
+            let is_made = made(plan).any(|made| made.name == column.name);
+            // The values that come are not spelled as those of the sample.
+            if reading.is_some() && is_made {
+                continue;
+            }
             // The server reads days in its order, and the text of those would be in another.
             if infer::is_order_open(state, among, &column.type_name) {
                 continue;
@@ -130,7 +131,8 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
                     name: column.name.clone(),
                     type_name: column.type_name.clone(),
                     state: state.clone(),
-                    made: made(plan).any(|made| made.name == column.name),
+                    made: is_made,
+                    read: reading.is_some(),
                 }),
             }
         }

@@ -6,6 +6,7 @@
 use super::among::Among;
 use super::column::ColumnState;
 use super::date::{Date, Day, Written};
+use super::facts::timed;
 use super::grouped::{only_group, take_apart};
 use super::kinds::Kinds;
 use super::{cursor, number, words};
@@ -176,6 +177,22 @@ pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Optio
         }
         _ => None,
     }
+}
+
+/// The most digits before the decimal sign and behind it among numbers that are read so; `None`: the values are not all numbers.
+pub fn digits_as_read(state: &ColumnState, reading: &Reading) -> Option<(u32, u32)> {
+    let Reading::Number { decimal, .. } = reading else { return None };
+    if state.is_empty() || !state.possible.meet(Kinds::GROUPED) {
+        return None;
+    }
+    let extent = &state.side(*decimal).extent;
+    Some((extent.before_max.max(state.integers.digits()).into(), extent.decimals_max.into()))
+}
+
+/// The values are days, some with a time of day and none with an offset from UTC.
+pub fn are_wall_times(state: &ColumnState) -> bool {
+    let days = if state.possible.meet(Kinds::DATE) { &state.dates } else { &state.named_dates };
+    !state.is_empty() && days.timed & timed::LOCAL != 0 && days.timed & timed::ZONED == 0
 }
 
 /// The values are days, in an order that nothing proves: a column of this type would take them as the server's
