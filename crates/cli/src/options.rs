@@ -190,8 +190,9 @@ pub struct ShapingOptions {
     /// Make the table when there is none, with types found in the data [default: in the embedded server]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub create: Option<bool>,
-    /// Types of columns of a new table, as SQL writes them; `*` stands for all that are not named. Behind a colon, how
-    /// values are spelled, also for a table that exists: `day=date:d/m/y`, `at=timestamptz:epoch`, `price=numeric:1.234,56`
+    /// Types of columns of a new table, and of those that --evolve adds, as SQL writes them; `*` stands for all that are not
+    /// named. Behind a colon, how values are spelled, also for a table that exists: `day=date:d/m/y`, `at=timestamptz:epoch`,
+    /// `price=numeric:1.234,56`
     #[arg(long, value_name = "COLUMN=TYPE,...")]
     pub types: Vec<String>,
     /// What `types` says, by column, where it is not typed: a name may hold any character. What is typed wins
