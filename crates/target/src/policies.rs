@@ -3,8 +3,8 @@
 
 use crate::copy::aim;
 use crate::error::session_error;
-use crate::session::Session;
 use crate::session::rights::{Who, who};
+use crate::session::{Session, toast};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::plan::PoliciesPlan;
 use howdah_model::{Error, ErrorKind, Relation, Result, Table, TablePlan};
@@ -48,11 +48,11 @@ pub async fn ask(session: &Session, table: &Table) -> Result<Policies> {
     )))
 }
 
-/// Has the plan's rows go through a temporary table.
+/// Has the plan's rows go through a temporary table, which keeps values as their table does.
 ///
 /// # Errors
-/// Internal, for a plan whose statements are not those of its table.
-pub fn go_through(table: &mut TablePlan) -> Result<()> {
+/// Internal, for a plan whose statements are not those of its table; those of the session.
+pub async fn go_through(session: &Session, table: &mut TablePlan) -> Result<()> {
     let relation = Relation { schema: "pg_temp".to_owned(), name: "howdah_rows".to_owned() };
     let from = table.copied_into().clone();
     aim(table, &from, &relation)?;
@@ -63,11 +63,14 @@ pub fn go_through(table: &mut TablePlan) -> Result<()> {
     // As COPY does, whose values are taken whatever the column says.
     let overriding = if columns.iter().any(is_identity) { " OVERRIDING SYSTEM VALUE" } else { "" };
     let (into, listed) = (quote_relation(&table.table.relation), quote_columns(&columns));
+    let kept = toast::kept_as(session.client(), &into, &columns).await;
+    let kept = kept.map_err(|error| session_error(&error, "reading how the table's columns keep values"))?;
     table.policies = Some(PoliciesPlan {
         // WITH NO DATA nothing is read, and no right to read is asked for.
         make_sql: format!(
-            "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {listed} FROM {into} WITH NO DATA",
-            quote_ident(&relation.name)
+            "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {listed} FROM {into} WITH NO DATA{}",
+            quote_ident(&relation.name),
+            toast::keep_so_sql(&quote_relation(&relation), &kept)
         ),
         insert_sql: format!(
             "INSERT INTO {into} ({listed}){overriding} SELECT {listed} FROM {}",

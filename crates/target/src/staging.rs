@@ -10,7 +10,7 @@ use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
-use crate::session::Session;
+use crate::session::{Session, toast};
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan};
 use tokio_postgres::Row;
@@ -140,26 +140,18 @@ async fn make_once(
     run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
     ledger.check_rights(session, true).await?;
     let columns = columns(session, plan, key).await?;
+    let kept = kept_as(session, plan, &plan.table.relation).await?;
     let beside = borders(staging, key);
     let name = quote_relation(&staging.relation);
     let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
     if !present.is_empty() {
-        let same = columns.iter().all(|column| {
-            present
-                .iter()
-                .any(|row| row.get::<_, &str>(0) == column.name && row.get::<_, &str>(1) == column.type_name)
-        });
-        let has_borders = match &beside {
-            Some(borders) => exists(session, borders).await?,
-            None => true,
-        };
-        let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
-        let same = same && has_borders && staging.place.as_ref().is_none_or(|place| has_place(&place.name));
+        let same = kept_as(session, plan, &staging.relation).await? == kept
+            && is_as_planned(session, staging, (&columns, &present), beside.as_ref()).await?;
         if !fresh {
             if !is_new_table(staging) {
                 let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
                 expect_same_types(session, &plan.table.relation, &staging.relation, &fields).await?;
-                run(&widen_sql((plan, staging), &columns, &present, lock_timeout_ms)).await?;
+                run(&widen_sql((plan, staging), (&columns, &kept), &present, lock_timeout_ms)).await?;
             }
             return run("COMMIT").await;
         }
@@ -183,8 +175,8 @@ async fn make_once(
         return run("COMMIT").await;
     }
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
-    let mut more =
-        beside.as_ref().map(|borders| format!("; {}", borders::make_sql(borders))).unwrap_or_default();
+    let mut more = toast::keep_so_sql(&name, &kept);
+    more += &beside.as_ref().map(|borders| format!("; {}", borders::make_sql(borders))).unwrap_or_default();
     if let Some(place) = &staging.place {
         let sequence = quote_relation(&place.sequence);
         run(&format!("CREATE SEQUENCE {sequence} AS bigint MINVALUE 0")).await?;
@@ -207,6 +199,37 @@ async fn make_once(
     run("COMMIT").await
 }
 
+/// What is there under the staging table's name has the columns that it is to have, and what stands beside it.
+async fn is_as_planned(
+    session: &Session,
+    staging: &StagingPlan,
+    (columns, present): (&[Column], &[Row]),
+    beside: Option<&Relation>,
+) -> Result<bool> {
+    let has_borders = match beside {
+        Some(borders) => exists(session, borders).await?,
+        None => true,
+    };
+    let is_there = |column: &Column| {
+        present
+            .iter()
+            .any(|row| row.get::<_, &str>(0) == column.name && row.get::<_, &str>(1) == column.type_name)
+    };
+    let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
+    let has_place = staging.place.as_ref().is_none_or(|place| has_place(&place.name));
+    Ok(has_borders && has_place && columns.iter().all(is_there))
+}
+
+/// How columns that the files fill and the table has keep wide values in this one: the table or its staging table. Columns that are
+/// to be made or changed will keep them as their types do.
+async fn kept_as(session: &Session, plan: &TablePlan, relation: &Relation) -> Result<Vec<String>> {
+    let made = columns_to_be(plan);
+    let is_there = |name: &&String| made.iter().all(|column| column.name != **name);
+    let there: Vec<String> = plan.fields.iter().flatten().filter(is_there).cloned().collect();
+    let kept = toast::kept_as(session.client(), &quote_relation(relation), &there).await;
+    kept.map_err(|error| session_error(&error, "reading how the table's columns keep values"))
+}
+
 /// The table beside it, where its rows may be cut into parts by their key.
 fn borders(staging: &StagingPlan, key: &[String]) -> Option<Relation> {
     if key.is_empty() { None } else { borders::table(&staging.relation) }
@@ -216,7 +239,7 @@ fn borders(staging: &StagingPlan, key: &[String]) -> Option<Relation> {
 /// records that are still to come may need them.
 fn widen_sql(
     (plan, staging): (&TablePlan, &StagingPlan),
-    columns: &[Column],
+    (columns, kept): (&[Column], &[String]),
     present: &[Row],
     lock_timeout_ms: u64,
 ) -> String {
@@ -231,11 +254,15 @@ fn widen_sql(
     let altered: Vec<String> = columns.iter().filter(is_other).map(alter).collect();
     match altered.is_empty() {
         true => String::new(),
-        false => format!(
-            "SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {} {}",
-            quote_relation(&staging.relation),
-            altered.join(", ")
-        ),
+        false => {
+            let name = quote_relation(&staging.relation);
+            // With another type, a column keeps values as that does.
+            let keep_so = toast::keep_so_sql(&name, kept);
+            format!(
+                "SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {name} {}{keep_so}",
+                altered.join(", ")
+            )
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             }
             let ruling = rewrite::expect_no_rules(session, relation, &[Event::Insert]);
             context.connection.attend(session, ruling).await?;
-            policies::go_through(table)?;
+            context.connection.attend(session, policies::go_through(session, table)).await?;
         }
         table.notes.push(format!(
             "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked",

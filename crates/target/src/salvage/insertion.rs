@@ -17,6 +17,7 @@ use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::server_error::told_error;
 use crate::ledger::Ledger;
+use crate::session::toast;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
 use crate::tree::tree_of;
 use howdah_model::{Relation, RelationKind, TablePlan};
@@ -102,13 +103,14 @@ impl Insertion {
             [(&plan.table.oid, Type::OID), (&columns, Type::TEXT_ARRAY)];
         let rows = client.query_typed(FACTS_SQL, &parameters).await?;
         let types: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-        Ok(Insertion::new(plan, &columns, &types, ledger))
+        let kept = toast::kept_as(client, &stored_in, &columns).await?;
+        Ok(Insertion::new(plan, &columns, (&types, &kept), ledger))
     }
 
     fn new(
         plan: &TablePlan,
         columns: &[String],
-        types: &BTreeMap<String, String>,
+        (types, kept): (&BTreeMap<String, String>, &[String]),
         ledger: Option<&Ledger>,
     ) -> Option<Insertion> {
         let is_taken = |name: &String| columns.contains(name);
@@ -119,13 +121,13 @@ impl Insertion {
         let mark = ledger.map(Ledger::mark_of_variables_sql).unwrap_or_default();
         // Whatever they are made for is in their names, so that no other load finds the wrong ones in its session.
         let mut hasher = DefaultHasher::new();
-        (plan.table.oid, quote_relation(plan.stored_in()), &typed, &mark).hash(&mut hasher);
+        (plan.table.oid, quote_relation(plan.stored_in()), &typed, kept, &mark).hash(&mut hasher);
         let digest = hasher.finish();
         let name =
             |what: &str| Relation { schema: SCHEMA.to_owned(), name: format!("howdah_{what}_{digest:x}") };
         let (rows, function) = (name("rows"), quote_relation(&name("insert")));
         let body = body(plan, &rows, (&place, columns), (&function, &mark));
-        let make_sql = make_sql((&rows, &place, &typed), &function, &body);
+        let make_sql = make_sql((&rows, &place, &typed), kept, &function, &body);
         let binary_sql = plan.binary.as_ref().map(|binary| {
             let names: Vec<String> = [&place].into_iter().chain(&binary.columns).cloned().collect();
             format!(
@@ -145,7 +147,12 @@ impl Insertion {
 }
 
 /// Makes the temporary objects, unless the session has them. What is inserted is found by its number, with no statistics.
-fn make_sql((rows, place, typed): (&Relation, &str, &str), function: &str, body: &str) -> String {
+fn make_sql(
+    (rows, place, typed): (&Relation, &str, &str),
+    kept: &[String],
+    function: &str,
+    body: &str,
+) -> String {
     let (table, place) = (quote_relation(rows), quote_ident(place));
     let index = quote_ident(&format!("{}_place", rows.name));
     let once = |name: &str, make: &str| {
@@ -157,7 +164,8 @@ fn make_sql((rows, place, typed): (&Relation, &str, &str), function: &str, body:
             &table,
             &format!(
                 "CREATE TEMPORARY TABLE {table} ({place} pg_catalog.int8, {typed}) ON COMMIT DELETE ROWS; \
-                 CREATE INDEX {index} ON {table} ({place})"
+                 CREATE INDEX {index} ON {table} ({place}){}",
+                toast::keep_so_sql(&table, kept)
             ),
         ),
         once(SEQUENCE, &format!("CREATE TEMPORARY SEQUENCE {SEQUENCE} MINVALUE 0")),
