@@ -3,7 +3,7 @@
 use crate::pipeline::Run;
 use crate::retry::patiently;
 use howdah_model::{ErrorKind, Event, Relation, Result};
-use howdah_target::sequences::{self, Moved, SCAN_BYTES_MAX, Sequence};
+use howdah_target::sequences::{self, Late, Moved, SCAN_BYTES_MAX, Sequence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,18 +19,13 @@ pub(crate) async fn advance(run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// The columns of each table that fields of the files go into, as far as something else might have filled them.
+/// The columns of each table that fields of the files go into.
 fn filled(run: &Run) -> BTreeMap<Relation, Vec<String>> {
     let mut filled: BTreeMap<Relation, Vec<String>> = BTreeMap::new();
     // A table that this load makes has no sequences.
     for plan in run.plan.tables.iter().filter(|plan| plan.create.is_none()) {
-        let is_filled = |name: &String| plan.fields.iter().flatten().any(|field| field == name);
-        let columns =
-            plan.table.columns.iter().filter(|column| column.has_default && is_filled(&column.name));
-        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
-        if !names.is_empty() {
-            filled.entry(plan.table.relation.clone()).or_default().extend(names);
-        }
+        let names = plan.fields.iter().flatten().cloned();
+        filled.entry(plan.table.relation.clone()).or_default().extend(names);
     }
     filled
 }
@@ -40,6 +35,8 @@ async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<(
     let session = connection.open().await?;
     let reading = sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX);
     let found = connection.attend(&session, reading).await?;
+    let late = connection.attend(&session, sequences::late(&session, table, columns, &found)).await?;
+    late.iter().for_each(|late| run.warn(stays_late(late, table)));
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";
@@ -78,4 +75,16 @@ fn told(sequence: &Sequence, moved: &Moved) -> String {
 fn stays(sequence: &Sequence, table: &Relation, why: &str) -> String {
     let (Sequence { relation, .. }, by_hand) = (sequence, sequences::by_hand(sequence, table));
     format!("sequence {relation} may stay behind the rows that were loaded ({why}): {by_hand}; moves it")
+}
+
+fn stays_late(late: &Late, table: &Relation) -> String {
+    let by_hand = match late.by_hand(table) {
+        Some(sql) => format!("{sql}; moves it"),
+        None => "setval moves it".to_owned(),
+    };
+    format!(
+        "the sequence of column {} of {table} may stay behind the rows that were loaded (the column's default finds it by name, \
+         whenever a row comes): {by_hand}",
+        late.column
+    )
 }

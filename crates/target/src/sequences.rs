@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
 use crate::tree::{bytes_of, tree_of};
 use howdah_model::{Relation, Result};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// How long the lock of a sequence is waited for: a transaction that calls `nextval` keeps it to its end.
 const LOCK_TIMEOUT: &str = "5s";
@@ -20,8 +20,9 @@ const LOCK_TIMEOUT: &str = "5s";
 /// A table up to this size is read for its largest value where no index tells it: some seconds, on any storage.
 pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 
-/// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), and those
-/// that a default expression calls (the expression depends on them). Identity columns of partitions (since PostgreSQL 17) draw from
+/// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), those that a
+/// default expression calls, of the column or of its domain (the expression depends on them), and those that a column of numbers
+/// owns, from which programs take values themselves. Identity columns of partitions (since PostgreSQL 17) draw from
 /// the sequence of their topmost table.
 const OWNED_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
@@ -55,7 +56,20 @@ const OWNED_SQL: &str = concat!(
         SELECT e.adrelid, e.adnum, d.refobjid \
         FROM pg_catalog.pg_attrdef e \
         JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = e.oid \
-            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) AS fills \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+        UNION \
+        SELECT a.attrelid, a.attnum, d.objid \
+        FROM pg_catalog.pg_attribute a \
+        JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typcategory = 'N' \
+        JOIN pg_catalog.pg_depend d ON d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'a' \
+            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+        UNION \
+        SELECT a.attrelid, a.attnum, d.refobjid \
+        FROM pg_catalog.pg_attribute a \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid AND d.objid = a.atttypid \
+            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+        WHERE NOT a.atthasdef) AS fills \
     JOIN pg_catalog.pg_sequence s ON s.seqrelid = fills.sequence \
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -63,6 +77,19 @@ const OWNED_SQL: &str = concat!(
     WHERE fills.relation = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) \
     ORDER BY a.attnum, c.oid"
 );
+
+/// Defaults of the columns of `$1` named in `$2`, or of their domains, that ask a sequence for a value. Nothing depends on a sequence whose
+/// name is text.
+const LATE_SQL: &str = "\
+    SELECT a.attname::pg_catalog.text, given.expression \
+    FROM pg_catalog.pg_attribute a \
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+    LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
+    CROSS JOIN LATERAL (SELECT CASE WHEN e.oid IS NULL THEN pg_catalog.pg_get_expr(t.typdefaultbin, 0::pg_catalog.oid) \
+                                    ELSE pg_catalog.pg_get_expr(e.adbin, e.adrelid) END AS expression) AS given \
+    WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
+      AND a.attgenerated = '' AND given.expression ~ '\\mnextval\\('::pg_catalog.text \
+    ORDER BY a.attnum";
 
 /// A sequence that fills a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +150,46 @@ pub async fn of_columns(
         is_hidden: row.get(9),
     };
     Ok(rows.iter().map(sequence).collect())
+}
+
+/// A column whose default finds its sequence by a name that it makes of text when a row comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Late {
+    /// The column, unquoted.
+    pub column: String,
+    /// The default, as the server writes it.
+    expression: String,
+}
+
+/// Those of these columns of a table whose default asks a sequence for a value that is none of `found`: which one it is, the
+/// application's `search_path` may decide.
+///
+/// # Errors
+/// Those of the session.
+pub async fn late(
+    session: &Session,
+    table: &Relation,
+    columns: &[String],
+    found: &[Sequence],
+) -> Result<Vec<Late>> {
+    let name = quote_relation(table);
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(LATE_SQL, &parameters).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading the table's defaults"))?;
+    let late = rows.iter().map(|row| Late { column: row.get(0), expression: row.get(1) });
+    Ok(late.filter(|late| found.iter().all(|sequence| sequence.column != late.column)).collect())
+}
+
+impl Late {
+    /// What moves the sequence by hand, where the default is nothing but its next value.
+    pub fn by_hand(&self, table: &Relation) -> Option<String> {
+        let sequence = self.expression.strip_prefix("nextval(")?.strip_suffix(')')?;
+        let (column, table) = (quote_ident(&self.column), quote_relation(table));
+        // What it would give next is a value that nobody has.
+        Some(format!(
+            "SELECT setval({sequence}, greatest(max({column})::bigint, nextval({sequence}))) FROM {table}"
+        ))
+    }
 }
 
 impl Sequence {

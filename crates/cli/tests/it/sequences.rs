@@ -38,6 +38,50 @@ fn the_next_value_is_behind_the_largest_that_was_loaded() {
     }
 }
 
+/// Whoever asks for values by hand, as many programs do, has the sequence owned by the column.
+#[test]
+fn sequences_of_columns_without_a_default_of_their_own_are_moved() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"owned,late,by_type,own,note,f\n7,17,27,37,47,1\n9,19,29,39,49,2\n");
+    for version in [13, 15, 18] {
+        let database = Server::shared(version).database();
+        database.sql(
+            "CREATE SEQUENCE owned; CREATE SEQUENCE late; CREATE SEQUENCE by_type; CREATE SEQUENCE notes; \
+             CREATE DOMAIN inner_type AS int DEFAULT nextval('by_type'); CREATE DOMAIN outer_type AS inner_type CHECK (VALUE > 0); \
+             CREATE TABLE t (owned int PRIMARY KEY, late int DEFAULT nextval('late'::text), by_type outer_type, \
+                 own outer_type DEFAULT 5, note text, f int); \
+             ALTER SEQUENCE owned OWNED BY t.owned; ALTER SEQUENCE late OWNED BY t.late; ALTER SEQUENCE notes OWNED BY t.note",
+        );
+        let done = load(&database).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(notices(&done.stderr).len(), 3, "{version}\n{}", done.stderr);
+        let next = "SELECT nextval('owned') || ' ' || nextval('late') || ' ' || nextval('by_type') || ' ' || nextval('notes')";
+        assert_eq!(database.value(next), "10 20 30 1", "{version}");
+    }
+}
+
+#[test]
+fn a_sequence_that_a_default_finds_by_its_name_is_said_with_what_moves_it() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,B,c,f\n7,17,x,1\n9,19,y,2\n");
+    for version in [13, 15, 18] {
+        let database = Server::shared(version).database();
+        database.sql(
+            "CREATE SEQUENCE \"it's\"; CREATE SEQUENCE by_type START 100; CREATE SEQUENCE c; \
+             CREATE DOMAIN numbered AS bigint DEFAULT nextval((current_schema() || '.by_type')::regclass); \
+             CREATE TABLE t (a int DEFAULT nextval('\"it''s\"'::text), \"B\" numbered, \
+                 c text DEFAULT 'c' || nextval('c'::text), d int DEFAULT nextval('c'::text), f int)",
+        );
+        let done = load(&database).arg(&source).run(PATIENCE).expect_code(0);
+        let said = notices(&done.stderr);
+        assert_eq!(said.len(), 3, "{version}\n{}", done.stderr);
+        said.iter().take(2).for_each(|said| database.sql(statement(said)));
+        assert!(said[2].contains("of column c ") && statement(said[2]).is_empty(), "{}", said[2]);
+        // The second is further on already; two rows have taken values of the third.
+        let next = "SELECT nextval('\"it''s\"') || ' ' || nextval('by_type') || ' ' || nextval('c')";
+        assert_eq!(database.value(next), "10 101 3", "{version}");
+    }
+}
+
 /// Data only.
 #[test]
 fn sequences_that_are_to_stay_stay() {
