@@ -415,7 +415,7 @@ pub struct ArrivalOptions {
     /// Other sessions see all rows at once or none: these wait in a staging table until all are there
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub atomic: Option<bool>,
-    /// Write the rows frozen, so that no VACUUM has to visit them, and without WAL where wal_level is minimal: all rows of
+    /// Write the rows frozen, so that no VACUUM has to freeze them, and without WAL where wal_level is minimal: all rows of
     /// a table in one transaction of one session; for tables that this load makes, or empties by --mode truncate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub freeze: Option<bool>,

@@ -541,3 +541,39 @@ fn rows_whose_key_is_rounded_into_another_partition_come_frozen() {
         }
     }
 }
+
+/// The server marks pages of many rows that it stores at once: none where each row meets a trigger or a volatile default, and
+/// none of wide values. The guide says so.
+#[test]
+fn pages_of_rows_that_come_one_by_one_are_left_to_a_vacuum() {
+    let files = Files::new();
+    let narrow = files.put("a.csv", &csv(73, 1, 2_000));
+    let wide: String = (0..20).map(|id| format!("{id},1,2,{}\n", "y".repeat(9000))).collect();
+    let wide = files.put("wide.csv", format!("id,part,amount,note\n{wide}").as_bytes());
+    let itself = "'t'::regclass";
+    let toast = "(SELECT reltoastrelid FROM pg_class WHERE oid = 't'::regclass)";
+    let external = "DROP INDEX t_note_idx; ALTER TABLE t ALTER note SET STORAGE EXTERNAL";
+    let trigger = "CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+                   CREATE TRIGGER same BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION same()";
+    for major in [15, 18] {
+        for (change, source, relation, are_marked) in [
+            (external, &wide, itself, true),
+            (external, &wide, toast, false),
+            (trigger, &narrow, itself, false),
+            ("ALTER TABLE t ADD at timestamptz DEFAULT clock_timestamp()", &narrow, itself, false),
+        ] {
+            let database = prepared(Server::shared(major));
+            database.sql(&format!("CREATE EXTENSION pg_visibility; {change}"));
+            let marked = || {
+                database.value(&format!("SELECT all_frozen > 0 FROM pg_visibility_map_summary({relation})"))
+            };
+            let command = frozen(&database, &[source]);
+            command.run(PATIENCE).expect_code(0);
+            assert_eq!(marked() == "t", are_marked, "PostgreSQL {major}: {change}");
+            if !are_marked {
+                command.args(["--force", "--after", "vacuum"]).run(PATIENCE).expect_code(0);
+                assert_eq!(marked(), "t", "PostgreSQL {major}: {change}");
+            }
+        }
+    }
+}
