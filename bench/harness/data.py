@@ -116,12 +116,13 @@ class Data:
         return dataclasses.replace(dataset, path=path, rows=rows)
 
     @staticmethod
-    def parts(dataset: Dataset, parts: int) -> Sequence[Path]:
-        """A plain file without its header, cut at line ends into files of about equal size."""
-        paths = [dataset.path.with_suffix(f".part{number}") for number in range(parts)]
-        with dataset.path.open("rb") as source:
-            source.readline()
-            size_bytes = dataset.path.stat().st_size
+    def parts(whole: Path, parts: int, *, header: bool) -> Sequence[Path]:
+        """A plain file without its header, if it has one, cut at line ends into files of about equal size."""
+        paths = [whole.with_suffix(f".part{number}") for number in range(parts)]
+        with whole.open("rb") as source:
+            if header:
+                source.readline()
+            size_bytes = whole.stat().st_size
             for number, path in enumerate(paths, start=1):
                 with path.open("wb") as part:
                     end = size_bytes * number // parts

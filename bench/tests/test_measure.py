@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from harness import measure
-from harness.data import Data, Dataset
+from harness.data import Data
 from workloads.scripts import at_once, one_by_one
 
 
@@ -53,7 +53,7 @@ class Parts(unittest.TestCase):
             rows = [f"{number},{'x' * (number % 7)}\n" for number in range(1_000)]
             path.write_text("id,text\n" + "".join(rows))
             for count in (1, 2, 3, 7):
-                parts = Data.parts(Dataset(path, "t", len(rows), ","), count)
+                parts = Data.parts(path, count, header=True)
                 self.assertEqual("".join(part.read_text() for part in parts), "".join(rows))
 
 

@@ -1,6 +1,7 @@
-"""title.principals.tsv, plain: against `psql \\copy`, and against server-side COPY of parts cut by hand.
+"""title.principals.tsv, plain: against `psql \\copy`, and against server-side COPY text of parts.
 
-The second needs a superuser, files on the server's host, and somebody who cuts them; cutting is not measured.
+The second needs a superuser, files on the server's host, and somebody who writes the rows as COPY text and cuts them;
+neither is measured.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from harness.context import Context
 from harness.outcome import WALL, Outcome, Target
 
-from .psql import psql, server_copy
+from .psql import psql, server_copy_text
 
 
 def outcomes(context: Context) -> Iterator[Outcome | None]:
@@ -18,4 +19,4 @@ def outcomes(context: Context) -> Iterator[Outcome | None]:
     dataset = context.data.imdb("title.principals", gzip=False)
     ours = context.load(dataset)
     yield context.compare("principals_plain", dataset, ours, psql(context, dataset), Target(WALL, 0.55))
-    yield context.compare("principals_plain", dataset, ours, server_copy(context, dataset), Target(WALL, 1.05))
+    yield context.compare("principals_plain", dataset, ours, server_copy_text(context, dataset), Target(WALL, 1.05))
