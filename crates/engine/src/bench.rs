@@ -6,6 +6,7 @@
 //! both find the file in memory. Where COPY alone cannot take the file, howdah is measured alone.
 
 mod cpu;
+mod memory;
 mod plain;
 
 use crate::stop::interrupted;
@@ -15,6 +16,7 @@ use howdah_model::{Error, ErrorKind, Event, Job, LedgerChoice, Listener, Relatio
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, catalog, show};
 use howdah_target::{sql, trial};
+use memory::PeakMemory;
 use plain::Plain;
 use serde::Serialize;
 use std::sync::Arc;
@@ -35,6 +37,9 @@ pub struct Round {
     pub client_cpu_seconds: f64,
     /// Of all processes of the server, where it can be seen.
     pub server_cpu_seconds: Option<f64>,
+    /// The most memory that this process held meanwhile, what its allocator kept from earlier rounds included; none of COPY, which
+    /// cannot be told from that, and where it cannot be seen.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// What was measured.
@@ -253,6 +258,7 @@ impl Bench<'_> {
         if let Some(shape) = &self.shape {
             self.on_session(async |session| trial::create_like(session, shape, &table).await).await?;
         }
+        let memory = PeakMemory::from_now();
         let meter = Meter::start(cpu);
         let planned = plan(&self.silent, self.job_into(&table, name)).await?;
         let [file] = planned.plan.files.as_slice() else { return Err(not_one(&planned.plan.files)) };
@@ -262,7 +268,8 @@ impl Bench<'_> {
         let (server_version, stored_bytes) = (planned.plan.server_version, file.stored_bytes);
         let plain = Plain::of(&planned);
         let outcome = load(&self.silent, planned).await?;
-        let round = meter.stop();
+        let peak_memory_bytes = memory.and_then(|memory| memory.bytes());
+        let round = Round { peak_memory_bytes, ..meter.stop() };
         if let Some(error) = outcome.error {
             return Err(error);
         }
@@ -356,6 +363,7 @@ impl<'a> Meter<'a> {
             wall_seconds,
             client_cpu_seconds: client_cpu_seconds() - self.client_seconds,
             server_cpu_seconds: server.map(|(after, before)| (after - before).max(0.0)),
+            peak_memory_bytes: None,
         }
     }
 }

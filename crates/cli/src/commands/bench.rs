@@ -109,6 +109,8 @@ struct Figures {
     client_cpu_seconds: Spread,
     /// Where the server's processes can be seen.
     server_cpu_seconds: Option<Spread>,
+    /// Of howdah, where the kernel tells it.
+    peak_memory_bytes: Option<Spread>,
     /// Stored bytes of the file, by the median.
     bytes_per_second: Option<f64>,
 }
@@ -120,6 +122,9 @@ impl Figures {
             wall_seconds,
             client_cpu_seconds: Spread::of(rounds.iter().map(|round| round.client_cpu_seconds))?,
             server_cpu_seconds: Spread::of(rounds.iter().filter_map(|round| round.server_cpu_seconds)),
+            peak_memory_bytes: Spread::of(
+                rounds.iter().filter_map(|round| round.peak_memory_bytes).map(|bytes| bytes as f64),
+            ),
             bytes_per_second: stored_bytes.map(|bytes| bytes as f64 / wall_seconds.median.max(1e-9)),
         })
     }
@@ -183,6 +188,11 @@ impl<'a> Report<'a> {
         if let Some(Spread { median, min, max }) = self.ratio {
             let _ = writeln!(text, "ratio     {median:>10.2}  {:>22}", format!("{min:.2} to {max:.2}"));
         }
+        let memory = self.howdah_figures.as_ref().and_then(|figures| figures.peak_memory_bytes);
+        let memory = memory.map_or("not visible".to_owned(), |peak| {
+            format!("{} at most, of howdah's process in its rounds", show_bytes(peak.max as u64))
+        });
+        let _ = writeln!(text, "memory    {memory}");
         if let Some(reason) = copy_refused {
             let _ = writeln!(text, "COPY      cannot load this file, so howdah is measured alone: {reason}");
         }

@@ -1,5 +1,6 @@
 //! `howdah bench`: numbers for the user's own file, and nothing left behind.
 
+use crate::memory::MEMORY_BYTES_MAX;
 use crate::scene::{Files, PATIENCE, csv, gzip, howdah};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, ServerOptions};
 use std::time::{Duration, Instant};
@@ -54,6 +55,12 @@ fn the_table_is_not_touched_and_both_sides_have_their_figures() {
                 assert!(figure("server_cpu_seconds/max") > 0.0, "{document}");
             }
         }
+        // The command as a whole may hold this.
+        if cfg!(target_os = "linux") {
+            let peak_bytes = number(&document, "/howdah_figures/peak_memory_bytes/max") as u64;
+            assert!((1 << 20..MEMORY_BYTES_MAX).contains(&peak_bytes), "{document}");
+        }
+        assert!(document["copy_figures"]["peak_memory_bytes"].is_null(), "{document}");
         assert!(number(&document, "/ratio/median") > 0.0);
         assert_eq!(number(&document, "/summary/rows_stored") as u64, ROWS);
         let told = &finished.stderr;
@@ -82,7 +89,8 @@ fn without_a_table_one_is_made_from_the_data() {
     let source = files.put("a.csv.gz", &gzip(&csv(2, 1, ROWS)));
     let finished = bench(&database).args(["--rounds", "1", "--quiet"]).arg(&source).run(PATIENCE);
     let finished = finished.expect_code(0);
-    for word in ["one COPY", "howdah", "ratio", "limit", "5,000 rows", "a table made from the data"] {
+    for word in ["one COPY", "howdah", "ratio", "memory", "limit", "5,000 rows", "a table made from the data"]
+    {
         assert!(finished.stdout.contains(word), "{word} is missing:\n{}", finished.stdout);
     }
     assert_eq!(finished.stderr, "");
