@@ -3,7 +3,7 @@
 //! Kinds follow the SQLSTATE (PostgreSQL documentation, appendix A) or the kind of I/O failure, never
 //! the text, which the server may have translated. DETAIL and CONTEXT are left out: they quote rows.
 
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{is_raised, safe_message};
 use howdah_model::{Error, ErrorKind};
 use std::error::Error as _;
 use std::{io, iter};
@@ -13,7 +13,7 @@ use tokio_postgres::error::{DbError, SqlState};
 pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error {
     if let Some(db) = error.as_db_error() {
         // Of all else, names are what helps.
-        let may_quote_rows = ["22", "P0"].iter().any(|class| db.code().code().starts_with(class));
+        let may_quote_rows = db.code().code().starts_with("22") || is_raised(db);
         let told = if may_quote_rows { safe_message(db, iter::empty()) } else { db.message().to_owned() };
         return server_error(db, &format!("the server says: {told}"));
     }

@@ -18,8 +18,16 @@ const USER_TEXT_ROUTINES: &[&str] = &[
     "PLy_elog_impl",
     "PLy_output",
     "do_plperl_return_next",
+    "plperl_call_perl_func",
     "plperl_call_perl_trigger_func",
+    "throw_tcl_error",
 ];
+
+/// Classes of what functions report: PL/pgSQL (RAISE), external routines, which are those in all other languages, and their calls.
+const FUNCTION_CLASSES: [&str; 3] = ["P0", "38", "39"];
+
+/// `internal_error`: the server's own, and what functions report that name no SQLSTATE.
+const INTERNAL_SQLSTATE: &str = "XX000";
 
 /// Where the server finds that no partition takes a row.
 const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
@@ -139,18 +147,30 @@ fn known_names<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> Vec
 
 /// Text that a function has raised.
 pub(crate) fn is_raised(db: &DbError) -> bool {
-    sqlstate_of_text(db).starts_with("P0")
+    is_of_function(sqlstate_of_text(db))
 }
 
-/// RAISE can dress any text up as any SQLSTATE; its source routine gives it away.
+fn is_of_function(sqlstate: &str) -> bool {
+    FUNCTION_CLASSES.iter().any(|class| sqlstate.starts_with(class))
+}
+
+/// RAISE can dress any text up as any SQLSTATE; its source routine gives it away. Other languages' routines are not all known,
+/// but functions in them say where they are.
 fn sqlstate_of_text(db: &DbError) -> &str {
-    let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name));
-    if written_by_user { "P0001" } else { db.code().code() }
+    let sqlstate = db.code().code();
+    let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name))
+        || sqlstate == INTERNAL_SQLSTATE && db.where_().is_some_and(names_function);
+    if written_by_user { "P0001" } else { sqlstate }
+}
+
+/// The context tells of more than a COPY. In doubt it does.
+fn names_function(context: &str) -> bool {
+    context.lines().any(|line| !line.starts_with("COPY "))
 }
 
 /// The message about the reading of a value, safe to show.
 pub(crate) fn input_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
-    if sqlstate.starts_with("P0") {
+    if is_of_function(sqlstate) {
         return message_without_values(sqlstate, message, known);
     }
     cut_name(cut_hex(&cut_quoted(message, known)), sqlstate)
@@ -172,16 +192,16 @@ fn cut_name(message: String, sqlstate: &str) -> String {
 /// The message, safe to show.
 pub(crate) fn message_without_values(sqlstate: &str, message: &str, known: &[&str]) -> String {
     match sqlstate.get(..2) {
+        // Nobody knows what is in it.
+        _ if is_of_function(sqlstate) => {
+            "a trigger or function raised an error; its text may hold row values and is not shown".to_owned()
+        }
         // Integrity violations quote names only (the values are in DETAIL); the rest is about
         // transactions, resources, privileges and operators, never about a field.
         Some("23" | "25" | "40" | "53" | "57") => message.to_owned(),
         Some("42") if sqlstate == POLICY_SQLSTATE => message.to_owned(),
         // What a function, or the input of a type like `regclass`, has looked for and not found may be a value.
         Some("42" | "0A") => cut_name(cut_hex(&cut_quoted(message, known)), sqlstate),
-        // Text of a trigger or function: nobody knows what is in it.
-        Some("P0") => {
-            "a trigger or function raised an error; its text may hold row values and is not shown".to_owned()
-        }
         _ => cut_hex(&cut_quoted(message, known)),
     }
 }
@@ -375,6 +395,14 @@ mod tests {
     }
 
     #[test]
+    fn a_context_of_a_function_is_told_from_that_of_a_copy() {
+        assert!(!names_function("COPY t2, line 3, column b: \"7\""));
+        for context in ["PL/Tcl function \"f\"", "f() LINE 1\nCOPY t2, line 3", "COPY t2, line 3: \"a\nb\""] {
+            assert!(names_function(context), "{context}");
+        }
+    }
+
+    #[test]
     fn a_context_that_is_not_understood_gives_no_line() {
         for context in
             ["", "COPY other, line 3", "PL/pgSQL function f() line 3 at RAISE", "COPY t2: \"line 4\""]
@@ -421,7 +449,9 @@ mod tests {
             assert_eq!(clean(sqlstate, message), expected);
         }
         assert!(!clean("42883", "function secret(integer) does not exist").contains("secret"));
-        assert!(!clean("P0001", "bad row secret").contains("secret"));
+        for sqlstate in ["P0001", "38000", "38001", "39P01"] {
+            assert!(!clean(sqlstate, "bad row secret").contains("secret"));
+        }
         assert!(!clean("22P02", "unterminated \"secret").contains("secret"));
         assert!(!clean("22P02", "invalid \"b\": \"secret \"b\" secret\" in \"b\"").contains("secret"));
         for value in ["b\" secret", "UTF8\" secret \"b", "mood"] {
