@@ -387,3 +387,54 @@ fn what_a_function_says_is_not_shown_whatever_its_language() {
         }
     });
 }
+
+/// Whoever reads the log of statements with their parameters.
+#[test]
+fn values_that_the_server_is_asked_about_do_not_come_into_its_log() {
+    let files = Files::new();
+    side_by_side([13, 18], |major| {
+        for is_superuser in [true, false] {
+            let database = Server::shared(major).database();
+            let name = database.name();
+            let mut text = "id,day\n".to_owned();
+            (1..=20_000).for_each(|id| {
+                text += &if id % 100 == 7 {
+                    format!("{id},s3cret-{name}\n")
+                } else {
+                    format!("{id},2024-01-02\n")
+                }
+            });
+            let source = files.put(&format!("{major}_{is_superuser}.csv"), text.as_bytes());
+            database.sql(&format!(
+                "CREATE ROLE asks_{name} LOGIN {}; GRANT CREATE ON DATABASE {name} TO asks_{name}; \
+                 CREATE TABLE t (id int, day date); CREATE TABLE w (id int, day date); \
+                 ALTER TABLE t OWNER TO asks_{name}; ALTER TABLE w OWNER TO asks_{name}; \
+                 ALTER DATABASE {name} SET log_statement = 'all'; ALTER DATABASE {name} SET log_min_duration_statement = 0; \
+                 ALTER DATABASE {name} SET log_parameter_max_length_on_error = -1",
+                if is_superuser { "SUPERUSER" } else { "" }
+            ));
+            let to = database.conninfo().replace("user=postgres", &format!("user=asks_{name}"));
+            let load = |table: &str| howdah("load").args(["--to", &to, "--table", table]).arg(&source);
+            let skips = [
+                "--on-error",
+                "skip",
+                "--max-errors",
+                "100%",
+                "--chunk-size",
+                "64kB",
+                "--format",
+                "csv",
+                "--header",
+            ];
+            load("t").args(skips).run(PATIENCE).expect_code(3);
+            assert_eq!(database.value("SELECT count(*) FROM howdah.reject"), "200");
+            load("w").args(["--evolve", "widen"]).run(PATIENCE).expect_code(0);
+            assert_eq!(database.value("SELECT pg_typeof(day) FROM w LIMIT 1"), "text");
+            let log = Server::shared(major).log();
+            let secret = format!("s3cret-{name}");
+            let told = log.lines().filter(|line| line.contains("$1 = ") && line.contains(&secret));
+            let told: Vec<String> = told.take(3).map(|line| line.chars().take(300).collect()).collect();
+            assert!(told.is_empty(), "PostgreSQL {major}, superuser: {is_superuser}: {told:#?}");
+        }
+    });
+}

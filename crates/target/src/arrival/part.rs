@@ -66,8 +66,6 @@ pub async fn may_compress_wal(session: &Session) -> Result<bool> {
 }
 
 impl Surroundings<'_> {
-    /// Values by which the rows are cut into parts are parameters of what follows: where the role may, they are kept out of the
-    /// server's log, whatever statements that shows.
     pub(super) fn begin_sql(&self) -> String {
         let compress = match self.compress_wal {
             true => format!("; SELECT pg_catalog.set_config(name, 'lz4', true) {MAY_COMPRESS_WAL}"),
@@ -75,10 +73,8 @@ impl Surroundings<'_> {
         };
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {}; \
-             SELECT pg_catalog.set_config(name, CASE name WHEN 'work_mem' \
-                        THEN greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text ELSE '0' END, true) \
-             FROM pg_catalog.pg_settings WHERE name = 'work_mem' OR (name = 'log_parameter_max_length' \
-                 AND pg_catalog.current_setting('is_superuser') = 'on'){compress}",
+             SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
+             FROM pg_catalog.pg_settings WHERE name = 'work_mem'{compress}",
             self.lock_timeout_ms
         )
     }

@@ -3,11 +3,16 @@
 //! COPY ends at the first value that it does not take, so that finding a thousand of them would take a thousand COPYs.
 //! `pg_input_error_info` (PostgreSQL 16) says the same of any number of values; to older servers a function in the
 //! session's own temporary schema does. A verdict of "fine" settles nothing: such a record is still shown to COPY.
+//!
+//! The server may log the parameters of statements. Where the session could not forbid that, the values come by COPY into a temporary
+//! table, and as parameters only of a role that may make none.
 
 use super::server_error::input_without_values;
 use crate::salvage::is_of_a_value;
 use crate::sql::quote_relation;
 use howdah_model::Relation;
+use std::pin::pin;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error};
 
@@ -44,6 +49,14 @@ const READING_SQL: &str = "\
         pg_catalog.format(', %s::pg_catalog.oid', CASE WHEN t.typelem <> 0::pg_catalog.oid THEN t.typelem ELSE t.oid END) \
             || CASE WHEN p.pronargs > 2 THEN pg_catalog.format(', %s', a.atttypmod) ELSE '' END END)";
 
+/// The values, where they are no parameters.
+const ASKED: &str = "pg_temp.howdah_asked";
+
+/// The values are to come by COPY.
+const BY_COPY_SQL: &str = "\
+    SELECT pg_catalog.current_setting('log_parameter_max_length') OPERATOR(pg_catalog.<>) '0' \
+       AND pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP')";
+
 /// A value that the server does not take for its column.
 #[derive(Debug)]
 pub(crate) struct Verdict {
@@ -72,9 +85,16 @@ pub(crate) async fn judge(
             "pg_temp.howdah_judge(asked.value, pg_catalog.format_type(a.atttypid, a.atttypmod), {READING_SQL})"
         )
     };
+    let by_copy: bool = client.query_typed_one(BY_COPY_SQL, &[]).await?.get(0);
+    let asked = if by_copy {
+        bring(client, columns, values).await?;
+        ASKED
+    } else {
+        "ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3)) WITH ORDINALITY"
+    };
     let sql = format!(
         "SELECT asked.no, told.sql_error_code, told.message \
-         FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3)) WITH ORDINALITY asked(name, value, no) \
+         FROM {asked} asked(name, value, no) \
          JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = asked.name \
          JOIN pg_catalog.pg_type t ON t.oid = a.atttypid JOIN pg_catalog.pg_proc p ON p.oid = t.typinput::pg_catalog.oid \
          JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace, \
@@ -83,7 +103,8 @@ pub(crate) async fn judge(
     );
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&quote_relation(relation), Type::TEXT), (&columns, Type::TEXT_ARRAY), (&values, Type::TEXT_ARRAY)];
-    let rows = client.query_typed(&sql, &parameters).await?;
+    let parameters = if by_copy { &parameters[..1] } else { &parameters };
+    let rows = client.query_typed(&sql, parameters).await?;
     let verdict = |row: &tokio_postgres::Row| {
         let sqlstate: String = row.get(1);
         let message = input_without_values(&sqlstate, row.get(2), columns);
@@ -94,11 +115,31 @@ pub(crate) async fn judge(
     Ok(verdicts.filter(|verdict| is_of_a_value(&verdict.sqlstate)).collect())
 }
 
+/// Brings the values into a temporary table that is empty before the transaction and behind it.
+async fn bring(client: &Client, columns: &[&str], values: &[&str]) -> Result<(), Error> {
+    if !is_there(client, &format!("to_regclass('{ASKED}')")).await? {
+        let sql = format!(
+            "CREATE TEMPORARY TABLE {ASKED} (name pg_catalog.text, value pg_catalog.text, no pg_catalog.int8) \
+             ON COMMIT DELETE ROWS"
+        );
+        client.batch_execute(&sql).await?;
+    }
+    let sink = client.copy_in(&format!("COPY {ASKED} FROM STDIN WITH (FORMAT binary)")).await?;
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::TEXT, Type::TEXT, Type::INT8]));
+    for (no, (column, value)) in (1_i64..).zip(columns.iter().zip(values)) {
+        writer.as_mut().write(&[column, value, &no]).await?;
+    }
+    writer.as_mut().finish().await.map(drop)
+}
+
 async fn make_function(client: &Client) -> Result<(), Error> {
-    let sql = "SELECT pg_catalog.to_regprocedure('pg_temp.howdah_judge(text, text, text)') IS NOT NULL";
-    let rows = client.query_typed(sql, &[]).await?;
-    if rows.first().is_some_and(|row| row.get(0)) {
+    if is_there(client, "to_regprocedure('pg_temp.howdah_judge(text, text, text)')").await? {
         return Ok(());
     }
     client.batch_execute(FUNCTION_SQL).await
+}
+
+async fn is_there(client: &Client, lookup: &str) -> Result<bool, Error> {
+    let sql = format!("SELECT pg_catalog.{lookup} IS NOT NULL");
+    Ok(client.query_typed_one(&sql, &[]).await?.get(0))
 }

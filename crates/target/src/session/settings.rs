@@ -42,6 +42,21 @@ const CHECK_CLIENT_SQL: &str = "\
 /// write beside must not fail for that, nor wait until nobody does (`default_transaction_deferrable`).
 const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed'; ";
 
+/// Some statements have values of rows for parameters (keys that cut a merge into parts, values that the server is asked about). They are
+/// kept out of its log, whatever statements that shows: everybody may for those that fail, superusers for all, and from version 15 on
+/// who was granted SET on that.
+const SHOW_NO_VALUES_SQL: &str = "SET log_parameter_max_length_on_error = 0; ";
+const GRANTED_SINCE: u32 = 15;
+fn log_no_values_sql(major: u32) -> String {
+    let may = match major >= GRANTED_SINCE {
+        true => "pg_catalog.has_parameter_privilege('log_parameter_max_length', 'SET')",
+        false => "pg_catalog.current_setting('is_superuser') OPERATOR(pg_catalog.=) 'on'",
+    };
+    format!(
+        "{SHOW_NO_VALUES_SQL}SELECT pg_catalog.set_config('log_parameter_max_length', '0', false) WHERE {may}; "
+    )
+}
+
 /// What input functions go by. Each is a setting that everybody may change. (`search_path` decides which table a `regclass` is, too; but
 /// it says where tables are looked for and made, which is for the run that does so.)
 const OF_VALUES: [&str; 7] = [
@@ -75,14 +90,15 @@ pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Opt
     (!all.is_empty()).then(|| format!("SELECT {}", all.join(", ")))
 }
 
-/// Statements that switch the time-outs off and the keepalives on, and say how transactions see one another, for a server of this
-/// major version.
+/// Statements that switch the time-outs off and the keepalives on, keep values out of the log, and say how transactions see one
+/// another, for a server of this major version.
 pub(super) fn start_sql(major: u32) -> String {
     let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
     let timeouts = known.map(|(name, _)| format!("SET {name} = 0; "));
     let keepalives = KEEPALIVES.iter().map(|(name, value)| format!("SET {name} = {value}; "));
     let check_client = (major >= CHECK_CLIENT_SINCE).then(|| CHECK_CLIENT_SQL.to_owned());
-    timeouts.chain(keepalives).chain([ISOLATION_SQL.to_owned()]).chain(check_client).collect()
+    let own = [ISOLATION_SQL.to_owned(), log_no_values_sql(major)];
+    timeouts.chain(keepalives).chain(own).chain(check_client).collect()
 }
 
 /// What puts the server's own schema before all others, where `search_path` names it behind another one: operators and functions of
