@@ -64,7 +64,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     reject_file.map_or(Ok(()), |path| rejected::expect_no_source(&plan, path))?;
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
-    let begin = || Box::pin(begin(context, &ledger, &plan, &noted));
+    let begin = || Box::pin(begin(context, (&ledger, reject_file.is_some()), &plan, &noted));
     for message in &plan.warnings {
         context.listener.on_event(&Event::Warning { message: message.clone() });
     }
@@ -98,11 +98,19 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
 }
 
 /// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
-async fn begin(context: &Context, ledger: &Ledger, plan: &Plan, noted: &AtomicBool) -> Result<Session> {
+async fn begin(
+    context: &Context,
+    (ledger, reads_rejects): (&Ledger, bool),
+    plan: &Plan,
+    noted: &AtomicBool,
+) -> Result<Session> {
     let session = context.connection.open_to_write().await?;
     let opening = async {
         ledger.ensure(&session).await?;
         ledger.check_rights(&session, true).await?;
+        if reads_rejects {
+            ledger.expect_readable_records(&session).await?;
+        }
         if !ledger.hold_job(&session, &plan.job_id).await? {
             return Err(being_restored(&plan.job_id));
         }

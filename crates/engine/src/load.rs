@@ -16,8 +16,8 @@ use crate::{
 };
 use howdah_model::summary::Status;
 use howdah_model::{
-    Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Mode, NewColumn, Plan, Receipt, Relation, Result,
-    SequencesChoice, Summary, TableChange, TablePlan,
+    Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt,
+    Relation, Result, SequencesChoice, Summary, TableChange, TablePlan, Verify,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -100,7 +100,9 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     let holder_pid = AtomicI32::new(0);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
-    let begin = || Box::pin(begin_load(context, ledger.as_ref(), &plan, (&holder_pid, ahead, lacks)));
+    let reads = reads_rejects(&plan.job, reject_file);
+    let begin =
+        || Box::pin(begin_load(context, (ledger.as_ref(), reads), &plan, (&holder_pid, ahead, lacks)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -165,11 +167,16 @@ fn fills_two_chunks(plan: &Plan) -> bool {
     plain_bytes(&plan.files).is_none_or(|bytes| bytes > least_bytes)
 }
 
+/// Rejected records are read again, when all is loaded.
+fn reads_rejects(job: &Job, reject_file: Option<&Path>) -> bool {
+    job.bad_records.on_error == OnError::Skip && (reject_file.is_some() || job.verify == Verify::Checksum)
+}
+
 /// `holder_pid` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
 /// empty now may lack what killed loads have dropped.
 async fn begin_load(
     context: &Context,
-    ledger: Option<&Ledger>,
+    (ledger, reads): (Option<&Ledger>, bool),
     plan: &Plan,
     (holder_pid, ahead, lacks): (&AtomicI32, usize, bool),
 ) -> Result<Begun> {
@@ -179,7 +186,7 @@ async fn begin_load(
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger((&context.connection, &session), ledger, plan, holder_pid);
+    let opening = open_ledger((&context.connection, &session), (ledger, reads), plan, holder_pid);
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
@@ -198,7 +205,7 @@ fn rows_before(history: &History) -> u64 {
 /// of a simultaneous run is overlooked for longer than the claim allows.
 async fn open_ledger(
     (connection, session): (&Connection, &Session),
-    ledger: Option<&Ledger>,
+    (ledger, reads_rejects): (Option<&Ledger>, bool),
     plan: &Plan,
     holder_pid: &AtomicI32,
 ) -> Result<Noted> {
@@ -207,6 +214,9 @@ async fn open_ledger(
         return Ok(Noted::default());
     };
     ledger.ensure(session).await?;
+    if reads_rejects {
+        ledger.expect_readable_records(session).await?;
+    }
     let begin::Noted { in_part, forgotten } = begin::begin((connection, session), ledger, plan).await?;
     holder_pid.store(session.backend().pid, Relaxed);
     make_tables(session, Some(ledger), plan).await?;

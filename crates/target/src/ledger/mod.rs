@@ -76,8 +76,8 @@ impl Ledger {
                 let schema = &self.quoted;
                 let message = format!("the ledger in schema {schema} may not be used: {}", mapped.message());
                 Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
-                    "its owner can grant this role USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all tables in \
-                     {schema}; or name another with --ledger"
+                    "its owner can grant this role USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of \
+                     {schema}.reject, the column bytes holds records); or name another with --ledger"
                 ))
             }
             // Tables or columns that should be there are not: somebody changed the schema.

@@ -38,7 +38,16 @@ enum Grants {
     None,
 }
 
+/// The tables that a role which shares the ledger needs, but for `reject`. Others in the schema hold rows that wait.
+const SHARED_TABLES: [&str; 9] =
+    ["migration", "job", "file", "chunk", "chunk_part", "step", "undo", "tuned", "unlogged_mark"];
+
+/// The columns of `reject` without that of the records, which hold values of rows.
+const SHARED_COLUMNS: &str = "number, job_id, file_no, chunk_no, record, start_byte, as_in_file, column_name, sqlstate, message, \
+    rejected_at, loaded_by";
+
 /// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables of the ledger be used in the ways `$3`; for which role.
+/// Of `reject`, records need not be readable.
 /// Tables of other names may be anybody's; those that not every load writes came with later versions, and rights on them may have to.
 const RIGHTS_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
@@ -47,7 +56,9 @@ const RIGHTS_SQL: &str = "\
                            WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
                              AND (c.relname IN ('job', 'file', 'chunk') \
                                   OR $2 AND c.relname IN ('chunk_part', 'reject', 'step', 'undo', 'tuned')) \
-                             AND NOT pg_catalog.has_table_privilege(c.oid, way)), \
+                             AND NOT CASE WHEN c.relname = 'reject' AND way = 'SELECT' \
+                                          THEN pg_catalog.has_column_privilege(c.oid, 'job_id', way) \
+                                          ELSE pg_catalog.has_table_privilege(c.oid, way) END), \
            CURRENT_USER::pg_catalog.text \
     FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
 
@@ -107,10 +118,54 @@ impl Ledger {
         }
         let (schema, role) = (&self.quoted, quote_ident(row.get(1)));
         let what = format!("role {role} may not use the ledger in schema {schema} as this needs");
+        let grants = self.grants(session, &role, (on_schema, &on_tables[1..])).await;
+        let hint = format!("its owner can run {grants}; or name another with --ledger");
+        Err(Error::new(ErrorKind::Ledger, what).with_sqlstate("42501").with_hint(hint))
+    }
+
+    /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its tables in these that loads
+    /// need; records that were rejected it does not read.
+    async fn grants(&self, session: &Session, role: &str, (on_schema, ways): (&str, &[&str])) -> String {
+        let sql = "SELECT pg_catalog.array_agg(c.relname::pg_catalog.text ORDER BY c.oid) FROM pg_catalog.pg_class c \
+            JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+            WHERE n.nspname = $1 AND c.relkind = 'r' AND (c.relname = ANY ($2) OR c.relname = 'reject')";
+        let asked: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.schema, Type::TEXT), (&&SHARED_TABLES[..], Type::TEXT_ARRAY)];
+        let rows = session.client().query_typed(sql, &asked).await;
+        // Only a hint depends on this.
+        let found =
+            rows.ok().and_then(|rows| rows.first()?.get::<_, Option<Vec<String>>>(0)).unwrap_or_default();
+        let (schema, ways) = (&self.quoted, ways.join(", "));
+        let mut grants = vec![format!("GRANT {on_schema} ON SCHEMA {schema} TO {role}")];
+        let shared = found.iter().filter(|table| *table != "reject");
+        let shared: Vec<String> = shared.map(|table| format!("{schema}.{table}")).collect();
+        if !shared.is_empty() {
+            grants.push(format!("GRANT SELECT, {ways} ON {} TO {role}", shared.join(", ")));
+        }
+        if shared.len() < found.len() {
+            grants.push(format!("GRANT SELECT ({SHARED_COLUMNS}), {ways} ON {schema}.reject TO {role}"));
+        }
+        grants.join("; ")
+    }
+
+    /// Refuses when the role may not read the records that were rejected, those of all jobs.
+    ///
+    /// # Errors
+    /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
+    pub async fn expect_readable_records(&self, session: &Session) -> Result<()> {
+        let sql =
+            "SELECT pg_catalog.has_column_privilege($1, 'bytes', 'SELECT'), CURRENT_USER::pg_catalog.text";
+        let table = format!("{}.reject", self.quoted);
+        let row = session.client().query_typed_one(sql, &[(&table, Type::TEXT)]).await;
+        let row = row.map_err(|error| self.error(&error, "asking for the role's rights"))?;
+        if row.get(0) {
+            return Ok(());
+        }
+        let role = quote_ident(row.get(1));
+        let what = format!("role {role} may not read the rejected records in {table}, as this needs");
         Err(Error::new(ErrorKind::Ledger, what).with_sqlstate("42501").with_hint(format!(
-            "its owner can run GRANT {on_schema} ON SCHEMA {schema} TO {role}; GRANT {} ON ALL TABLES IN SCHEMA {schema} TO \
-             {role}; or name another with --ledger",
-            on_tables.join(", ")
+            "its owner can run GRANT SELECT ON {table} TO {role}, which shows it those of all jobs of this ledger; or name another \
+             with --ledger, or leave out --reject-file and --verify checksum"
         )))
     }
 
@@ -122,17 +177,16 @@ impl Ledger {
         // Only a hint depends on this.
         let Ok(who) = rights::who(session).await else { return error };
         let (schema, role) = (&self.quoted, quote_ident(&who.role));
-        error.with_hint(match grants {
-            Grants::Create => format!(
-                "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
-                 {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
-                quote_ident(&who.database)
-            ),
-            _ => format!(
-                "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role} and GRANT SELECT, INSERT, UPDATE, DELETE ON \
-                 ALL TABLES IN SCHEMA {schema} TO {role}; or name another with --ledger"
-            ),
-        })
+        if grants == Grants::Use {
+            let ways = ["INSERT", "UPDATE", "DELETE"];
+            let grants = self.grants(session, &role, ("USAGE", &ways)).await;
+            return error.with_hint(format!("its owner can run {grants}; or name another with --ledger"));
+        }
+        error.with_hint(format!(
+            "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
+             {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
+            quote_ident(&who.database)
+        ))
     }
 
     /// The schema is there, of whatever version.
