@@ -60,8 +60,11 @@ pub(crate) async fn begin(
 
 /// Rows that come on top of those that are there must not be there twice, unless that is what is asked for.
 fn asks(job: &Job) -> bool {
-    let comes_on_top = job.arrival.mode == Mode::Append && !job.arrival.check;
-    comes_on_top && !job.force && job.known != KnownFiles::Load
+    comes_on_top(job) && !job.force && job.known != KnownFiles::Load
+}
+
+pub(crate) fn comes_on_top(job: &Job) -> bool {
+    job.arrival.mode == Mode::Append && !job.arrival.check
 }
 
 /// All others who begin wait for who looks into a table in its turn.
@@ -76,40 +79,52 @@ async fn in_turn(
     plan: &Plan,
     (asks, is_patient): (bool, bool),
 ) -> Result<Option<Noted>> {
-    let in_part = in_part::find(session, ledger, plan).await?;
-    if let Some(stored) = in_part.as_ref().filter(|_| !plan.job.force) {
-        return Err(in_part::error(connection, ledger, stored));
-    }
+    let own = own_files(session, ledger, plan).await?;
     if asks {
-        let rivals = rivals(session, ledger, plan).await?;
+        let rivals = rivals(session, ledger, (plan, &own)).await?;
         if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
             return Ok(None);
         }
-        let state = if rivals.iter().any(|rival| rival.at_work) {
-            KnownState::AtWork
-        } else {
-            KnownState::SincePlanned
-        };
-        let is_at_work = state == KnownState::AtWork;
-        let same = rivals.into_iter().filter(|rival| rival.at_work == is_at_work);
-        let known: BTreeMap<String, KnownFile> =
-            same.map(|rival| (rival.file.location.clone(), rival.file)).collect();
-        expect_unknown(plan, &known.into_values().collect::<Vec<_>>(), state)?;
+        expect_no_rivals(plan, rivals)?;
+    }
+    // Of a job at work its rivals are told already. Who means to load beside it does.
+    let in_part = in_part::find(session, ledger, (plan, &own)).await?;
+    if let Some(stored) = in_part.as_ref().filter(|stored| !(plan.job.force || stored.at_work)) {
+        return Err(in_part::error(connection, ledger, stored));
     }
     let forgotten = begin_job(session, ledger, plan).await?;
     Ok(Some(Noted { in_part, forgotten }))
 }
 
-/// Files of the plan that another job has loaded, and the rows are there, or is loading.
-async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Rival>> {
-    let mut rivals = ledger.rivals(session, plan).await?;
-    rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
-    let location = |rival: &Rival| plan.files.get(rival.file_no as usize).map(|file| &file.location);
-    // What the job has stored of a file is its own. What waits in a staging table is not in the table.
-    if !plan.job.arrival.is_staged() {
-        let own: BTreeSet<_> = rivals.iter().filter(|rival| rival.own).filter_map(location).collect();
-        rivals.retain(|rival| location(rival).is_none_or(|location| !own.contains(location)));
+/// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
+/// not in the table.
+async fn own_files(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<BTreeSet<String>> {
+    if plan.job.arrival.is_staged() || !comes_on_top(&plan.job) {
+        return Ok(BTreeSet::new());
     }
+    let begun = ledger.begun_files(session, &plan.job_id).await?;
+    let location = |no: &u32| plan.files.get(*no as usize).map(|file| file.location.clone());
+    Ok(begun.iter().filter_map(location).collect())
+}
+
+/// A load at work is told before those that are done.
+fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
+    let is_at_work = rivals.iter().any(|rival| rival.at_work);
+    let state = if is_at_work { KnownState::AtWork } else { KnownState::SincePlanned };
+    let same = rivals.into_iter().filter(|rival| rival.at_work == is_at_work);
+    let known: BTreeMap<String, KnownFile> =
+        same.map(|rival| (rival.file.location.clone(), rival.file)).collect();
+    expect_unknown(plan, &known.into_values().collect::<Vec<_>>(), state)
+}
+
+/// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is loading.
+async fn rivals(
+    session: &Session,
+    ledger: &Ledger,
+    (plan, own): (&Plan, &BTreeSet<String>),
+) -> Result<Vec<Rival>> {
+    let mut rivals = ledger.rivals(session, plan, own).await?;
+    rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
     let mut by_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for Rival { file, .. } in rivals.iter().filter(|rival| !rival.at_work) {
         by_table.entry(file.table.clone()).or_default().insert(file.job_id.clone());

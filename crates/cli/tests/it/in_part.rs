@@ -1,7 +1,11 @@
 //! Files of which another job, that did not end, has stored rows.
 
+use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{MAJORS, Server};
+use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use std::path::PathBuf;
+
+const STORED: &str = "SELECT count(*) FROM t";
 
 /// What a failed load hints at is another job to the ledger, which must not store the same rows once more.
 #[test]
@@ -48,4 +52,129 @@ fn rows_of_a_load_that_failed_are_stored_again_where_that_is_asked_for() {
     assert_eq!(scene.database.value("SELECT count(*) FROM t"), (stored + 20_001).to_string());
     load(&["--lenient", "--mode", "truncate"]).run(PATIENCE).expect_code(0);
     assert_eq!(scene.database.value("SELECT count(*) FROM t"), "20001");
+}
+
+/// A load of `a.csv` and `b.csv` that has failed behind the first, and one of the second alone that has failed on its way since.
+struct Overtaken {
+    scene: Scene,
+    _files: Files,
+    paths: [PathBuf; 2],
+}
+
+impl Overtaken {
+    fn new(major: u32, options: &[&str]) -> Overtaken {
+        // The larger file is read first.
+        let plain = [csv(73, 1, 12_000), csv(74, 20_001, 9000)];
+        let files = Files::new();
+        let paths = [files.put("a.csv", &plain[0]), files.put("b.csv", &plain[1])];
+        let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1]]);
+        let overtaken = Overtaken { scene, _files: files, paths };
+        for (load, last) in [(overtaken.both().args(options), 20_000), (overtaken.second(), 25_000)] {
+            overtaken.scene.database.sql(&format!(
+                "ALTER TABLE t DROP CONSTRAINT IF EXISTS full_up; ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < {last})"
+            ));
+            let refused = load.run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains("full_up"), "{refused}");
+        }
+        overtaken.scene.database.sql("ALTER TABLE t DROP CONSTRAINT full_up");
+        overtaken
+    }
+
+    fn load(&self) -> HowdahCommand {
+        self.scene.load().args(["--chunk-size", "64kB", "--jobs", "1"])
+    }
+
+    fn both(&self) -> HowdahCommand {
+        self.load().args(&self.paths)
+    }
+
+    fn second(&self) -> HowdahCommand {
+        self.load().arg(&self.paths[1])
+    }
+}
+
+#[test]
+fn a_job_that_goes_on_does_not_store_rows_of_another_that_did_not_end() {
+    for major in MAJORS {
+        let overtaken = Overtaken::new(major, &[]);
+        let (scene, both) = (&overtaken.scene, overtaken.both());
+        let job = scene.database.value("SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1");
+        let stored = scene.database.value(STORED);
+        for load in [both.clone(), both.clone().args(["--known", "skip"]), scene.verb("resume").arg(&job)] {
+            let refused = load.run(PATIENCE).expect_code(1).stderr;
+            assert!(
+                refused.contains("which did not end, has stored") && refused.contains("b.csv"),
+                "{refused}"
+            );
+            assert_eq!(scene.database.value(STORED), stored);
+        }
+        overtaken.second().run(PATIENCE).expect_code(0);
+        both.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn rows_that_wait_do_not_come_beside_those_of_another_job_that_did_not_end() {
+    let overtaken = Overtaken::new(18, &["--atomic"]);
+    let refused = overtaken.both().arg("--atomic").run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("which did not end, has stored"), "{refused}");
+}
+
+#[test]
+fn a_job_goes_on_beside_rows_that_its_beginner_knew_of() {
+    let overtaken = Overtaken::new(15, &[]);
+    let scene = &overtaken.scene;
+    scene.database.sql(
+        "UPDATE howdah.chunk SET stored_at = stored_at - interval '1 hour'; \
+         ALTER TABLE t ADD CONSTRAINT full_up CHECK (id > 20000) NOT VALID",
+    );
+    let load = overtaken.both().args(["--null", "-"]);
+    load.clone().arg("--force").run(PATIENCE).expect_code(1);
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT full_up");
+    let stored: u64 = scene.database.value(STORED).parse().unwrap();
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value(STORED), (stored + 21_000).to_string());
+}
+
+#[test]
+fn a_job_that_has_stored_nothing_yet_does_not_store_rows_of_another_that_did_not_end() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(75, 1, 9000));
+    let scene = Scene::new(Server::shared(13), &[]);
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source);
+    let first = load.clone().args(["--null", "-"]);
+    for (load, last) in [(&first, 0), (&load, 5000)] {
+        scene.database.sql(&format!(
+            "ALTER TABLE t DROP CONSTRAINT IF EXISTS full_up; ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < {last})"
+        ));
+        load.run(PATIENCE).expect_code(1);
+    }
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT full_up");
+    let stored = scene.database.value(STORED);
+    let refused = first.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains(&format!("which did not end, has stored {stored} rows of")), "{refused}");
+    assert_eq!(scene.database.value(STORED), stored);
+}
+
+/// Its rows must not be removed, as those of one that did not end.
+#[test]
+fn a_job_at_work_is_not_said_not_to_have_ended() {
+    let plain = csv(76, 1, 9000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[]);
+    shut_gate_behind(&scene.database, 1);
+    let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source).spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+    let_other_jobs_pass(&scene.database);
+    let beside = scene.load().args(["--null", "-"]).arg(&source);
+    let refused = beside.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("error: the file is being loaded into public.t, by job"), "{refused}");
+    assert!(refused.contains("`--known load` loads all of them beside it"), "{refused}");
+    let loaded = beside.args(["--known", "load"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(loaded.contains(", which is at work, has stored"), "{loaded}");
+    open_gate(&scene.database);
+    running.wait(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value(STORED), "18000");
 }

@@ -45,6 +45,8 @@ pub struct StoredInPart {
     pub table_no: u32,
     /// Rows of all these files in this table.
     pub rows: u64,
+    /// A load of it is at work.
+    pub at_work: bool,
 }
 
 /// A file of a plan that another job has loaded into the same table, or is about to.
@@ -58,8 +60,6 @@ pub struct Rival {
     pub at_work: bool,
     /// By no more than sessions that a killed run may have left.
     pub left_over: bool,
-    /// The plan's own job has stored chunks of the file, too.
-    pub own: bool,
 }
 
 /// The files of all jobs by each of their names: as written, and where the links of that lead. Ledgers of older versions have no
@@ -117,8 +117,7 @@ const RIVALS_SQL: &str = "\
     SELECT DISTINCT ON (p.file_no) p.file_no, f.location, f.target, j.job_id, \
            pg_catalog.to_char(CASE j.status WHEN 'done' THEN j.finished_at ELSE j.started_at END AT TIME ZONE 'UTC', \
                               'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-           w.job_id IS NOT NULL, w.held IS NOT DISTINCT FROM false, \
-           EXISTS (SELECT FROM @schema@.chunk c WHERE c.job_id = $1 AND c.file_no = p.file_no) \
+           w.job_id IS NOT NULL, w.held IS NOT DISTINCT FROM false \
     FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
                     pg_catalog.unnest($5)) AS p (file_no, name, version, target) \
     JOIN @files@ f USING (name, version, target) \
@@ -127,10 +126,11 @@ const RIVALS_SQL: &str = "\
     WHERE j.job_id <> $1 AND (j.status = 'done' OR w.job_id IS NOT NULL) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
-/// By job and table, the latest job first; of any version of the files, if `$6`.
+/// By job and table, those that nobody is at work for and the latest jobs first; of any version of the files, if `$6`; of files whose
+/// first rows came since `$7`, if that is given.
 const IN_PART_SQL: &str = "\
     SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(f.table_no), \
-           pg_catalog.sum(c.rows)::pg_catalog.int8 \
+           pg_catalog.sum(c.rows)::pg_catalog.int8, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS at_work \
     FROM (SELECT f.job_id, f.file_no, f.location, f.target, pg_catalog.min(p.table_no) AS table_no \
           FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
                           pg_catalog.unnest($5)) AS p (name, version, target, table_no) \
@@ -138,9 +138,15 @@ const IN_PART_SQL: &str = "\
                         AND (f.version = p.version OR $6 AND p.version IS NOT NULL) \
           GROUP BY f.job_id, f.file_no, f.location, f.target) f \
     JOIN @schema@.job j USING (job_id) \
-    JOIN @schema@.chunk c ON c.job_id = f.job_id AND c.file_no = f.file_no \
-    WHERE j.status <> 'done' AND j.job_id <> $1 AND c.rows > 0 \
-    GROUP BY j.job_id, j.started_at, f.target ORDER BY j.started_at DESC, f.target";
+    JOIN LATERAL (SELECT pg_catalog.sum(c.rows) AS rows, pg_catalog.min(c.stored_at) AS first_at FROM @schema@.chunk c \
+                  WHERE c.job_id = f.job_id AND c.file_no = f.file_no AND c.rows > 0) c ON c.rows > 0 \
+    WHERE j.status <> 'done' AND j.job_id <> $1 \
+      AND ($7 IS NULL OR c.first_at >= $7::pg_catalog.timestamptz) \
+    GROUP BY j.job_id, j.started_at, f.target ORDER BY at_work, j.started_at DESC, f.target";
+
+/// Chunks of a job whose own row somebody has deleted are another job's.
+const BEGUN_SQL: &str = "\
+    SELECT DISTINCT c.file_no FROM @schema@.chunk c JOIN @schema@.job j USING (job_id) WHERE c.job_id = $1";
 
 /// Each file of a plan that is loaded, by all its names.
 struct Spelled<'a> {
@@ -152,8 +158,10 @@ struct Spelled<'a> {
 }
 
 impl Spelled<'_> {
-    fn of(plan: &Plan) -> Spelled<'_> {
-        let spelled = (0..).zip(&plan.files).filter(|(_, file)| !file.left_out).flat_map(|(no, file)| {
+    fn of<'a>(plan: &'a Plan, own: &BTreeSet<String>) -> Spelled<'a> {
+        let asked =
+            (0..).zip(&plan.files).filter(|(_, file)| !file.left_out && !own.contains(&file.location));
+        let spelled = asked.flat_map(|(no, file)| {
             let locations = std::iter::once(&file.location).chain(&file.real_location);
             locations.map(move |location| (no, location.as_str(), file))
         });
@@ -172,32 +180,46 @@ impl Spelled<'_> {
 }
 
 impl Ledger {
-    /// What jobs that did not end have stored of this plan, the same versions of the files, or any, in the same tables: it is there,
-    /// or waits in a staging table. One round trip.
+    /// The files of which the job has stored chunks, by their numbers. One round trip.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn begun_files(&self, session: &Session, job_id: &str) -> Result<BTreeSet<u32>> {
+        let sql = BEGUN_SQL.replace("@schema@", &self.quoted);
+        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        Ok(rows.iter().map(|row| row.get::<_, i32>(0).unsigned_abs()).collect())
+    }
+
+    /// What jobs that did not end have stored of this plan but for files that are its job's `own`, the same versions of the files, or
+    /// any, in the same tables: it is there, or waits in a staging table. One round trip.
     ///
     /// # Errors
     /// Those of the session.
     pub async fn stored_in_part(
         &self,
         session: &Session,
-        plan: &Plan,
+        (plan, own): (&Plan, &BTreeSet<String>),
         any_version: bool,
     ) -> Result<Vec<StoredInPart>> {
-        let mut spelled = Spelled::of(plan);
+        let mut spelled = Spelled::of(plan, own);
         // A table that this plan makes is empty, whatever was loaded into another one of its name.
         for (version, table_no) in spelled.versions.iter_mut().zip(&spelled.table_numbers) {
             let table = usize::try_from(*table_no).ok().and_then(|no| plan.tables.get(no));
             version.take_if(|_| table.is_none_or(|table| table.create.is_some()));
         }
-        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.locations, Type::TEXT_ARRAY),
             (&spelled.versions, Type::TEXT_ARRAY),
             (&spelled.targets, Type::TEXT_ARRAY),
             (&spelled.table_numbers, Type::INT4_ARRAY),
             (&any_version, Type::BOOL),
+            (&plan.job.once_more_until, Type::TEXT),
+            (&self.schema, Type::TEXT),
         ];
-        let sql = self.over_files(IN_PART_SQL);
+        let holders = format!("pg_catalog.hashtextextended($8 || '/' || j.job_id, {KEY_SEED})");
+        let sql = self.over_files(&IN_PART_SQL.replace("@holders@", &holders_sql(&holders)));
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
         let stored = rows.iter().map(|row| StoredInPart {
@@ -206,6 +228,7 @@ impl Ledger {
             table: row.get(2),
             table_no: u32::try_from(row.get::<_, i32>(3)).unwrap_or(0),
             rows: u64::try_from(row.get::<_, i64>(4)).unwrap_or(0),
+            at_work: row.get(5),
         });
         Ok(stored.collect())
     }
@@ -256,17 +279,17 @@ impl Ledger {
         }
     }
 
-    /// What other jobs have loaded of the files of this plan into the same tables, the same versions, or are loading at this time. One
-    /// round trip.
+    /// What other jobs have loaded of the files of this plan, but for those that are its job's `own`, into the same tables, the same
+    /// versions, or are loading at this time. One round trip.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn rivals(&self, session: &Session, plan: &Plan) -> Result<Vec<Rival>> {
+    pub async fn rivals(&self, session: &Session, plan: &Plan, own: &BTreeSet<String>) -> Result<Vec<Rival>> {
         let key = |seed: i64| format!("pg_catalog.hashtextextended($6 || '/' || j.job_id, {seed})");
         let workers = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
         let sql =
             RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
-        let spelled = Spelled::of(plan);
+        let spelled = Spelled::of(plan, own);
         let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.file_numbers, Type::INT4_ARRAY),
@@ -282,7 +305,6 @@ impl Ledger {
             file: KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) },
             at_work: row.get(5),
             left_over: row.get(6),
-            own: row.get(7),
         };
         Ok(rows.iter().map(rival).collect())
     }
