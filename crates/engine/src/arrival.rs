@@ -13,7 +13,7 @@ use crate::pipeline::Run;
 use crate::plan::arrival::events;
 use crate::retry::patiently;
 use crate::spot::Spots;
-use crate::{emptied, rejected, rejects};
+use crate::{begin, emptied, rejected, rejects};
 use futures_util::{StreamExt, stream};
 use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
@@ -330,6 +330,7 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
             rejected::settle_within(run, ledger, session).await?;
             ledger.end_within(session, &run.plan.job_id, ending).await
         };
+        begin::expect_held(run, session).await?;
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
     };
     run.when_open().await?;

@@ -1,9 +1,11 @@
 //! How a load begins its job: holds it, asks once more what others have of its files, and writes it into the ledger.
 //!
 //! Since it was planned others may have loaded its files, or be at it. Loads that are not to store rows once more begin one after
-//! the other, in the ledger's turn: each sees those that have begun before it, and gives way to them.
+//! the other, in the ledger's turn: each sees those that have begun before it, and gives way to them. So does a load at work whose
+//! sessions were lost, all at once, before it stores anything more: others may have begun meanwhile, who saw nobody at work.
 
 use crate::load::being_restored;
+use crate::pipeline::Run;
 use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
@@ -87,11 +89,8 @@ async fn in_turn(
         }
         expect_no_rivals(plan, rivals)?;
     }
-    // Of a job at work its rivals are told already. Who means to load beside it does.
     let in_part = in_part::find(session, ledger, (plan, &own)).await?;
-    if let Some(stored) = in_part.as_ref().filter(|stored| !(plan.job.force || stored.at_work)) {
-        return Err(in_part::error(connection, ledger, stored));
-    }
+    expect_ended((connection, ledger), plan, in_part.as_ref())?;
     let forgotten = begin_job(session, ledger, plan).await?;
     Ok(Some(Noted { in_part, forgotten }))
 }
@@ -105,6 +104,75 @@ async fn own_files(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<BT
     let begun = ledger.begun_files(session, &plan.job_id).await?;
     let location = |no: &u32| plan.files.get(*no as usize).map(|file| file.location.clone());
     Ok(begun.iter().filter_map(location).collect())
+}
+
+/// Of a job at work its rivals are told already. Who means to load beside it does.
+fn expect_ended(
+    (connection, ledger): (&Connection, &Ledger),
+    plan: &Plan,
+    in_part: Option<&StoredInPart>,
+) -> Result<()> {
+    match in_part.filter(|stored| !(plan.job.force || stored.at_work)) {
+        Some(stored) => Err(in_part::error(connection, ledger, stored)),
+        None => Ok(()),
+    }
+}
+
+/// In the turn of a load at work: nobody has begun to load files of which it has stored nothing.
+async fn expect_alone(
+    (connection, session): (&Connection, &Session),
+    ledger: &Ledger,
+    plan: &Plan,
+) -> Result<()> {
+    let own = own_files(session, ledger, plan).await?;
+    expect_no_rivals(plan, rivals(session, ledger, (plan, &own)).await?)?;
+    let in_part = in_part::find(session, ledger, (plan, &own)).await?;
+    expect_ended((connection, ledger), plan, in_part.as_ref())
+}
+
+/// Others have taken what the load, which had lost its sessions, was at work on.
+pub(crate) fn is_taken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger)
+}
+
+/// Holds the job of a load at work on a new session, as the one that held it is lost. The session keeps the turn if this fails.
+///
+/// # Errors
+/// As [`is_taken`] says, where the load cannot go on; those of the session.
+pub(crate) async fn hold_again(at: (&Connection, &Session), ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let (session, asks) = (at.1, asks(&plan.job));
+    if asks {
+        ledger.take_turn(session).await?;
+        expect_alone(at, ledger, plan).await?;
+    }
+    if !ledger.hold_job(session, &plan.job_id).await? {
+        return Err(being_restored(&plan.job_id));
+    }
+    if asks {
+        ledger.end_turn(session).await?;
+    }
+    Ok(())
+}
+
+/// Before a new session of a load at work stores anything: while the job is held others give way, and behind that they do so to this
+/// session; what they have begun in between is asked here. Ends the load if they have.
+///
+/// # Errors
+/// As [`hold_again`].
+pub(crate) async fn expect_held(run: &Run, session: &Session) -> Result<()> {
+    let (connection, plan) = (&run.context.connection, &run.plan);
+    let ledger = run.ledger.as_ref().filter(|_| asks(&plan.job) && connection.has_lost());
+    let Some(ledger) = ledger else { return Ok(()) };
+    if ledger.is_job_held(session, &plan.job_id).await? {
+        return Ok(());
+    }
+    ledger.take_turn(session).await?;
+    let alone = expect_alone((connection, session), ledger, plan).await;
+    let ended = ledger.end_turn(session).await;
+    if let Some(taken) = alone.as_ref().err().filter(|error| is_taken(error)) {
+        run.halt.fail_all(taken.clone());
+    }
+    alone.and(ended)
 }
 
 /// A load at work is told before those that are done.

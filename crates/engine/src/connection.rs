@@ -40,6 +40,8 @@ pub struct Connection {
     /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
     /// for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
+    /// There was one.
+    has_lost: Arc<AtomicBool>,
     /// Server processes of all sessions that were opened; some may be gone.
     opened: Arc<Mutex<Vec<Backend>>>,
     /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
@@ -138,6 +140,7 @@ impl Connection {
             conninfo,
             unnamed,
             lost: Arc::default(),
+            has_lost: Arc::default(),
             opened: Arc::default(),
             spare: Arc::default(),
             ahead: Arc::default(),
@@ -314,7 +317,13 @@ impl Connection {
 
     /// The connection to this server process broke: it is to be ended before a new session waits for it.
     pub(crate) fn lose(&self, backend: Backend) {
+        self.has_lost.store(true, Relaxed);
         self.lost().push(backend);
+    }
+
+    /// A connection broke since the first one was opened.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.has_lost.load(Relaxed)
     }
 
     async fn open_within(&self, limit: Duration) -> Result<Session> {

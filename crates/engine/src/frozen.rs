@@ -4,6 +4,7 @@
 //! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]).
 
 use crate::attend::Asking;
+use crate::begin;
 use crate::feed::wait_to_retry;
 use crate::locate::locate;
 use crate::pipeline::Run;
@@ -196,6 +197,7 @@ pub(crate) async fn store(
 async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
     let connection = &run.context.connection;
     let mut session = connection.open().await?;
+    connection.attend(&session, Box::pin(begin::expect_held(run, &session))).await?;
     let backend = session.backend();
     let arrival = &run.plan.job.arrival;
     let asked = (arrival.mode == Mode::Truncate, arrival.lock_timeout_ms);

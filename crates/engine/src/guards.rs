@@ -6,10 +6,10 @@
 
 mod lagging;
 
+use crate::begin;
 use crate::disk::{Place, Places, Room, server_places};
 use crate::emptied;
 use crate::indexes::tell;
-use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
@@ -28,6 +28,8 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The session must answer within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Who is to hold the job waits for its turn first, as long as that may take.
+const HELD_WITHIN: Duration = Duration::from_secs(15);
 /// Of a disk this part is kept free, between the two limits: what comes within the second between two looks, twice, as rows
 /// and as WAL.
 const FREE_PART: u64 = 10;
@@ -137,8 +139,8 @@ async fn wait(session: &Session) {
     }
 }
 
-/// Without the lock of the job others would take this load for dead: an error where they have done so. `None`: the server
-/// gives no answer.
+/// Without the lock of the job others would take this load for dead: an error where they have done so, and have put back what it has
+/// dropped or begun to load its files. `None`: the server gives no answer.
 async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Result<Session>> {
     run.context.connection.lose(lost.backend());
     if !tries.is_due() {
@@ -147,9 +149,10 @@ async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Resu
     let session = run.context.connection.open().await.map_err(|error| tries.failed(&error)).ok()?;
     tries.opened();
     if let Some(ledger) = &run.ledger {
-        let hold = ledger.hold_job(&session, &run.plan.job_id);
-        if !timeout(ANSWER_WITHIN, hold).await.ok()?.ok()? {
-            return Some(Err(being_restored(&run.plan.job_id)));
+        let holding = begin::hold_again((&run.context.connection, &session), ledger, &run.plan);
+        match timeout(HELD_WITHIN, Box::pin(holding)).await.ok()? {
+            Err(error) if begin::is_taken(&error) => return Some(Err(error)),
+            held => held.ok()?,
         }
     }
     Some(Ok(session))

@@ -7,6 +7,7 @@ mod handed;
 mod room;
 
 use crate::attend::Asking;
+use crate::begin;
 use crate::feed::wait_to_retry;
 use crate::frozen::{self, Taken};
 use crate::indexes::early;
@@ -347,6 +348,8 @@ impl<'a> Worker<'a> {
                 self.count_session();
                 let opened = self.handed.session(run).await?;
                 self.counts = true;
+                let held = Box::pin(begin::expect_held(run, &opened));
+                run.context.connection.attend(&opened, held).await?;
                 opened
             }
         };

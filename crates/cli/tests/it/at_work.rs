@@ -1,7 +1,8 @@
 //! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or whose lock was lost.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{MAJORS, Running, Server, side_by_side};
+use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
+use howdah_testkit::{Fault, MAJORS, Proxy, Running, Server, side_by_side};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 2000;
@@ -91,4 +92,52 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
         scene.assert_exact(&format!("PostgreSQL {major}"));
         assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
     });
+}
+
+/// A load of two files that loses all its sessions behind the first, and what comes back to it when another one of the second, with
+/// these options, has ended in this way.
+fn away(major: u32, (mode, ends): (&[&str], bool)) {
+    // The larger file is read first, as one chunk.
+    let plain = [csv(64, 1, 3000), csv(65, 20_001, 2000)];
+    let files = Files::new();
+    let paths = [files.put("a.csv", &plain[0]), files.put("b.csv", &plain[1])];
+    let server = Server::shared(major);
+    let (scene, proxy) = (Scene::new(server, &[&plain[0], &plain[1]]), Proxy::before_server(server));
+    shut_gate_behind(&scene.database, 1);
+    let load = scene.load_to(&scene.database.conninfo_through(&proxy));
+    let load = load.args(["--jobs", "1", "--retry-for", "60s"]).args(mode).args(&paths);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+    wait_until(&scene, &mut running, SLEEPS);
+    let_other_jobs_pass(&scene.database);
+    proxy.set(Fault::Refuse);
+    proxy.cut_all();
+    scene.database.sql(END_SESSIONS);
+    let nobody = "SELECT (count(*) = 0)::int FROM pg_locks WHERE locktype = 'advisory' \
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    wait_until(&scene, &mut running, nobody);
+    if !ends {
+        scene.database.sql("ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < 21500) NOT VALID");
+    }
+    let other = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&paths[1]);
+    other.run(PATIENCE).expect_code(if ends { 0 } else { 1 });
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT IF EXISTS full_up");
+    open_gate(&scene.database);
+    proxy.set(Fault::Pass);
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    let words =
+        if ends { "1 of 2 files is in public.t already, by job" } else { "which did not end, has stored" };
+    assert!(told.contains(words), "{told}");
+    let what = format!("PostgreSQL {major} {mode:?}, {ends}");
+    if !ends {
+        other.run(PATIENCE).expect_code(0);
+    }
+    load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+    scene.assert_exact(&what);
+}
+
+#[test]
+fn a_load_that_was_away_does_not_store_what_others_have_begun_to_load_meanwhile() {
+    side_by_side([13, 15, 18], |major| away(major, (&[], major != 15)));
+    away(18, (&["--atomic"], true));
 }
