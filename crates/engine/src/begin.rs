@@ -13,6 +13,7 @@ use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Res
 use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -28,7 +29,7 @@ pub(crate) struct Noted {
     pub(crate) forgotten: bool,
 }
 
-/// Begins the job, which this session then holds.
+/// Begins the job, which this session then holds. `holder_pid` is set as soon as the ledger says that the job is running.
 ///
 /// # Errors
 /// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
@@ -36,6 +37,7 @@ pub(crate) async fn begin(
     (connection, session): (&Connection, &Session),
     ledger: &Ledger,
     plan: &Plan,
+    holder_pid: &AtomicI32,
 ) -> Result<Noted> {
     let (asks, began) = (asks(&plan.job), Instant::now());
     loop {
@@ -43,7 +45,7 @@ pub(crate) async fn begin(
             return Err(being_restored(&plan.job_id));
         }
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
-        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient)).await;
+        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient), holder_pid).await;
         if asks && !matches!(begun, Ok(Some(_))) {
             // Whoever gives way is not to be met by the next one. Of what has failed the first counts.
             let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
@@ -80,6 +82,7 @@ async fn in_turn(
     ledger: &Ledger,
     plan: &Plan,
     (asks, is_patient): (bool, bool),
+    holder_pid: &AtomicI32,
 ) -> Result<Option<Noted>> {
     let own = own_files(session, ledger, plan).await?;
     if asks {
@@ -92,6 +95,11 @@ async fn in_turn(
     let in_part = in_part::find(session, ledger, (plan, &own)).await?;
     expect_ended((connection, ledger), plan, in_part.as_ref())?;
     let forgotten = begin_job(session, ledger, plan).await?;
+    holder_pid.store(session.backend().pid, Relaxed);
+    if asks {
+        // Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
+        expect_no_rivals(plan, rivals(session, ledger, (plan, &own)).await?)?;
+    }
     Ok(Some(Noted { in_part, forgotten }))
 }
 

@@ -217,8 +217,8 @@ async fn open_ledger(
     if reads_rejects {
         ledger.expect_readable_records(session).await?;
     }
-    let begin::Noted { in_part, forgotten } = begin::begin((connection, session), ledger, plan).await?;
-    holder_pid.store(session.backend().pid, Relaxed);
+    let begin::Noted { in_part, forgotten } =
+        begin::begin((connection, session), ledger, plan, holder_pid).await?;
     make_tables(session, Some(ledger), plan).await?;
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;

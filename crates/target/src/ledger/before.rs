@@ -101,8 +101,9 @@ const STANDING_SQL: &str = "\
                       WHERE s.target = ANY ($2) AND s.job_id <> j.job_id AND s.done_at > j.finished_at \
                         AND (s.name IN ('truncate', 'replace') OR s.name = 'delete' AND s.deleted > 0))";
 
-/// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table, or is to empty the table
-/// first, waits for those that load into it. Who puts back what a job has dropped has its lock alone, and loads nothing.
+/// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
+/// the old one. One that empties the table first does so in a transaction that nobody sees into, and may wait for others before: it
+/// counts from its beginning. Who puts back what a job has dropped has its lock alone, and loads nothing.
 const RIVALS_SQL: &str = "\
     WITH working AS MATERIALIZED ( \
         SELECT j.job_id, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS held \
@@ -110,10 +111,7 @@ const RIVALS_SQL: &str = "\
         WHERE j.status <> 'done' AND j.job_id <> $1 \
           AND EXISTS (SELECT FROM @workers@ AND l.mode = 'ShareLock') \
           AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
-          AND CASE j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] \
-                  WHEN 'replace' THEN false \
-                  WHEN 'truncate' THEN EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = j.job_id AND s.name = 'truncate') \
-                  ELSE true END) \
+          AND j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IS DISTINCT FROM 'replace') \
     SELECT DISTINCT ON (p.file_no) p.file_no, f.location, f.target, j.job_id, \
            pg_catalog.to_char(CASE j.status WHEN 'done' THEN j.finished_at ELSE j.started_at END AT TIME ZONE 'UTC', \
                               'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \

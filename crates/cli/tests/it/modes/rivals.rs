@@ -175,3 +175,59 @@ fn a_partition_and_its_table_are_emptied_when_loads_into_the_other_are_over() {
         scene.assert_exact(taken);
     }
 }
+
+const SLEEPING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+
+/// What it has emptied and stored is seen by nobody before its end.
+#[test]
+fn a_file_that_comes_frozen_into_an_emptied_table_is_not_loaded_beside_it() {
+    let plain = csv(102, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        shut_gate_behind(&scene.database, 1);
+        let mut running = slow(&scene).args(["--mode=truncate", "--freeze"]).arg(&source).spawn();
+        let is_there = scene.database.wait_for(SLEEPING, 1, || running.is_running());
+        assert!(is_there, "{}", running.stderr_so_far());
+        let_other_jobs_pass(&scene.database);
+        let beside = slow(&scene).args(["--known", "skip"]).arg(&source);
+        let refused = beside.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("the file is being loaded into public.t, by job"), "{refused}");
+        open_gate(&scene.database);
+        running.wait(PATIENCE).expect_code(0);
+        beside.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// The other one has looked who loads into the table before this one was in the ledger.
+#[test]
+fn a_file_is_not_loaded_beside_a_load_that_empties_its_table_while_this_one_begins() {
+    let plain = csv(103, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    slow(&scene).arg(files.put("none.csv", b"id,part,amount,note\n")).run(PATIENCE).expect_code(0);
+    scene.database.sql(
+        "CREATE TABLE held AS SELECT 1; CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             WHILE EXISTS (SELECT FROM public.held) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$; \
+         CREATE TRIGGER hold BEFORE INSERT ON howdah.job FOR EACH ROW \
+             WHEN (NEW.plan #>> '{job,arrival,mode}' IS DISTINCT FROM 'truncate') EXECUTE FUNCTION hold()",
+    );
+    let mut begins = slow(&scene).arg(&source).spawn();
+    assert!(scene.database.wait_for(SLEEPING, 1, || begins.is_running()), "{}", begins.stderr_so_far());
+    shut_gate_behind(&scene.database, 2);
+    let mut empties = slow(&scene).args(["--mode", "truncate"]).arg(&source).spawn();
+    assert!(scene.database.wait_for(SLEEPING, 2, || empties.is_running()), "{}", empties.stderr_so_far());
+    let_other_jobs_pass(&scene.database);
+    scene.database.sql("DELETE FROM held");
+    let refused = begins.wait(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("the file is being loaded into public.t, by job"), "{refused}");
+    let statuses = "SELECT string_agg(status, ' ' ORDER BY status) FROM howdah.job";
+    assert_eq!(scene.database.value(statuses), "done failed running");
+    open_gate(&scene.database);
+    empties.wait(PATIENCE).expect_code(0);
+    scene.assert_exact("without the other");
+}
