@@ -1,5 +1,5 @@
 //! Tables that were emptied behind a job: UNLOGGED ones by a crash of the server (`howdah_target::ledger::Volatile`), any by another
-//! job or by somebody's TRUNCATE between two runs.
+//! job or by somebody's TRUNCATE between two runs. Or rows of which another job has deleted, as its own files had no record of them.
 
 use crate::arrival::on_session;
 use crate::load::file_nos;
@@ -67,7 +67,7 @@ pub(crate) fn in_part(job_id: &str) -> Error {
         .with_hint("load the files of the emptied tables by a command of their own, or --force loads all of them once more")
 }
 
-/// A table that holds no row any more of those that an unfinished job has stored there.
+/// A table that holds no row any more, or not all, of those that an unfinished job has stored there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
     pub(crate) relation: Relation,
@@ -77,8 +77,12 @@ pub(crate) struct Gone {
 impl Gone {
     /// Why the job does not go on as if its rows were there.
     pub(crate) fn error(&self, job_id: &str) -> Error {
-        let Gone { relation, stored: Stored { rows, emptied_by, goes_on } } = self;
+        let Gone { relation, stored: Stored { rows, emptied_by, goes_on, is_deleted } } = self;
         let message = match emptied_by {
+            Some(other) if *is_deleted => format!(
+                "job {other} has deleted rows of {relation} (--delete-missing) since job {job_id}, which did not end, has stored {rows} \
+                 rows there, which may be among them"
+            ),
             Some(other) => format!(
                 "job {other} has emptied {relation} since job {job_id}, which did not end, has stored {rows} rows there"
             ),
@@ -87,6 +91,10 @@ impl Gone {
             ),
         };
         Error::new(ErrorKind::Table, message).with_hint(match goes_on {
+            _ if *is_deleted => {
+                "--mode insert-new with the key brings in those that are gone; or take those that are left out of it, then --force \
+                 loads again what the job had stored there"
+            }
             true => {
                 "take what came after that out of it, then --force loads again what the job had stored there"
             }
@@ -113,7 +121,7 @@ pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> R
     Ok(gone)
 }
 
-/// No other job has emptied a table since this one has stored rows there.
+/// No other job has emptied a table, or deleted rows of it, since this one has stored rows there.
 ///
 /// # Errors
 /// Table, if one has; those of ledger and session.
@@ -124,7 +132,7 @@ pub(crate) async fn expect_not_by_others(session: &Session, ledger: &Ledger, pla
 }
 
 /// The same at the end of a load. Who empties a table waits for those who load into it, unless these have lost for a moment what
-/// tells of them. What comes in one transaction with the end of the job is in, whatever became of it since.
+/// tells of them; who deletes what its files have no record of waits for nobody, as two of them would wait for each other. What comes in one transaction with the end of the job is in, whatever became of it since.
 pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<()> {
     if run.plan.job.arrival.atomic {
         return Ok(());

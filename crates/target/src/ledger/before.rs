@@ -92,14 +92,19 @@ const EMPTIED_WITH_SQL: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE tn.nspname = $1 AND t.relname = $2";
 
-/// Those of these jobs that are done and since whose end no other one has emptied or replaced the table `$2`, or deleted what its own
-/// files had no record of: the table is what these say then, and its key keeps others from coming twice.
+/// Those of these jobs that are done and since whose end no other one has emptied or replaced the table `$2`, nor since their first rows
+/// deleted what its own files had no record of: the table is what these say then, and its key keeps others from coming twice.
 const STANDING_SQL: &str = "\
-    SELECT j.job_id FROM @schema@.job j \
+    SELECT j.job_id FROM @schema@.job j, \
+         LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
+                                   WHERE p.job_id = j.job_id AND p.name = 'part'), \
+                                  (SELECT pg_catalog.min(c.stored_at) FROM @schema@.chunk c \
+                                   WHERE c.job_id = j.job_id AND c.rows > 0), j.finished_at) AS first_at) came \
     WHERE j.job_id = ANY ($1) \
       AND NOT EXISTS (SELECT FROM @schema@.step s \
-                      WHERE s.target = ANY ($2) AND s.job_id <> j.job_id AND s.done_at > j.finished_at \
-                        AND (s.name IN ('truncate', 'replace') OR s.name = 'delete' AND s.deleted > 0))";
+                      WHERE s.target = ANY ($2) AND s.job_id <> j.job_id \
+                        AND (s.name IN ('truncate', 'replace') AND s.done_at > j.finished_at \
+                             OR s.name = 'delete' AND s.deleted > 0 AND s.done_at > came.first_at))";
 
 /// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
 /// the old one. One that empties the table first does so in a transaction that nobody sees into, and may wait for others before: it

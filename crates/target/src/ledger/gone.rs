@@ -1,5 +1,5 @@
 //! Receipts whose rows are gone, since somebody has emptied the table behind them: another job of this ledger, whose step says so,
-//! or a TRUNCATE or DELETE that nothing tells but the empty table.
+//! or a TRUNCATE or DELETE that nothing tells but the empty table. Or some are gone, by another job's `--delete-missing`.
 
 use super::Ledger;
 use super::step::target;
@@ -8,17 +8,18 @@ use howdah_model::{Relation, Result};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of them came, and whether
-/// some came behind that. `@come@` is what brings rows: chunks, or steps.
+/// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of them came, else the last that
+/// has deleted what its own files had no record of, whether some came behind that, and whether it has only deleted. `@come@` is what
+/// brings rows: chunks, or steps.
 const STORED_SQL: &str = "\
     WITH come AS (@come@) \
-    SELECT a.rows, s.job_id, coalesce(s.done_at < a.last_at, false) \
+    SELECT a.rows, s.job_id, coalesce(s.done_at < a.last_at, false), coalesce(s.name = 'delete', false) \
     FROM (SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 AS rows, pg_catalog.min(at) AS first_at, \
                  pg_catalog.max(at) AS last_at FROM come) a \
-    LEFT JOIN LATERAL (SELECT s.job_id, s.done_at FROM @schema@.step s \
-                       WHERE s.target = $2 AND s.job_id <> $1 AND s.name IN ('truncate', 'replace') \
-                         AND s.done_at > a.first_at \
-                       ORDER BY s.done_at DESC LIMIT 1) s ON true";
+    LEFT JOIN LATERAL (SELECT s.job_id, s.name, s.done_at FROM @schema@.step s \
+                       WHERE s.target = $2 AND s.job_id <> $1 AND s.done_at > a.first_at \
+                         AND (s.name IN ('truncate', 'replace') OR s.name = 'delete' AND s.deleted > 0) \
+                       ORDER BY s.name = 'delete', s.done_at DESC LIMIT 1) s ON true";
 
 /// Chunks that were copied into the table.
 const CHUNKS_SQL: &str = "\
@@ -35,10 +36,12 @@ const PARTS_SQL: &str = "\
 pub struct Stored {
     /// Rows of its chunks, or of its parts.
     pub rows: u64,
-    /// The job that has emptied the table since.
+    /// The job that has emptied the table since, or deleted rows of it.
     pub emptied_by: Option<String>,
     /// Some of the rows came behind that, and are there.
     pub goes_on: bool,
+    /// It has deleted what its own files had no record of, and no more.
+    pub is_deleted: bool,
 }
 
 impl Ledger {
@@ -63,6 +66,7 @@ impl Ledger {
                 rows: row.get::<_, i64>(0).unsigned_abs(),
                 emptied_by: row.get(1),
                 goes_on: row.get(2),
+                is_deleted: row.get(3),
             })),
             // An older ledger, or rights of before there were steps.
             Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "42501")) => {

@@ -231,3 +231,43 @@ fn a_file_is_not_loaded_beside_a_load_that_empties_its_table_while_this_one_begi
     empties.wait(PATIENCE).expect_code(0);
     scene.assert_exact("without the other");
 }
+
+#[test]
+fn a_load_of_whose_rows_another_job_has_deleted_some_does_not_count_as_done() {
+    let (first, second) = (csv(104, 1, ROWS), csv(105, 1_000_000, 100));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    for (major, merge) in [(13, &["--atomic"][..]), (18, &[])] {
+        let scene = Scene::new(Server::shared(major), &[&first, &second]);
+        scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+        let running = at_work(&scene, &sources[0]);
+        let merge = scene.load().args(["--mode=merge", "--key=id", "--delete-missing"]).args(merge);
+        merge.arg(&sources[1]).run(PATIENCE).expect_code(0);
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "100");
+        open_gate(&scene.database);
+        let failed = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains(" has deleted rows of public.t (--delete-missing) since job"), "{failed}");
+        assert!(failed.contains("hint: --mode insert-new with the key"), "{failed}");
+        let again = slow(&scene).arg(&sources[0]).run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains(" has deleted rows of public.t (--delete-missing) since job"), "{again}");
+        let missing = scene.load().args(["--mode", "insert-new", "--key", "id"]).arg(&sources[0]);
+        missing.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// It has come to its end before the transaction of the other one has.
+#[test]
+fn a_file_of_whose_rows_another_job_has_deleted_some_while_they_came_is_not_known() {
+    let plain = csv(106, 1, 300);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.load().arg(&source).run(PATIENCE).expect_code(0);
+    scene.database.sql(
+        "DELETE FROM t WHERE id > 1; UPDATE howdah.job SET finished_at = finished_at + interval '1 hour'; \
+         INSERT INTO howdah.step (job_id, target, name, part_no, deleted) VALUES ('other', 'public.t', 'delete', 0, 299)",
+    );
+    scene.load().args(["--known", "skip", "--null", "-"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value("SELECT count(*) FROM t"), "301");
+}
