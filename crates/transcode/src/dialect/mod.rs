@@ -322,7 +322,7 @@ impl Finding {
                 best.score.typed_columns
             ));
         }
-        settle::settle(&mut self.dialect, windows, &given);
+        self.unsure.extend(settle::settle(&mut self.dialect, windows, &given));
         if let Some((other, chance)) = &runner_up {
             self.evidence.push(format!(
                 "next best: {} ({:.0} %)",

@@ -1,86 +1,112 @@
 //! What the score leaves open, decided for the dialect that won: escapes, COPY's own text format, the
 //! delimiter of a single column, comments.
 
-use super::Given;
 use super::rows::Reader;
 use super::table::{Lines, mark};
 use super::windows::{Window, Windows};
+use super::{Given, Unsure};
 use crate::cells::Flaw;
+use crate::encode::attributes::text_value;
+use crate::infer::json;
 use howdah_model::{Dialect, Escape};
 
 /// Stands between the fields of a file that has one field a record: a control character that text does not
 /// hold, so that commas in later records stay data and COPY can be told.
 const NO_DELIMITERS: [&str; 4] = ["\x1f", "\x1e", "\x02", "\x03"];
 
-/// Completes the dialect.
-pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) {
+/// So many line breaks and tabs written with a backslash are no chance, where backslashes are used for nothing else.
+const BREAKS_SURE: usize = 3;
+
+/// Completes the dialect. What it cannot tell is returned.
+pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) -> Option<Unsure> {
     if dialect.delimiter.is_empty() {
         let holds =
             |text: &str| windows.all().any(|w| memchr::memmem::find(&w.text, text.as_bytes()).is_some());
         let free = NO_DELIMITERS.iter().find(|delimiter| !holds(delimiter));
         dialect.delimiter = free.map(|free| (*free).to_owned()).unwrap_or_default();
     }
-    if dialect.delimiter == "\t" && given.quote.is_none_or(|quote| quote.is_none()) {
-        settle_copy_text(dialect, windows, given);
-    }
+    let may_be_text = given.quote.is_none_or(|quote| quote.is_none()) && !dialect.delimiter.is_empty();
+    let unsure = may_be_text.then(|| settle_copy_text(dialect, windows, given)).flatten();
     settle_quote(dialect, windows, given);
+    unsure
 }
 
-/// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. Quotes
-/// are data there, unless they are needed somewhere.
-fn settle_copy_text(dialect: &mut Dialect, windows: &Windows, given: &Given) {
+/// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are backslashes that
+/// are doubled, where all others are COPY's, too. Quotes are data there, unless they are needed somewhere.
+fn settle_copy_text(dialect: &mut Dialect, windows: &Windows, given: &Given) -> Option<Unsure> {
     let plain = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
-    let Ok(mut reader) = Reader::new(&plain) else { return };
-    let (mut nulls, mut escapes) = (0usize, Escapes::default());
+    let mut reader = Reader::new(&plain).ok()?;
+    let mut escapes = Escapes::default();
     let has_marker = windows.all().any(|window| window.end_marker().is_some());
     for window in windows.all() {
         let mut at = window.from;
         while let Some(row) = reader.next(window, at) {
-            nulls += reader.record.values().filter(|value| *value == b"\\N").count();
+            reader.record.values().for_each(|value| escapes.add_value(value));
             at += row.length;
         }
-        escapes.add(&window.text[window.from..window.end_marker().unwrap_or(window.text.len())]);
+        let end = window.end_marker().unwrap_or(window.text.len());
+        escapes.add(&window.text[window.from.min(end)..end], &dialect.delimiter);
     }
-    let no_quotes = !windows.all().any(|window| memchr::memchr(b'"', &window.text).is_some());
-    let quotes = Quotes::count(dialect, windows);
-    let copies = nulls > 0 || ((escapes.doubled > 0 || has_marker) && no_quotes);
-    if !copies || escapes.foreign > 0 && nulls == 0 || quotes.are_meant() {
-        return;
+    if Quotes::count(dialect, windows).are_meant() {
+        return None;
     }
-    dialect.quote = None;
+    let (has_nulls, has_doubled) = (escapes.nulls > 0, escapes.doubled > 0);
+    let copies = if dialect.delimiter == "\t" {
+        has_nulls || has_doubled || has_marker || escapes.breaks >= BREAKS_SURE
+    } else {
+        let signs = [has_nulls, has_doubled, has_marker];
+        escapes.foreign == 0 && signs.into_iter().filter(|sign| *sign).count() > 1
+    };
     let all_known = escapes.foreign == 0;
-    dialect.escape = given.escape.unwrap_or(if all_known { Escape::Backslash } else { Escape::None });
+    if copies && (all_known || has_nulls) {
+        dialect.quote = None;
+        dialect.escape = given.escape.unwrap_or(if all_known { Escape::Backslash } else { Escape::None });
+        return None;
+    }
+    let may_copy = if dialect.delimiter == "\t" { escapes.letters > 0 } else { has_doubled };
+    let is_told = given.escape.is_some() || dialect.escape == Escape::Backslash;
+    (may_copy && all_known && !is_told).then(|| Unsure {
+        what: "backslashes may be those of COPY's text format, and are kept as they are".to_owned(),
+        option: "--format text",
+    })
 }
 
 /// Backslash sequences.
 #[derive(Default)]
 struct Escapes {
+    /// Fields that are `\N`.
+    nulls: usize,
     /// `\\`
     doubled: usize,
-    /// Those that COPY's text format does not have.
+    /// `\n`, `\r` and `\t`.
+    letters: usize,
+    /// Those of them that no small letter follows: as it does in the names of paths and users.
+    breaks: usize,
+    /// Those that COPY's text format does not have, and documents that are none without their backslashes.
     foreign: usize,
 }
 
 impl Escapes {
-    fn add(&mut self, text: &[u8]) {
+    /// Looks at a field as it is written.
+    fn add_value(&mut self, value: &[u8]) {
+        self.nulls += usize::from(value == b"\\N");
+        let is_document = |value: &[u8]| json::document(value).is_some();
+        let is_broken = value.contains(&b'\\') && is_document(value) && !is_document(&text_value(value));
+        self.foreign += usize::from(is_broken);
+    }
+
+    fn add(&mut self, text: &[u8], delimiter: &str) {
         let mut at = 0;
         while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
-            match text.get(at + found + 1) {
+            let behind = &text[at + found + 1..];
+            match behind.first() {
                 Some(b'\\') => self.doubled += 1,
-                Some(
-                    b'N'
-                    | b't'
-                    | b'n'
-                    | b'r'
-                    | b'b'
-                    | b'f'
-                    | b'v'
-                    | b'x'
-                    | b'0'..=b'7'
-                    | b'\t'
-                    | b'\n'
-                    | b'\r',
-                ) => {}
+                Some(b'n' | b'r' | b't') => {
+                    self.letters += 1;
+                    self.breaks += usize::from(!behind.get(1).is_some_and(u8::is_ascii_lowercase));
+                }
+                Some(b'N' | b'b' | b'f' | b'v' | b'x' | b'0'..=b'7' | b'\n' | b'\r') => {}
+                Some(_) if behind.starts_with(delimiter.as_bytes()) => {}
                 Some(_) => self.foreign += 1,
                 None => return,
             }

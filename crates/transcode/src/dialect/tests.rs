@@ -3,6 +3,7 @@
 use super::*;
 use crate::cells::{Cells, Next, Record};
 
+mod copy_text;
 mod headers;
 mod long_texts;
 mod values;

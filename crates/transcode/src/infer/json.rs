@@ -18,13 +18,13 @@ const VALUE_BYTES_MAX: usize = 128 << 20;
 
 /// What an object or an array holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// An object has a key more than once: `jsonb` would keep the last value alone.
-    pub(super) repeats_keys: bool,
+    pub(crate) repeats_keys: bool,
 }
 
 /// An object or an array, blanks around it or not.
-pub(super) fn document(value: &[u8]) -> Option<Document> {
+pub(crate) fn document(value: &[u8]) -> Option<Document> {
     let inner = value.trim_ascii();
     let framed = matches!(inner, [b'{', .., b'}'] | [b'[', .., b']']);
     if !framed || value.len() > VALUE_BYTES_MAX || std::str::from_utf8(value).is_err() {

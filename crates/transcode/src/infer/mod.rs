@@ -19,7 +19,7 @@ mod cursor;
 mod date;
 mod facts;
 mod grouped;
-mod json;
+pub(crate) mod json;
 mod keywords;
 mod kinds;
 mod layout;

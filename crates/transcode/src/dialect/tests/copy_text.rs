@@ -1,0 +1,60 @@
+//! COPY's text format, with and without the signs that only it has.
+
+use super::*;
+
+fn is_copy_text(finding: &Finding) -> bool {
+    finding.dialect.quote.is_none() && finding.dialect.escape == Escape::Backslash
+}
+
+#[test]
+fn quotes_that_are_data_are_data_of_copy_text_too() {
+    let jsons: String =
+        (0..40).map(|no| format!("{no}\t{{\"a\": \"x\\\\ny {no}\"}}\t12\" C:\\\\temp\n")).collect();
+    let breaks: String = (0..5).map(|no| format!("{no}\tone \"{no}\"\\n\\nTwo\n")).collect();
+    for bytes in [
+        "1\ta \"b\"\tC:\\\\temp\n2\tline\\ntwo\tD:\\\\x\n3\tx\ty\n",
+        "1\t5\" pipe\tC:\\\\temp\n2\tNULL\tx\n",
+        &jsons,
+        &breaks,
+    ] {
+        let finding = text(bytes);
+        assert!(is_copy_text(&finding), "{bytes:?}: {}", finding.describe());
+        assert!(finding.unsure.is_empty(), "{bytes:?}: {:?}", finding.unsure);
+    }
+    assert_eq!(rows(&text(&jsons), jsons.as_bytes())[1], ["1", "{\"a\": \"x\\ny 1\"}", "12\" C:\\temp"]);
+}
+
+#[test]
+fn backslashes_of_documents_and_paths_are_no_copy_text() {
+    for (bytes, is_told) in [
+        ("1\t{\"p\": \"C:\\\\data\\\\x\"}\n2\t{\"p\": \"a\\nb\\n\"}\n3\t{\"p\": \"\\n \\n \\n\"}\n", false),
+        ("1\tC:\\data\\\\x\n2\tD:\\games\n", false),
+        ("1\tC:\\temp\n2\tC:\\new\n3\tCORP\\tina\n4\tCORP\\nora\n", true),
+        ("1\t\\x0102\n2\t\\xff\n", false),
+        ("id\tt\n1\t\"a\tb\"\n2\t\"C:\\\\temp\"\n3\te\n", false),
+    ] {
+        let finding = text(bytes);
+        assert!(!is_copy_text(&finding), "{bytes:?}: {}", finding.describe());
+        let told = finding.unsure.iter().any(|unsure| unsure.option == "--format text");
+        assert_eq!(told, is_told, "{bytes:?}: {:?}", finding.unsure);
+    }
+}
+
+/// As UNLOAD of Redshift, OUTFILE of MySQL and Hive write.
+#[test]
+fn copy_text_has_any_delimiter() {
+    for delimiter in ["|", ",", "\x01", ";"] {
+        let bytes = "1|C:\\\\temp\\\\x|\\N\n2|D:\\\\new|y\n3|a\\\\b|\\N\n".replace('|', delimiter);
+        let finding = text(&bytes);
+        assert!(is_copy_text(&finding), "{bytes:?}: {}", finding.describe());
+        assert_eq!((finding.dialect.delimiter.as_str(), finding.dialect.nulls.len()), (delimiter, 1));
+        assert_eq!(rows(&finding, bytes.as_bytes())[0][1], "C:\\temp\\x");
+        // `\N` alone is used by others, too.
+        let other = text(&bytes.replace("\\\\", "\\d"));
+        assert!(!is_copy_text(&other), "{}", other.describe());
+        let unsure = text(&bytes.replace("\\N", "")).unsure;
+        assert!(unsure.iter().any(|unsure| unsure.option == "--format text"), "{unsure:?}");
+    }
+    let quoted = "1,\"C:\\\\temp\",\\N\n2,\"a, b\",3\n";
+    assert_eq!(text(quoted).dialect.quote, Some(b'"'));
+}
