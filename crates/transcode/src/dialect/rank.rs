@@ -95,6 +95,8 @@ struct Usual {
     /// In [`USUAL_DELIMITERS`].
     no: usize,
     begins_regular: bool,
+    /// All of them have, and it cuts no document of JSON.
+    keeps_documents: bool,
 }
 
 impl Usual {
@@ -103,7 +105,8 @@ impl Usual {
         let no = USUAL_DELIMITERS.iter().position(|usual| *usual == delimiter)?;
         let odd = score.records - score.regular;
         let is_table = score.width > 1 && score.records > 1 && odd * RECORDS_WITH_ODD_ONE <= score.records;
-        is_table.then_some(Usual { no, begins_regular: score.begins_regular })
+        let keeps_documents = odd == 0 && score.cut_documents == 0;
+        is_table.then_some(Usual { no, begins_regular: score.begins_regular, keeps_documents })
     }
 
     /// Blanks and the like, as often in each text of a column, cut what this delimits: the header is none under them, or
@@ -114,9 +117,16 @@ impl Usual {
         let loses_header = self.begins_regular && !score.begins_regular;
         // Logs have columns of numbers and moments, and a comma in the same place of each text.
         let of_words = score.typed_columns * 2 < score.width;
-        let between = score.between_words[self.no];
-        let between_words = of_words && (score.records - between) * RECORDS_WITH_ODD_ONE <= score.records;
-        is_usual_in_text(&other.dialect.delimiter) && (loses_header || between_words)
+        let nearly_all = |some: usize| (score.records - some) * RECORDS_WITH_ODD_ONE <= score.records;
+        let between_words = nearly_all(score.between_words[self.no]);
+        let delimiter = other.dialect.delimiter.as_str();
+        let usual_in_text = is_usual_in_text(delimiter);
+        // Texts have no tabs.
+        let has_tabs = USUAL_DELIMITERS[self.no] == "\t" && between_words && !delimiter.contains('\t');
+        let cuts_tabs = has_tabs && (usual_in_text || delimiter.len() > 1);
+        let cuts_documents = self.keeps_documents && score.cut_documents * 2 > score.records;
+        let cuts_words = delimiter == " " && of_words && between_words;
+        usual_in_text && loses_header || cuts_words || cuts_tabs || cuts_documents
     }
 }
 

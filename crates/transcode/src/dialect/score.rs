@@ -8,6 +8,7 @@
 //! column whose other cells are of that kind. What is not explained (a quote that opens nothing, a line
 //! that only the wrong quote holds together) costs as text and something on top.
 
+use super::candidates::is_usual_in_text;
 use super::cell_types::{KINDS, Kind, kind};
 use super::rows::{Edges, Reader, Row};
 use super::table::mark;
@@ -38,9 +39,11 @@ pub(super) struct Score {
     pub(super) flawed: usize,
     /// The first record is of the usual width.
     pub(super) begins_regular: bool,
-    /// For each of [`USUAL_DELIMITERS`]: records that have it between words, outside quotes. Counted where blanks
-    /// delimit alone.
+    /// For each of [`USUAL_DELIMITERS`]: records that have it between words, outside quotes. Counted where blanks, colons and
+    /// the like delimit, or several characters.
     pub(super) between_words: [usize; USUAL_DELIMITERS.len()],
+    /// Records with a document of JSON that stands in several fields.
+    pub(super) cut_documents: usize,
 }
 
 /// Delimiters of which text has little.
@@ -135,6 +138,7 @@ struct Line {
     escaped: usize,
     /// Those of [`USUAL_DELIMITERS`] that stand between words.
     between_words: [bool; USUAL_DELIMITERS.len()],
+    cuts_document: bool,
 }
 
 /// Every record of the windows, cut and priced; what depends on the usual width comes later.
@@ -143,6 +147,8 @@ struct Lines {
     lines: Vec<Line>,
     kinds: Vec<Kind>,
     comments: bool,
+    /// The delimiter stands in texts, too, or has several characters.
+    may_cut: bool,
     /// Lines at the edges of windows that may be those of one field, which the window cuts.
     edges: Vec<Range<usize>>,
 }
@@ -165,7 +171,8 @@ pub(super) fn few_are_marked(windows: &[Window]) -> bool {
 /// cost the same between records and inside quotes, so that no dialect gains by where it sees them.
 pub(super) fn score(dialect: &Dialect, windows: &[Window], comments: bool) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
-    let mut lines = Lines { comments, ..Lines::default() };
+    let may_cut = is_usual_in_text(&dialect.delimiter) || dialect.delimiter.len() > 1;
+    let mut lines = Lines { comments, may_cut, ..Lines::default() };
     for window in windows {
         lines.read(&mut reader, window);
     }
@@ -208,7 +215,8 @@ fn cuts_logged_time(time: &[u8], next: &[u8]) -> bool {
     next.len() > 3 && begins_with_milliseconds(next) && ends_with_seconds(time)
 }
 
-/// Marks the usual delimiters that this cell holds. A comma between digits is part of a number.
+/// Marks the usual delimiters that this cell holds. A comma between digits is part of a number, and a tab at an end may be there to
+/// line something up.
 fn look_between_words(cell: &[u8], found: &mut [bool; USUAL_DELIMITERS.len()]) {
     for (no, delimiter) in USUAL_DELIMITERS.iter().enumerate() {
         let byte = delimiter.as_bytes()[0];
@@ -217,6 +225,7 @@ fn look_between_words(cell: &[u8], found: &mut [bool; USUAL_DELIMITERS.len()]) {
                 .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.'))
         };
         found[no] |= memchr::memchr_iter(byte, cell)
+            .filter(|at| byte != b'\t' || (*at > 0 && at + 1 < cell.len()))
             .any(|at| byte != b',' || !of_number(at.checked_sub(1)) || !of_number(Some(at + 1)));
     }
 }
@@ -228,6 +237,19 @@ fn cuts_quotes(record: &Record) -> bool {
         |value: &[u8]| value.len() > 1 && value[0] == b'"' && memchr::memchr(b'"', &value[1..]).is_none();
     let closes = |value: &[u8]| value.len() > 1 && memchr::memchr(b'"', value) == Some(value.len() - 1);
     values.any(opens) && values.any(closes)
+}
+
+/// An object of JSON begins in one field and ends in another.
+fn cuts_document(record: &Record) -> bool {
+    let mut is_open = false;
+    for value in record.values() {
+        if is_open && value.contains(&b'}') {
+            return true;
+        }
+        let opening = memchr::memmem::rfind(value, b"{\"");
+        is_open |= opening.is_some_and(|at| !value[at..].contains(&b'}'));
+    }
+    false
 }
 
 impl Lines {
@@ -256,6 +278,7 @@ impl Lines {
             quoted: 0,
             escaped: 0,
             between_words: Default::default(),
+            cuts_document: false,
         };
         if self.comments && mark(bytes).is_some() {
             return Line { broken: false, ..no_record(text_bits) };
@@ -272,7 +295,6 @@ impl Lines {
             bits += BROKEN_BITS;
         }
         let (mut quoted, mut escaped, mut between_words) = (0, 0, Default::default());
-        let blanks_delimit = reader.dialect.delimiter == " ";
         let quote = reader.dialect.quote.unwrap_or_default();
         let comma_delimits = reader.dialect.delimiter.starts_with(',');
         for (no, value) in record.values().enumerate() {
@@ -284,13 +306,16 @@ impl Lines {
             self.kinds.push(kind);
             quoted += usize::from(record.quoted(no));
             escaped += usize::from(record.quoted(no) && memchr::memchr(quote, value).is_some());
-            if blanks_delimit && kind == Kind::Text && !record.quoted(no) {
+            // Quotes that are astray hold no field together.
+            let in_quotes = record.quoted(no) && row.flaw.is_none();
+            if self.may_cut && kind == Kind::Text && !in_quotes {
                 look_between_words(value, &mut between_words);
             }
             let quoted = if record.quoted(no) { QUOTED_BITS } else { 0.0 };
             bits += cell_bits(kind, value) + CELL_BITS + quoted;
         }
-        Line { width: record.len(), bits, quoted, escaped, between_words, ..no_record(0.0) }
+        let cuts_document = cuts_document(record);
+        Line { width: record.len(), bits, quoted, escaped, between_words, cuts_document, ..no_record(0.0) }
     }
 
     /// The best score, lines at the edges of windows taken for records or for text.
@@ -347,6 +372,7 @@ impl Lines {
             records().fold((0, 0), |(cells, quoted), line| (cells + line.width, quoted + line.quoted));
         let begins_regular = records().next().is_some_and(|line| line.width == width);
         let between_words = std::array::from_fn(|no| records().filter(|line| line.between_words[no]).count());
+        let cut_documents = records().filter(|line| line.cuts_document).count();
         let records = count + lines().filter(|line| line.broken).count();
         let quoted_permille = quoted * 1000 / cells.max(1);
         let escaped = lines().map(|line| line.escaped).sum();
@@ -362,6 +388,7 @@ impl Lines {
             flawed,
             begins_regular,
             between_words,
+            cut_documents,
         }
     }
 }

@@ -58,3 +58,25 @@ fn copy_text_has_any_delimiter() {
     let quoted = "1,\"C:\\\\temp\",\\N\n2,\"a, b\",3\n";
     assert_eq!(text(quoted).dialect.quote, Some(b'"'));
 }
+
+#[test]
+fn documents_are_not_cut_at_their_colons_and_blanks() {
+    type Line = fn(usize) -> String;
+    let written: [Line; 4] = [
+        |no| format!("{no}\t{{\"a\": \"line {no}\", \"p\": \"C\"}}\n"),
+        |no| format!("{{\"a\": \"line {no}\", \"p\": \"C\"}}\t{no}\n"),
+        |no| format!("{{\"a\": \"line {no}\", \"p\": \"C\"}}\tx\n"),
+        |no| format!("{{\"a\":: {no}, \"b\":: {no}}}\tx\n"),
+    ];
+    for line in written {
+        for delimiter in ["\t", "|", ";"] {
+            let bytes: String = (0..300).map(|no| line(no).replace('\t', delimiter)).collect();
+            if bytes.contains("::") && delimiter != "\t" {
+                continue;
+            }
+            let finding = text(&bytes);
+            let found = (finding.dialect.delimiter.as_str(), finding.width);
+            assert_eq!(found, (delimiter, 2), "{}: {}", line(1), finding.describe());
+        }
+    }
+}
