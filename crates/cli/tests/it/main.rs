@@ -22,6 +22,7 @@ mod emptied;
 mod empties;
 mod encodings;
 mod evolve;
+mod exports;
 mod failover;
 mod folder;
 mod gate;

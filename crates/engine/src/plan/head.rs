@@ -159,7 +159,7 @@ impl Heads<'_> {
             .buffered(at_once)
             .try_concat()
             .await?;
-        self.settle_headers(&mut heads).await?;
+        self.settle_siblings(&mut heads).await?;
         Ok(heads)
     }
 

@@ -1,40 +1,88 @@
-//! Headers that a file alone cannot tell from its records, and those beside it can: a part without a row, or one whose names are
-//! numbers as its values are.
+//! What a file alone does not show, and those beside it do: a header, in a part without a row or where names are numbers as the
+//! values are; and that backslashes escape, in a part that has none or few.
 
 use super::finding::{self, Found, look_at};
 use super::head::{Head, HeadReader, Heads};
 use crate::feed::Opened;
 use crate::retry::patiently;
-use howdah_model::{Result, Told};
-use std::collections::BTreeSet;
+use howdah_model::{Error, Escape, Result, Told};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A table as written, and the names in a header of its files.
 type Names = (String, Vec<String>);
 
+/// A table as written, the delimiter and the width of its files.
+type Shape = (String, String, usize);
+
 impl Heads<'_> {
-    /// A file whose first record holds the very names that another file of the table has for a header has them for one, too.
-    pub(super) async fn settle_headers(&self, heads: &mut [Head]) -> Result<()> {
-        if let Some(told) = self.told.filter(|told| told.header.is_none()) {
-            let known: BTreeSet<Names> = heads.iter().filter_map(header).collect();
-            for no in 0..heads.len() {
-                // Of several tables in a file the first alone is looked at from the beginning.
-                let is_first =
-                    no == 0 || heads[no - 1].object().real_location() != heads[no].object().real_location();
-                let head = &mut heads[no];
-                if is_first && first_record(head).is_some_and(|first| known.contains(&first)) {
-                    let location = head.object().location().to_owned();
-                    self.take_header(head, told).await.map_err(|error| error.in_file(location))?;
-                }
-            }
+    /// Looks again at files that others of their table tell more about.
+    pub(super) async fn settle_siblings(&self, heads: &mut [Head]) -> Result<()> {
+        if let Some(told) = self.told {
+            self.settle_escapes(heads, told).await?;
+            self.settle_headers(heads, told).await?;
         }
         heads.iter_mut().for_each(|head| head.forget_sample(0));
         Ok(())
     }
 
-    /// Looks at the file again, as at one that has a header.
-    async fn take_header(&self, head: &mut Head, told: &Told) -> Result<()> {
-        let given = finding::given(&Told { header: Some(true), ..told.clone() }, self.columns);
+    /// Where backslashes escape in a file of a table, they do in all that are cut alike, unless one speaks against it.
+    async fn settle_escapes(&self, heads: &mut [Head], told: &Told) -> Result<()> {
+        let mut known: BTreeMap<Shape, BTreeSet<Option<u8>>> = BTreeMap::new();
+        for head in heads.iter() {
+            if let Some((shape, quote)) = shape(head).zip(escaping_quote(head)) {
+                known.entry(shape).or_default().insert(quote);
+            }
+        }
+        for no in 0..heads.len() {
+            let quotes = shape(&heads[no]).filter(|_| is_first(heads, no)).and_then(|shape| known.get(&shape));
+            let Some(quote) = quotes.filter(|quotes| quotes.len() == 1).and_then(BTreeSet::first) else { continue };
+            let head = &mut heads[no];
+            let finding = head.found.as_ref().map(|found| &found.finding);
+            if let Some(finding) = finding.filter(|finding| finding.may_escape_with.contains(quote)) {
+                let told = Told {
+                    delimiter: Some(finding.dialect.delimiter.clone()),
+                    quote: Some(*quote),
+                    escape: Some(b'\\'),
+                    ..told.clone()
+                };
+                self.look_again(head, &told, |_, _| true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A file whose first record holds the very names that another file of the table has for a header has them for one, too.
+    async fn settle_headers(&self, heads: &mut [Head], told: &Told) -> Result<()> {
+        if told.header.is_some() {
+            return Ok(());
+        }
+        let known: BTreeSet<Names> = heads.iter().filter_map(header).collect();
+        for no in 0..heads.len() {
+            let is_first = is_first(heads, no);
+            let head = &mut heads[no];
+            if is_first && first_record(head).is_some_and(|first| known.contains(&first)) {
+                let mut told = Told { header: Some(true), ..told.clone() };
+                // Others may have told of them.
+                if let Some((quote, found)) = escaping_quote(head).zip(head.found.as_ref()) {
+                    let delimiter = Some(found.finding.dialect.delimiter.clone());
+                    told = Told { delimiter, quote: Some(quote), escape: Some(b'\\'), ..told };
+                }
+                let is_header = |head: &Head, found: &Found| header_of(&head.table, found) == first_record(head);
+                self.look_again(head, &told, is_header).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the file again, as at one of which more is told, and takes what is found if it is as it should be.
+    async fn look_again(
+        &self,
+        head: &mut Head,
+        told: &Told,
+        is_right: impl Fn(&Head, &Found) -> bool,
+    ) -> Result<()> {
+        let given = finding::given(told, self.columns);
         let object = head.object().clone();
         let opened = std::mem::replace(&mut head.opened, Opened::new(object.clone()));
         // What was read of a pipe is there, and does not come again.
@@ -44,19 +92,39 @@ impl Heads<'_> {
             let opened = opened.take().unwrap_or_else(|| Opened::new(object.clone()));
             look_at(HeadReader::behind_head(opened), &given)
         };
-        let looked = patiently(self.context, patience, look).await?;
-        let is_header = header_of(&head.table, &looked.found) == first_record(head);
-        let mut again =
-            self.head_of(looked.reader.into_opened(), head.table.clone(), looked.codec, looked.found).await?;
+        let in_file = |error: Error| error.in_file(object.location());
+        let looked = patiently(self.context, patience, look).await.map_err(in_file)?;
+        let is_right = is_right(head, &looked.found);
+        let again =
+            self.head_of(looked.reader.into_opened(), head.table.clone(), looked.codec, looked.found).await;
+        let mut again = again.map_err(in_file)?;
         again.keeps_sample = head.keeps_sample;
         self.let_go(&mut again);
-        if is_header {
+        if is_right {
+            again.forget_sample(usize::from(again.names.is_none()));
             *head = again;
         } else {
             head.opened = again.opened;
         }
         Ok(())
     }
+}
+
+/// Of several tables in a file the first alone is looked at from the beginning.
+fn is_first(heads: &[Head], no: usize) -> bool {
+    no == 0 || heads[no - 1].object().real_location() != heads[no].object().real_location()
+}
+
+/// How the files are cut that are parts of one export.
+fn shape(head: &Head) -> Option<Shape> {
+    let finding = &head.found.as_ref()?.finding;
+    Some((head.table.clone(), finding.dialect.delimiter.clone(), finding.width))
+}
+
+/// The quote with which backslashes escape in the file, which COPY's text format has not.
+fn escaping_quote(head: &Head) -> Option<Option<u8>> {
+    let dialect = &head.found.as_ref()?.finding.dialect;
+    (dialect.escape == Escape::Backslash).then_some(dialect.quote)
 }
 
 /// The names in the file's header of one record.

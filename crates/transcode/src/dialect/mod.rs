@@ -129,6 +129,9 @@ pub struct Finding {
     pub runner_up: Option<(Dialect, f64)>,
     /// What cannot be told.
     pub unsure: Vec<Unsure>,
+    /// With these quotes backslashes may escape, which the sample does not show and which nothing in it contradicts; with
+    /// none, those of COPY's text format.
+    pub may_escape_with: Vec<Option<u8>>,
     /// Records of the header; 0 without one.
     pub header_rows: u32,
     /// The names in the header, those of several records joined by a space; empty without a header.
@@ -211,6 +214,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         evidence: encoding.evidence.into_iter().collect(),
         runner_up: None,
         unsure: encoding.unsure.into_iter().collect(),
+        may_escape_with: Vec::new(),
         header_rows: 0,
         names: Vec::new(),
         lacks_names: false,
@@ -322,7 +326,9 @@ impl Finding {
                 best.score.typed_columns
             ));
         }
-        self.unsure.extend(settle::settle(&mut self.dialect, windows, &given));
+        let settled = settle::settle(&mut self.dialect, windows, &given);
+        self.unsure.extend(settled.unsure);
+        self.may_escape_with = settled.may_escape_with;
         if let Some((other, chance)) = &runner_up {
             self.evidence.push(format!(
                 "next best: {} ({:.0} %)",

@@ -17,44 +17,47 @@ const NO_DELIMITERS: [&str; 4] = ["\x1f", "\x1e", "\x02", "\x03"];
 /// So many line breaks and tabs written with a backslash are no chance, where backslashes are used for nothing else.
 const BREAKS_SURE: usize = 3;
 
-/// Completes the dialect. What it cannot tell is returned.
-pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) -> Option<Unsure> {
+/// What is left open behind the dialect.
+pub(super) struct Settled {
+    pub(super) unsure: Option<Unsure>,
+    pub(super) may_escape_with: Vec<Option<u8>>,
+}
+
+/// Completes the dialect.
+pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) -> Settled {
     if dialect.delimiter.is_empty() {
         let holds =
             |text: &str| windows.all().any(|w| memchr::memmem::find(&w.text, text.as_bytes()).is_some());
         let free = NO_DELIMITERS.iter().find(|delimiter| !holds(delimiter));
         dialect.delimiter = free.map(|free| (*free).to_owned()).unwrap_or_default();
     }
-    let may_be_text = given.quote.is_none_or(|quote| quote.is_none()) && !dialect.delimiter.is_empty();
-    let unsure = may_be_text.then(|| settle_copy_text(dialect, windows, given)).flatten();
+    let escapes = Escapes::count(dialect, windows);
+    let quotes = Quotes::count(dialect, windows);
+    let may_be_text = given.quote.is_none_or(|quote| quote.is_none())
+        && !dialect.delimiter.is_empty()
+        && !quotes.are_meant();
+    let unsure = may_be_text.then(|| settle_copy_text(dialect, &escapes, given)).flatten();
     settle_quote(dialect, windows, given);
-    unsure
+    let mut may_escape_with = Vec::new();
+    if given.escape.is_none() && dialect.escape != Escape::Backslash {
+        if may_be_text && escapes.foreign == 0 {
+            may_escape_with.push(None);
+        }
+        if dialect.quote.is_some() && escapes.foreign == escapes.quotes && quotes.escaped == 0 {
+            may_escape_with.push(dialect.quote);
+        }
+    }
+    Settled { unsure, may_escape_with }
 }
 
 /// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are backslashes that
-/// are doubled, where all others are COPY's, too. Quotes are data there, unless they are needed somewhere.
-fn settle_copy_text(dialect: &mut Dialect, windows: &Windows, given: &Given) -> Option<Unsure> {
-    let plain = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
-    let mut reader = Reader::new(&plain).ok()?;
-    let mut escapes = Escapes::default();
-    let has_marker = windows.all().any(|window| window.end_marker().is_some());
-    for window in windows.all() {
-        let mut at = window.from;
-        while let Some(row) = reader.next(window, at) {
-            reader.record.values().for_each(|value| escapes.add_value(value));
-            at += row.length;
-        }
-        let end = window.end_marker().unwrap_or(window.text.len());
-        escapes.add(&window.text[window.from.min(end)..end], &dialect.delimiter);
-    }
-    if Quotes::count(dialect, windows).are_meant() {
-        return None;
-    }
+/// are doubled, where all others are COPY's, too. Quotes are data there.
+fn settle_copy_text(dialect: &mut Dialect, escapes: &Escapes, given: &Given) -> Option<Unsure> {
     let (has_nulls, has_doubled) = (escapes.nulls > 0, escapes.doubled > 0);
     let copies = if dialect.delimiter == "\t" {
-        has_nulls || has_doubled || has_marker || escapes.breaks >= BREAKS_SURE
+        has_nulls || has_doubled || escapes.has_marker || escapes.breaks >= BREAKS_SURE
     } else {
-        let signs = [has_nulls, has_doubled, has_marker];
+        let signs = [has_nulls, has_doubled, escapes.has_marker];
         escapes.foreign == 0 && signs.into_iter().filter(|sign| *sign).count() > 1
     };
     let all_known = escapes.foreign == 0;
@@ -84,9 +87,31 @@ struct Escapes {
     breaks: usize,
     /// Those that COPY's text format does not have, and documents that are none without their backslashes.
     foreign: usize,
+    /// Of the former those before the dialect's quote.
+    quotes: usize,
+    /// The file ends with the line `\.`.
+    has_marker: bool,
 }
 
 impl Escapes {
+    fn count(dialect: &Dialect, windows: &Windows) -> Escapes {
+        let mut escapes = Escapes::default();
+        let plain = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
+        let has_any = windows.all().any(|window| memchr::memchr(b'\\', &window.text).is_some());
+        let Some(mut reader) = Reader::new(&plain).ok().filter(|_| has_any) else { return escapes };
+        escapes.has_marker = windows.all().any(|window| window.end_marker().is_some());
+        for window in windows.all() {
+            let mut at = window.from;
+            while let Some(row) = reader.next(window, at) {
+                reader.record.values().for_each(|value| escapes.add_value(value));
+                at += row.length;
+            }
+            let end = window.end_marker().unwrap_or(window.text.len());
+            escapes.add(&window.text[window.from.min(end)..end], dialect);
+        }
+        escapes
+    }
+
     /// Looks at a field as it is written.
     fn add_value(&mut self, value: &[u8]) {
         self.nulls += usize::from(value == b"\\N");
@@ -95,7 +120,7 @@ impl Escapes {
         self.foreign += usize::from(is_broken);
     }
 
-    fn add(&mut self, text: &[u8], delimiter: &str) {
+    fn add(&mut self, text: &[u8], dialect: &Dialect) {
         let mut at = 0;
         while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
             let behind = &text[at + found + 1..];
@@ -106,8 +131,11 @@ impl Escapes {
                     self.breaks += usize::from(!behind.get(1).is_some_and(u8::is_ascii_lowercase));
                 }
                 Some(b'N' | b'b' | b'f' | b'v' | b'x' | b'0'..=b'7' | b'\n' | b'\r') => {}
-                Some(_) if behind.starts_with(delimiter.as_bytes()) => {}
-                Some(_) => self.foreign += 1,
+                Some(_) if behind.starts_with(dialect.delimiter.as_bytes()) => {}
+                Some(byte) => {
+                    self.foreign += 1;
+                    self.quotes += usize::from(Some(*byte) == dialect.quote);
+                }
                 None => return,
             }
             at += found + 2;
