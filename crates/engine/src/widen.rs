@@ -66,7 +66,8 @@ impl Watches {
     /// Takes in the value of field `no`.
     #[inline]
     pub(crate) fn observe(&mut self, no: usize, value: &[u8]) {
-        if let Some(Some((_, watch))) = self.columns.get_mut(no) {
+        // No type but text holds COPY's NULL, which makes no column one of text.
+        if let Some(Some((_, watch))) = self.columns.get_mut(no).filter(|_| value != b"\\N") {
             watch.observe(value);
         }
     }
@@ -267,6 +268,11 @@ pub(crate) fn from_present(change: &Wider, has: &str) -> Option<Wider> {
     let type_name = wider(has, &change.type_name).filter(|_| is_inferred(has))?;
     let (name, from, text_sql) = (change.name.clone(), has.to_owned(), text_sql(has, &change.name));
     Some(Wider { name, from, type_name, text_sql })
+}
+
+/// Any characters are a value of the type, as far as it has room for them.
+pub(crate) fn holds_text(type_name: &str) -> bool {
+    short(type_name) == "text" || characters(type_name).is_some()
 }
 
 /// The type is one that inference gives, or alike: what it means is known here.

@@ -18,6 +18,7 @@
 //! record. Splitting the same bytes takes about half as long.
 
 use crate::cells::{Cells, Flaw, Next, Record};
+use crate::dialect::copy_escape;
 use crate::fault::{Fault, HINT};
 use crate::mend::other_quotes;
 use crate::split::block::{BLOCK_BYTES, Block, counting_quotes, escaped, fill, parity, positions};
@@ -29,6 +30,8 @@ use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, R
 pub struct Inspector {
     width: usize,
     delimiter: u8,
+    /// The spelling of NULL.
+    null: String,
     eol: Eol,
     quoting: Quoting,
     /// The byte told to COPY for a quote where the dialect has none.
@@ -37,6 +40,8 @@ pub struct Inspector {
     is_csv: bool,
     /// The server takes a line `\.` for the end of the data.
     has_marker: bool,
+    /// For each field: a value `\N` in it is none. Empty where the dialect knows of `\N`.
+    no_null_words: Vec<bool>,
     /// Bytes of characters may look like delimiters: nothing can be said.
     is_blind: bool,
     cells: Cells,
@@ -76,6 +81,8 @@ pub enum OddityKind {
     Encoding,
     /// A line that the server takes for the end of the data.
     Marker,
+    /// COPY's NULL, in a file that was found to have another one, for a column that cannot hold it as text.
+    Null,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,12 +135,14 @@ impl Inspector {
         Ok(Inspector {
             width,
             delimiter: told.delimiter,
+            null: told.null,
             eol,
             quoting,
             forbidden: (quoting == Quoting::Plain).then_some(told.quote),
             is_utf8: is_utf8(format.encoding.as_deref()),
             is_csv: format.kind == FormatKind::Csv,
             has_marker: false,
+            no_null_words: Vec::new(),
             is_blind: Rules::embeds_ascii(format) && !quoting.is_below_characters(told.delimiter),
             cells: Cells::new(dialect)?,
             others: other_styles(dialect)?,
@@ -145,6 +154,26 @@ impl Inspector {
     #[must_use]
     pub fn for_server(self, server_version: u32) -> Inspector {
         Inspector { has_marker: self.is_csv && server_version < VERSION_MARKER_STRICT, ..self }
+    }
+
+    /// For a table of whose columns these, by field, hold no text: `\N` in them is COPY's NULL, which the sample did not have.
+    #[must_use]
+    pub fn for_typed(self, typed: Vec<bool>) -> Inspector {
+        let is_known = self.quoting == Quoting::Text || self.null.as_bytes() == NULL_WORD;
+        let no_null_words = if is_known || !typed.contains(&true) { Vec::new() } else { typed };
+        Inspector { no_null_words, ..self }
+    }
+
+    /// Where the first backslash stands that may be one of COPY's text format, in records of a file of tabs that was found to have no
+    /// escapes and uses no quotes.
+    pub fn copy_escape(&self, bytes: &[u8]) -> Option<usize> {
+        let quote = match self.quoting {
+            Quoting::Plain => None,
+            Quoting::Doubled(quote) | Quoting::Bare(quote) => Some(quote),
+            Quoting::Text | Quoting::Backslash(_) => return None,
+        };
+        let may_be_text = self.delimiter == b'\t' && !quote.is_some_and(|quote| bytes.contains(&quote));
+        may_be_text.then(|| copy_escape(self.delimiter, bytes)).flatten()
     }
 
     /// The first record of `bytes`, whole records, that contradicts the dialect.
@@ -165,6 +194,9 @@ impl Inspector {
         }
         // Of several fields such a line has too few.
         if self.has_marker && self.width == 1 && memchr::memmem::find(bytes, b"\\.").is_some() {
+            return false;
+        }
+        if !self.no_null_words.is_empty() && memchr::memmem::find(bytes, NULL_WORD).is_some() {
             return false;
         }
         let mut carry = Carry::START;
@@ -284,6 +316,12 @@ impl Inspector {
         None
     }
 
+    /// The first field that is `\N` and cannot be.
+    fn null_word(&self, record: &Record) -> Option<usize> {
+        let is_one = |no: &usize| record.value(*no) == NULL_WORD && !record.quoted(*no) && !record.is_null(*no);
+        (0..record.len()).filter(|no| self.no_null_words.get(*no) == Some(&true)).find(is_one)
+    }
+
     /// What is odd about one record, the first of its chunk.
     fn odd(&self, written: &[u8], record: &mut Record, flaw: Option<Flaw>) -> Option<Oddity> {
         let odd = |kind, message, field| Oddity { record: 0, byte: 0, field, kind, message, hint: HINT };
@@ -297,7 +335,11 @@ impl Inspector {
             let message = "the line is one that this server takes for the end of the data".to_owned();
             return Some(odd(OddityKind::Marker, message, None));
         }
-        let fault = Fault::of(written, record, flaw, self.width, self.is_utf8)?;
+        let Some(fault) = Fault::of(written, record, flaw, self.width, self.is_utf8) else {
+            let field = self.null_word(record)?;
+            let message = "the field holds \\N, which COPY writes for NULL, and the file was found to have none".to_owned();
+            return Some(Oddity { hint: NULL_WORD_HINT, ..odd(OddityKind::Null, message, Some(field)) });
+        };
         let kind = match fault {
             Fault::Flaw(Flaw::LineEnding(_)) => OddityKind::LineEnding,
             Fault::Flaw(_) => OddityKind::Quote,
@@ -317,6 +359,12 @@ impl Inspector {
         })
     }
 }
+
+/// How COPY writes NULL in its text format.
+const NULL_WORD: &[u8] = b"\\N";
+
+const NULL_WORD_HINT: &str =
+    "--format text reads the file as COPY's text format, with its escapes, and --null '\\N' takes the field alone for NULL";
 
 /// The record without its line ending. Blanks behind `\.` make it a value to every server.
 fn without_ending(written: &[u8]) -> &[u8] {

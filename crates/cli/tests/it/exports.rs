@@ -36,3 +36,43 @@ fn parts_of_an_export_are_read_alike() {
     load(&database).args(["--table", "t"]).arg(pattern).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT name FROM t WHERE id = 3"), "C:\\data\\\\x");
 }
+
+/// Rows of tabs, a day in each; `odd` stands for the row with this number.
+fn days(rows: usize, at: usize, odd: &str) -> String {
+    let row = |no: usize| match no == at {
+        true => format!("{no}\t{odd}\n"),
+        false => format!("{no}\t2024-01-{:02}\tnote of the day {no:022}\n", no % 28 + 1),
+    };
+    (0..rows).map(row).collect()
+}
+
+#[test]
+fn escapes_that_come_late_are_seen() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, day date, note text)");
+    let odd = "\\N\tC:\\\\data and line\\none";
+    let small = files.put("small.tsv", days(6000, 1500, odd).as_bytes());
+    let ways = [&["--table", "t"][..], &["--table", "t", "--evolve", "widen"], &["--create"]];
+    for options in ways {
+        let command = load(&database).args(options.iter().copied()).arg("--force").arg(&small);
+        let loaded = command.run(PATIENCE).expect_code(0).stderr;
+        let table = if options.len() == 1 { "small" } else { "t" };
+        let row = database.value(&format!("SELECT to_jsonb({table}) FROM {table} LIMIT 1 OFFSET 1500"));
+        assert!(row.contains(r#""C:\\data and line\none""#) && row.contains("null"), "{row} {loaded}");
+    }
+    // Of a longer file nobody has looked at all.
+    let long = files.put("long.tsv", days(30_000, 9000, odd).as_bytes());
+    for options in ways {
+        let command = load(&database).args(options.iter().copied()).arg("--force").arg(&long);
+        let refused = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("record 9001") && refused.contains("--format text"), "{refused}");
+    }
+    let odd = "2024-01-01\tC:\\\\data and line\\none";
+    let words = files.put("words.tsv", days(30_000, 9000, odd).as_bytes());
+    let told = load(&database).args(["--table", "t", "--force"]).arg(&words).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("record 9001 of") && told.contains("--format text"), "{told}");
+    let paths = files.put("paths.tsv", days(30_000, 9000, &odd.replace("\\\\data", "\\data")).as_bytes());
+    let told = load(&database).args(["--table", "t"]).arg(&paths).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("--format text"), "{told}");
+}

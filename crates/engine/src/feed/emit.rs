@@ -24,6 +24,7 @@ use howdah_transcode::number::Numbers;
 use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// `character_not_in_repertoire` (PostgreSQL documentation, appendix A): what COPY would answer.
@@ -42,6 +43,8 @@ pub(super) struct Emitter {
     pub(super) lanes: Option<Lanes>,
     /// Looks at records that were not read yet.
     look: Option<Look>,
+    /// Backslashes of COPY's text format were told of.
+    escape_told: AtomicBool,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
     /// The byte that COPY is told for a quote of files that have none.
@@ -77,6 +80,7 @@ impl Emitter {
             numbered,
             lanes,
             look,
+            escape_told: AtomicBool::new(false),
             cells,
             forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,
@@ -96,6 +100,7 @@ impl Emitter {
         oddity: Option<Oddity>,
     ) -> Result<(), Failure> {
         let run = &feeder.run;
+        self.tell_copy_escape(run, &origin, &buffers.data.filled()[range.clone()]);
         if let Some(sieve) = &self.sieve {
             let kept = self.is_rewritten;
             return self.emit_sifted(sieve, feeder, origin, buffers, (range, kept));
@@ -258,6 +263,22 @@ impl Emitter {
     /// that no database can store.
     pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
         self.look.as_ref()?.look(run, records)
+    }
+
+    /// Says once that backslashes which are kept as they are may be escapes.
+    fn tell_copy_escape(&self, run: &Run, origin: &Origin, records: &[u8]) {
+        let found = self.look.as_ref().filter(|_| !self.escape_told.load(Relaxed));
+        let Some(at) = found.and_then(|look| look.copy_escape(records)) else { return };
+        let ranges = (0..).zip(self.rules.ranges(records));
+        let before = ranges.take_while(|(_, range)| range.start <= at).last().map_or(0, |(no, _)| no);
+        if !self.escape_told.swap(true, Relaxed) {
+            let location = &run.plan.files[self.file_no as usize].location;
+            run.warn(format!(
+                "record {} of {location} holds backslashes that may be those of COPY's text format, which its sample had not: they are \
+                 kept as they are; --format text reads them as COPY does",
+                origin.first_record + before
+            ));
+        }
     }
 
     /// The same behind an odd record.

@@ -1,6 +1,7 @@
 //! What records that pass to the server are looked at for, before a session has them.
 
 use crate::pipeline::Run;
+use crate::widen::{holds_text, is_inferred};
 use howdah_model::plan::Care;
 use howdah_model::{Format, Result, Stage, TablePlan};
 use howdah_transcode::characters::Characters;
@@ -23,7 +24,8 @@ impl Look {
             (Care::Rewritten, _) => Ok(None),
             (Care::Watched, Some(dialect)) => {
                 let inspector = Inspector::new(&table.format, dialect, table.fields.len())?;
-                Ok(Some(Look::Dialect(Box::new(inspector.for_server(server_version)))))
+                let inspector = inspector.for_server(server_version).for_typed(typed(table));
+                Ok(Some(Look::Dialect(Box::new(inspector))))
             }
             (Care::Server | Care::Watched, _) => Ok(characters(&table.format, rules)),
         }
@@ -45,6 +47,14 @@ impl Look {
         })
     }
 
+    /// Where the first backslash stands in these records that may be one of COPY's text format, though the sample had none.
+    pub(super) fn copy_escape(&self, records: &[u8]) -> Option<usize> {
+        match self {
+            Look::Dialect(inspector) => inspector.copy_escape(records),
+            Look::Characters(_) => None,
+        }
+    }
+
     /// The same behind an odd record.
     pub(super) fn look_behind(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
         run.tally.time(Stage::Encode, || match self {
@@ -52,6 +62,15 @@ impl Look {
             Look::Characters(characters) => characters.inspect(records),
         })
     }
+}
+
+/// For each field: its column is of a type to which `\N` is no value.
+fn typed(table: &TablePlan) -> Vec<bool> {
+    let is_typed = |field: &Option<String>| {
+        let column = table.table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
+        column.is_some_and(|column| !holds_text(&column.type_name) && is_inferred(&column.type_name))
+    };
+    table.fields.iter().map(is_typed).collect()
 }
 
 fn characters(format: &Format, rules: &Rules) -> Option<Look> {

@@ -6,10 +6,14 @@
 use super::finding::{Found, Windows, found_in};
 use howdah_model::Result;
 use howdah_source::Object;
-use howdah_transcode::dialect::{Finding, Given, TABLE_END_BYTES, TableEnd, WINDOW_BYTES};
+use howdah_transcode::dialect::{Finding, Given, TABLE_END_BYTES, TableEnd, WINDOW_BYTES, copy_escape};
 
 /// Bytes looked at to tell to which table they belong: some hundred records of most files.
 const LOOK_BYTES: u64 = 16 << 10;
+
+/// Files of tabs up to this size are read whole if nothing in their sample speaks against escapes, since one may come later: one
+/// more read of a store, and a file that is found by all of it takes some 50 ms.
+const ESCAPES_BYTES_MAX: u64 = 1 << 20;
 
 const WINDOW: u64 = WINDOW_BYTES as u64;
 
@@ -35,7 +39,17 @@ impl Part<'_> {
         let windows = self.windows(head.clone(), all, size_bytes).await?;
         let whole = windows.whole;
         let later = [windows.middle.clone(), windows.tail.clone()];
-        let found = found_in(windows, given.clone()).await?;
+        let mut found = found_in(windows, given.clone()).await?;
+        if !whole && may_be_copy_text(&found.finding) && size_bytes <= ESCAPES_BYTES_MAX {
+            let all = self.read(0, size_bytes).await?;
+            if copy_escape(b'\t', all.get(WINDOW_BYTES..).unwrap_or_default()).is_some() {
+                let windows = Windows { head: all, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes: Some(size_bytes) };
+                found = found_in(windows, given.clone()).await?;
+                if found.finding.second_table.is_some() || !may_be_copy_text(&found.finding) {
+                    return Ok(found);
+                }
+            }
+        }
         if whole || found.finding.second_table.is_some() {
             return Ok(found);
         }
@@ -108,6 +122,11 @@ impl Part<'_> {
         }
         Ok(bytes)
     }
+}
+
+/// Tabs delimit, and nothing in the sample speaks for escapes or against them.
+fn may_be_copy_text(finding: &Finding) -> bool {
+    finding.dialect.delimiter == "\t" && finding.may_escape_with.contains(&None)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod describe;
 mod document;
 mod encoding;
 mod eol;
+mod escapes;
 mod footer;
 mod header;
 mod nulls;
@@ -31,6 +32,7 @@ mod table_end;
 mod windows;
 
 pub use encoding::Encoding;
+pub use escapes::copy_escape;
 pub use table_end::{TABLE_END_BYTES, TableEnd};
 
 use describe::grouped;

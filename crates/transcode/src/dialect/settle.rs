@@ -1,13 +1,12 @@
 //! What the score leaves open, decided for the dialect that won: escapes, COPY's own text format, the
 //! delimiter of a single column, comments.
 
+use super::escapes::Escapes;
 use super::rows::Reader;
 use super::table::{Lines, mark};
 use super::windows::{Window, Windows};
 use super::{Given, Unsure};
 use crate::cells::Flaw;
-use crate::encode::attributes::text_value;
-use crate::infer::json;
 use howdah_model::{Dialect, Escape};
 
 /// Stands between the fields of a file that has one field a record: a control character that text does not
@@ -72,78 +71,6 @@ fn settle_copy_text(dialect: &mut Dialect, escapes: &Escapes, given: &Given) -> 
         what: "backslashes may be those of COPY's text format, and are kept as they are".to_owned(),
         option: "--format text",
     })
-}
-
-/// Backslash sequences.
-#[derive(Default)]
-struct Escapes {
-    /// Fields that are `\N`.
-    nulls: usize,
-    /// `\\`
-    doubled: usize,
-    /// `\n`, `\r` and `\t`.
-    letters: usize,
-    /// Those of them that no small letter follows: as it does in the names of paths and users.
-    breaks: usize,
-    /// Those that COPY's text format does not have, and documents that are none without their backslashes.
-    foreign: usize,
-    /// Of the former those before the dialect's quote.
-    quotes: usize,
-    /// The file ends with the line `\.`.
-    has_marker: bool,
-}
-
-impl Escapes {
-    fn count(dialect: &Dialect, windows: &Windows) -> Escapes {
-        let mut escapes = Escapes::default();
-        let plain = Dialect { quote: None, escape: Escape::None, ..dialect.clone() };
-        let has_any = windows.all().any(|window| memchr::memchr(b'\\', &window.text).is_some());
-        let Some(mut reader) = Reader::new(&plain).ok().filter(|_| has_any) else { return escapes };
-        escapes.has_marker = windows.all().any(|window| window.end_marker().is_some());
-        for window in windows.all() {
-            let mut at = window.from;
-            while let Some(row) = reader.next(window, at) {
-                reader.record.values().for_each(|value| escapes.add_value(value));
-                at += row.length;
-            }
-            let end = window.end_marker().unwrap_or(window.text.len());
-            escapes.add(&window.text[window.from.min(end)..end], dialect);
-        }
-        escapes
-    }
-
-    /// Looks at a field as it is written.
-    fn add_value(&mut self, value: &[u8]) {
-        self.nulls += usize::from(value == b"\\N");
-        let is_document = |value: &[u8]| json::document(value).is_some();
-        let is_broken = value.contains(&b'\\') && is_document(value) && !is_document(&text_value(value));
-        self.foreign += usize::from(is_broken);
-    }
-
-    fn add(&mut self, text: &[u8], dialect: &Dialect) {
-        let mut at = 0;
-        while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
-            let behind = &text[at + found + 1..];
-            match behind.first() {
-                Some(b'\\') => self.doubled += 1,
-                Some(b'n' | b'r' | b't') => {
-                    self.letters += 1;
-                    self.breaks += usize::from(!behind.get(1).is_some_and(u8::is_ascii_lowercase));
-                }
-                Some(b'N' | b'b' | b'f' | b'v' | b'x' | b'0'..=b'7' | b'\n' | b'\r') => {}
-                Some(_) if behind.starts_with(dialect.delimiter.as_bytes()) => {}
-                Some(byte) => {
-                    self.foreign += 1;
-                    self.quotes += usize::from(Some(*byte) == dialect.quote);
-                }
-                None => return,
-            }
-            at += found + 2;
-            if at >= text.len() {
-                return;
-            }
-        }
-    }
 }
 
 /// How a dialect's quotes are used.
