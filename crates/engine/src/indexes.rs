@@ -18,9 +18,9 @@ use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Ledger, Loading, Undo, UndoKind};
 use howdah_target::session::Session;
-use howdah_target::undo::drop::drop_chosen;
+use howdah_target::undo::drop::{Dropped, drop_chosen};
 use howdah_target::undo::put_back::{How, PutBack, put_back};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,17 +80,37 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
     let work = || async {
         let session = connection.open().await?;
         let cpus = connection.server_cpus();
-        let choose = |captured: &_| decide_indexes(captured, (job, cpus), plan.rows_to_come, true).chosen();
+        let choose = |captured: &_, other: Option<&_>| {
+            decide_indexes(captured, (job, cpus), (plan.rows_to_come, other), true).chosen()
+        };
         let dropping =
             drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);
         connection.attend(&session, dropping).await
     };
     match change(run, work).await {
-        Ok(names) if names.is_empty() => {}
-        Ok(names) => tell(
-            &run.context,
-            format!("dropped from {}, to be put back at the end: {}", plan.relation, names.join(", ")),
-        ),
+        Ok(Dropped { names, kept_for }) => {
+            if let Some((other, kept)) = kept_for {
+                let Loading { job_id, relation, .. } = other;
+                let kept = kept.join(", ");
+                tell(
+                    &run.context,
+                    format!(
+                        "kept on {}, since job {job_id} is loading rows into {relation}: {kept}",
+                        plan.relation
+                    ),
+                );
+            }
+            if !names.is_empty() {
+                tell(
+                    &run.context,
+                    format!(
+                        "dropped from {}, to be put back at the end: {}",
+                        plan.relation,
+                        names.join(", ")
+                    ),
+                );
+            }
+        }
         Err(error) if job.indexes == IndexesChoice::Auto && error.kind() == ErrorKind::Table => {
             tell(&run.context, format!("indexes are kept: {error}"));
         }

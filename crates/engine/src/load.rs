@@ -8,11 +8,11 @@ use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
-use crate::settle::{When, is_due_when_empty, make_whole, settle, settle_done};
+use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Connection, Context, after, again, arrival, beforehand, begin, done, emptied, finish, frozen, guards,
-    indexes, predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
+    Context, after, again, arrival, beforehand, begin, done, emptied, finish, frozen, guards, indexes,
+    predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
 };
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -186,7 +186,7 @@ async fn begin_load(
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger((&context.connection, &session), (ledger, reads), plan, holder_pid);
+    let opening = open_ledger((context, &session), (ledger, reads), plan, (holder_pid, lacks));
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
@@ -204,10 +204,10 @@ fn rows_before(history: &History) -> u64 {
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
 async fn open_ledger(
-    (connection, session): (&Connection, &Session),
+    (context, session): (&Context, &Session),
     (ledger, reads_rejects): (Option<&Ledger>, bool),
     plan: &Plan,
-    holder_pid: &AtomicI32,
+    (holder_pid, lacks): (&AtomicI32, bool),
 ) -> Result<Noted> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
@@ -218,8 +218,11 @@ async fn open_ledger(
         ledger.expect_readable_records(session).await?;
     }
     let begin::Noted { in_part, forgotten } =
-        begin::begin((connection, session), ledger, plan, holder_pid).await?;
+        begin::begin((&context.connection, session), ledger, plan, holder_pid).await?;
     make_tables(session, Some(ledger), plan).await?;
+    if !lacks {
+        Box::pin(expect_whole(context, session, plan)).await?;
+    }
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;
     let emptied = match plan.job.force {

@@ -20,7 +20,7 @@ use howdah_model::{
 };
 use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
-use howdah_target::staging;
+use howdah_target::{staging, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -218,6 +218,25 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     if repair.is_made_like() {
         repair.expect_no_rival().await?;
     }
+    for (job_id, lacking) in repair.lacking(None).await? {
+        repair.put_back(&job_id, lacking).await?;
+    }
+    Ok(())
+}
+
+/// Looks once more, when the job has begun, what others have dropped since it was planned. Whoever is about to drop something sees
+/// from then on that the job goes by it, and leaves it.
+///
+/// # Errors
+/// Table, for what is dropped; those of ledger and session.
+pub(crate) async fn expect_whole(context: &Context, session: &Session, plan: &Plan) -> Result<()> {
+    // A new table is compared with the old one before it takes its place.
+    let goes_by = judges(&plan.job) && plan.job.arrival.mode != Mode::Replace;
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| goes_by) else { return Ok(()) };
+    for table in &plan.tables {
+        undo::drop::wait_for_drops(session, &table.table.relation).await?;
+    }
+    let repair = Repair { context, session, ledger: &ledger, plan, may: false };
     for (job_id, lacking) in repair.lacking(None).await? {
         repair.put_back(&job_id, lacking).await?;
     }

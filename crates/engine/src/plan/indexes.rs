@@ -15,7 +15,7 @@ use howdah_model::{
     Eol, Evolve, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result,
     TriggersChoice, Tune,
 };
-use howdah_target::ledger::{Undo, UndoKind};
+use howdah_target::ledger::{Loading, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
 use howdah_target::undo::drop::Chosen;
@@ -111,8 +111,12 @@ pub(super) async fn choose(
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
             }
             if let Some(captured) = captured.filter(|_| looks) {
-                let decided =
-                    decide(&captured, (job, context.connection.server_cpus()), rows, ledger.is_some());
+                let decided = decide(
+                    &captured,
+                    (job, context.connection.server_cpus()),
+                    (rows, None),
+                    ledger.is_some(),
+                );
                 plan.workers = decided.workers;
                 fates(&captured, &decided, &mut plan);
                 plan.notes.extend(order_matters(&captured, &decided, &plan));
@@ -240,11 +244,13 @@ const UNTOLD: &str =
 /// What compares values by their type cannot come back when its column has another one by then.
 const RETYPED: &str = "--evolve widen: it could not come back if its columns got another type meanwhile";
 
-/// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped.
+/// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped, where another job
+/// may be found that brings rows into the table. What refuses records stays then: rows of two jobs may contradict it, and `rebuild`
+/// is one job's bargain, not that of another which goes by it.
 pub(crate) fn decide(
     captured: &Captured,
     (job, server_cpus): (&Job, Option<u32>),
-    rows_to_come: u64,
+    (rows_to_come, other): (u64, Option<&Loading>),
     has_ledger: bool,
 ) -> Decided {
     let choice = job.indexes;
@@ -271,12 +277,17 @@ pub(crate) fn decide(
         None if refuses && skips => (false, REFUSES.to_owned()),
         None => wanted(),
     };
+    let needs = |other: &&Loading| other.judges || choice == IndexesChoice::Auto;
+    let for_other = |other: &Loading| format!("job {} is loading rows into {}", other.job_id, other.relation);
+    let needed = other.filter(needs).map(for_other);
     let indexes: Vec<(bool, String)> = captured
         .indexes
         .iter()
         .map(|index| {
             let own = index.keep.clone().or_else(|| retyped(index.of_types || has_hanging(index)));
-            fate(own, index.refuses, &|| wanted_by_auto(captured, index, rows_to_come))
+            let keep = needed.clone().filter(|_| index.refuses || index.computed);
+            let wanted = || wanted_by_auto(captured, index, rows_to_come);
+            fate(own.or(keep), index.refuses, &wanted)
         })
         .collect();
     let goes = |oid: Option<u32>| {
@@ -290,13 +301,14 @@ pub(crate) fn decide(
             let own = key.keep.clone().or_else(|| retyped(true));
             // A foreign key is checked by triggers: at once for all rows is the same.
             if job.triggers == TriggersChoice::Disable && key.own {
-                return match cannot.clone().or(own) {
+                let judged = other.filter(|other| other.judges).map(for_other);
+                return match cannot.clone().or(own).or(judged) {
                     Some(reason) => (false, reason),
                     None => (true, "--triggers disable".to_owned()),
                 };
             }
             let wanted = || foreign_key_wanted_by_auto(captured, key, rows_to_come);
-            match fate(own, true, &wanted) {
+            match fate(own.or(needed.clone()), true, &wanted) {
                 _ if goes(key.index_oid) => (true, "the key that it hangs on is built anew".to_owned()),
                 (true, _) if !key.own => (false, "the key that it hangs on stays".to_owned()),
                 fate => fate,

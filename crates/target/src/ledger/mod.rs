@@ -32,6 +32,7 @@ pub use gone::Stored;
 pub use job::{Ending, FileRow, JobRow, JobStatus};
 pub use job_lock::LOCKS_IN_TURN_MS;
 pub use origin::Origin;
+pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
 pub use step::Step;

@@ -7,6 +7,7 @@ use super::step::target;
 use crate::session::Session;
 use crate::tree::BY_NAME_SQL;
 use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Of a job: whether it is there; a table of which no step says that it was emptied; a table of its plan that is another one by
@@ -28,8 +29,12 @@ const STANDS_SQL: &str = "\
 /// Another job at work whose rows come into the table, or have begun to: one that empties the table itself counts from then on.
 /// A new table that is to take the place of this one is not it, nor is a check. Who is at work holds the job's lock (`Ledger::hold_job`),
 /// and its sessions their marks, whatever another run of the job has noted as its end; a lock may be lost and taken again.
+/// Those come first that go by what the table refuses.
 const LOADING_SQL: &str = "\
-    SELECT j.job_id FROM @schema@.job j \
+    SELECT j.job_id, coalesce(j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IN ('merge', 'insert-new'), false) \
+           OR coalesce(j.plan #> '{job,arrival,atomic}'::pg_catalog.text[] = 'true'::pg_catalog.jsonb, false) \
+           OR coalesce(j.plan #>> '{job,bad_records,on_error}'::pg_catalog.text[] = 'skip', false) AS judges \
+    FROM @schema@.job j \
     WHERE j.status <> 'done' AND j.job_id <> $1 \
       AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
       AND EXISTS (SELECT FROM @schema@.file f WHERE f.job_id = j.job_id AND f.target = ANY ($2)) \
@@ -39,7 +44,7 @@ const LOADING_SQL: &str = "\
                   WHERE s.job_id = j.job_id AND s.target = ANY ($3) AND s.name = 'truncate') \
               ELSE true END \
       AND EXISTS (SELECT FROM @holders@) \
-    ORDER BY j.job_id LIMIT 1";
+    ORDER BY judges DESC, j.job_id LIMIT 1";
 
 /// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of the others.
 const KIN_SQL: &str = " \
@@ -49,6 +54,17 @@ const KIN_SQL: &str = " \
                 WHERE t.level = 0) AS kin \
     JOIN pg_catalog.pg_class c ON c.oid = kin.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
+
+/// Another job at work whose rows come into a table, a partition of it, or one that it is a partition of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loading {
+    /// The job.
+    pub job_id: String,
+    /// The table.
+    pub relation: Relation,
+    /// It goes by what the table refuses: it leaves such records out, or its rows come from a staging table.
+    pub judges: bool,
+}
 
 impl Ledger {
     /// The job is in the ledger, these tables were emptied for it, and all its tables are those that it began with.
@@ -94,7 +110,7 @@ impl Ledger {
     }
 
     /// Another job that is at work and has rows in this table, or will have some: who empties or replaces the table now would
-    /// take them from it. To be asked under a lock that keeps others from emptying it.
+    /// take them from it, and what is dropped now refuses none of them. To be asked under a lock that keeps others from emptying it.
     ///
     /// # Errors
     /// Those of the session.
@@ -103,7 +119,7 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         relation: &Relation,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<Loading>> {
         let fail = |error| self.error(&error, "looking for other jobs of the table");
         let names: [(&(dyn ToSql + Sync), Type); 2] =
             [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
@@ -123,7 +139,9 @@ impl Ledger {
             (&self.schema, Type::TEXT),
         ];
         let rows = session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
-        Ok(rows.first().map(|row| row.get(0)))
+        let loading =
+            |row: &Row| Loading { job_id: row.get(0), relation: relation.clone(), judges: row.get(1) };
+        Ok(rows.first().map(loading))
     }
 
     /// Forgets chunks of these files of a job, whose rows are about to go: the job began anew, since the server, or somebody,
@@ -161,7 +179,7 @@ fn lost(message: &str) -> Error {
 }
 
 /// Other jobs' rows would go.
-pub(crate) fn busy(relation: &Relation, done: &str, job_id: &str) -> Error {
-    let message = format!("{relation} cannot be {done} yet: job {job_id} is loading rows into it");
+pub(crate) fn busy(relation: &Relation, done: &str, other: &Loading) -> Error {
+    let message = format!("{relation} cannot be {done} yet: job {} is loading rows into it", other.job_id);
     Error::new(ErrorKind::Server, message).with_sqlstate("55P03")
 }

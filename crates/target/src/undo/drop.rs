@@ -7,11 +7,15 @@ use super::entries::{Place, with_workers};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Loading};
 use crate::locks::named;
 use crate::session::Session;
-use crate::sql::quote_relation;
+use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::error::SqlState;
+
+/// Once it has its lock, dropping takes a few round trips.
+const DROPPED_WITHIN_MS: u32 = 3000;
 
 /// What is to go of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,10 +33,32 @@ impl Chosen {
     pub fn is_empty(&self) -> bool {
         self.indexes.is_empty() && self.foreign_keys.is_empty()
     }
+
+    /// What of this the other does not choose.
+    fn without(&self, other: &Chosen) -> Chosen {
+        let rest = |all: &[usize], chosen: &[usize]| {
+            all.iter().copied().filter(|no| !chosen.contains(no)).collect::<Vec<usize>>()
+        };
+        Chosen {
+            indexes: rest(&self.indexes, &other.indexes),
+            foreign_keys: rest(&self.foreign_keys, &other.foreign_keys),
+            workers: None,
+        }
+    }
 }
 
-/// Drops what `choose` says of the table as it is under the lock. Returns what was dropped, in words. Whoever comes after a
-/// waiting ACCESS EXCLUSIVE waits behind it, readers too: `lock_within_ms` is how long the whole application may stand still.
+/// What came of it, in words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// What was dropped.
+    pub names: Vec<String>,
+    /// Another job at work, and what stays for its sake alone.
+    pub kept_for: Option<(Loading, Vec<String>)>,
+}
+
+/// Drops what `choose` says of the table as it is under the lock: first of the table alone, then, if something is to go, beside the
+/// other job that is loading rows into it. Whoever comes after a waiting ACCESS EXCLUSIVE waits behind it, readers too:
+/// `lock_within_ms` is how long the whole application may stand still.
 ///
 /// # Errors
 /// Table with SQLSTATE 55P03 when the table is not free within that time, and for what the server refuses;
@@ -42,8 +68,8 @@ pub async fn drop_chosen(
     ledger: &Ledger,
     job_id: &str,
     (relation, lock_within_ms): (&Relation, u64),
-    choose: impl Fn(&Captured) -> Chosen,
-) -> Result<Vec<String>> {
+    choose: impl Fn(&Captured, Option<&Loading>) -> Chosen,
+) -> Result<Dropped> {
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
          SET LOCAL lock_timeout = {lock_within_ms}; LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE",
@@ -57,19 +83,26 @@ pub async fn drop_chosen(
     };
     let dropped = async {
         run(relation, &begin).await?;
-        let Some(mut captured) = capture(session, relation).await? else { return Ok(Vec::new()) };
-        if captured.partitioned && !choose(&captured).is_empty() {
+        let Some(mut captured) = capture(session, relation).await? else { return Ok(Dropped::default()) };
+        if captured.partitioned && !choose(&captured, None).is_empty() {
             // Partitions last, as the server itself locks them; then what stands under all these locks.
             let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quote_relation(relation));
             run(relation, &lock).await?;
-            let Some(locked) = capture(session, relation).await? else { return Ok(Vec::new()) };
+            let Some(locked) = capture(session, relation).await? else { return Ok(Dropped::default()) };
             captured = locked;
         }
-        let chosen = choose(&captured);
-        if chosen.is_empty() {
-            return Ok(Vec::new());
+        let mut chosen = choose(&captured, None);
+        let mut kept_for = None;
+        if let Some(other) = loading(session, ledger, job_id, (&captured, &chosen)).await? {
+            let beside = choose(&captured, Some(&other));
+            let (_, kept) = statements(&captured, &chosen.without(&beside));
+            kept_for = Some((other, kept)).filter(|(_, kept)| !kept.is_empty());
+            chosen = beside;
         }
         let (mut statements, names) = statements(&captured, &chosen);
+        if chosen.is_empty() {
+            return Ok(Dropped { names, kept_for });
+        }
         let mut changes: Vec<_> = changes(&captured, &chosen).cloned().collect();
         if let Some(workers) = chosen.workers {
             let place = Place::of(relation, captured.oids[0]);
@@ -87,14 +120,59 @@ pub async fn drop_chosen(
         }
         busy.clone_from(relation);
         run(relation, &format!("{}; COMMIT", statements.join("; "))).await?;
-        Ok(names)
+        Ok(Dropped { names, kept_for })
     }
     .await;
-    if !matches!(&dropped, Ok(names) if !names.is_empty()) {
+    if !matches!(&dropped, Ok(dropped) if !dropped.names.is_empty()) {
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
     }
     named(session, &busy, dropped).await
+}
+
+/// Lets pass who is about to drop something of the table: what he has found under his lock, and what he has noted, is to be seen
+/// afterwards. Others that hold the table are waited for no longer than he may take.
+///
+/// # Errors
+/// Those of the session.
+pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()> {
+    // It takes the weakest of locks, for which no right is needed.
+    let table = quote_literal(&quote_relation(relation));
+    let sql = format!(
+        "BEGIN; SET LOCAL lock_timeout = {DROPPED_WITHIN_MS}; \
+         SELECT pg_catalog.pg_relation_size(pg_catalog.to_regclass({table})); COMMIT"
+    );
+    let Err(error) = session.client().batch_execute(&sql).await else { return Ok(()) };
+    // The failed transaction block is still open.
+    let _ = session.client().batch_execute("ROLLBACK").await;
+    match error.code().map(SqlState::code) {
+        Some("55P03") => Ok(()),
+        _ => Err(session_error(&error, "waiting for the table")),
+    }
+}
+
+/// Another job at work that brings rows into the table, or into one whose foreign key is to go with it; before all one that goes by
+/// what they refuse.
+async fn loading(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    (captured, chosen): (&Captured, &Chosen),
+) -> Result<Option<Loading>> {
+    if chosen.is_empty() {
+        return Ok(None);
+    }
+    let keys = chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no));
+    let mut relations: Vec<&Relation> = keys.filter(|key| !key.own).map(|key| &key.relation).collect();
+    relations.push(&captured.relation);
+    let mut found: Option<Loading> = None;
+    for relation in relations {
+        let other = ledger.loading(session, job_id, relation).await?;
+        if other.as_ref().is_some_and(|other| other.judges || found.is_none()) {
+            found = other;
+        }
+    }
+    Ok(found)
 }
 
 /// Of foreign keys the names alone: they go before the keys they hang on.

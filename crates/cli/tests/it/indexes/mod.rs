@@ -1,6 +1,7 @@
 //! Indexes, keys and foreign keys that a load drops come back as they were, whatever happens to the load.
 
 mod auto;
+mod beside;
 mod dumped;
 mod early;
 mod identical;
