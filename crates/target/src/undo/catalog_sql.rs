@@ -27,7 +27,8 @@ pub(super) const TABLES_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_publication_tables p \
                    WHERE p.schemaname = n.nspname AND p.tablename = c.relname) \
              OR EXISTS (SELECT FROM pg_catalog.pg_replication_slots s \
-                        WHERE s.slot_type = 'logical' AND s.database = pg_catalog.current_database()), \
+                        WHERE s.slot_type = 'logical' AND s.database = pg_catalog.current_database()) \
+             OR EXISTS (SELECT FROM pg_catalog.pg_subscription_rel r WHERE r.srrelid = c.oid), \
            CASE WHEN c.relkind = 'r' THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END, \
            c.reltuples::pg_catalog.float8, c.relpages::pg_catalog.int8, \
            pg_catalog.current_setting('block_size')::pg_catalog.int8, c.relkind = 'p', \
@@ -38,12 +39,14 @@ pub(super) const TABLES_SQL: &str = "\
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY tree.level, n.nspname, c.relname";
 
-/// The indexes of these tables, with the constraint that each belongs to. What else depends on an index or
+/// The indexes of these tables, with the constraint that each belongs to. Who applies what a subscription brings finds rows by the
+/// primary key where the replica identity is no index. What else depends on an index or
 /// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
 pub(super) const INDEXES_SQL: &str = concat!(
     "SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
            i.indisvalid AND i.indisready AND i.indislive, \
-           i.indisreplident OR (i.indisprimary AND c.relreplident = 'd'), \
+           i.indisreplident OR (i.indisprimary AND (c.relreplident = 'd' \
+               OR EXISTS (SELECT FROM pg_catalog.pg_subscription_rel r JOIN tree s ON s.oid = r.srrelid))), \
            i.indisclustered, i.indisreplident, am.amname, coalesce(ts.spcname, ''), \
            ts.oid IS NULL OR pg_catalog.has_tablespace_privilege(ts.oid, 'CREATE'), \
            pg_catalog.obj_description(i.indexrelid, 'pg_class'), \

@@ -141,6 +141,39 @@ fn partitions_heirs_and_published_identities_are_kept() {
     }
 }
 
+/// The worker that applies what comes finds the rows to change by it, whatever the replica identity is.
+#[test]
+fn keys_by_which_a_subscription_finds_rows_are_kept() {
+    let flat = "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text)";
+    let full = format!("{flat}; ALTER TABLE t REPLICA IDENTITY FULL");
+    let partitioned = "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text) PARTITION BY RANGE (id); \
+                       CREATE TABLE p PARTITION OF t DEFAULT; ALTER TABLE p REPLICA IDENTITY FULL";
+    for (sql, major) in [(flat, 13), (&full, 15), (partitioned, 18)] {
+        let (database, _files, source) = prepared(major, sql);
+        database
+            .sql("CREATE SUBSCRIPTION s CONNECTION 'dbname=nowhere' PUBLICATION p WITH (connect = false)");
+        database.sql(
+            "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, 't'::regclass, 'r' FROM pg_subscription",
+        );
+        let role = format!("owner_{}", database.name());
+        database.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}; ALTER TABLE t OWNER TO {role}; \
+             GRANT CREATE ON DATABASE {} TO {role}",
+            database.name()
+        ));
+        if sql == partitioned {
+            database.sql(&format!("ALTER TABLE p OWNER TO {role}"));
+        }
+        let told = loaded_as(&database, &role, &source);
+        let kept = "primary key t_pkey of public.t is kept: ";
+        assert!(told.contains(kept) && told.contains("logical replication needs it"), "{sql}\n{told}");
+        let keys = "SELECT count(*) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'";
+        assert_eq!(database.value(keys), "1", "{sql}");
+        database.sql("ALTER SUBSCRIPTION s SET (slot_name = NONE)");
+        database.sql("DROP SUBSCRIPTION s");
+    }
+}
+
 #[test]
 fn the_plan_says_what_stays_and_what_goes_and_changes_nothing() {
     let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
