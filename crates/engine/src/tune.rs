@@ -88,8 +88,9 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let work = || async {
         let session = run.context.connection.open_new().await?;
         let mut other = run.context.connection.attend(&session, tuners::other(&session, ledger)).await?;
+        let mut set = Vec::new();
         if other.is_some() || changes.is_empty() {
-            return Ok((None, other));
+            return Ok((None, set, other));
         }
         let holding = async {
             tuners::mark(&session, ledger).await?;
@@ -97,14 +98,14 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
             other = tuners::other(&session, ledger).await?;
             if other.is_none() {
                 run.tuned.store(true, Relaxed);
-                server::hold(&session, ledger, &run.plan.job_id, &changes).await?;
+                set = server::hold(&session, ledger, &run.plan.job_id, &changes).await?;
             }
             Ok(())
         };
         run.context.connection.attend(&session, holding).await?;
-        Ok((Some(session), other))
+        Ok((Some(session), set, other))
     };
-    let (session, other) = once_or_again(run, work).await?;
+    let (session, set, other) = once_or_again(run, work).await?;
     if let Some(database) = other {
         run.warn(format!("the server's settings stay as they are: {}", tuners::says(&database)));
         return Ok(());
@@ -112,8 +113,7 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let Some(session) = session else { return Ok(()) };
     // It keeps loads of other ledgers away until all is put back.
     *tuner(run) = Some(session);
-    let set: Vec<String> =
-        changes.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
+    let set: Vec<String> = set.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
     for setting in &set {
         run.tally.tuned(setting.replacen(" = ", " of the server = ", 1));
     }

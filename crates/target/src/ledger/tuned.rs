@@ -126,7 +126,8 @@ impl Ledger {
     }
 
     /// Notes in the open transaction that the job holds the change. What it was before is what the first of those that
-    /// hold it found, or else `found`.
+    /// hold it found, or else `found`; what it is meanwhile is what the first has given it, or else `during`, which is returned: the
+    /// last of them puts back only what has that value.
     pub(crate) async fn hold(
         &self,
         session: &Session,
@@ -134,16 +135,18 @@ impl Ledger {
         thing: &Thing,
         found: &Before,
         during: &str,
-    ) -> Result<()> {
+    ) -> Result<String> {
         let sql = format!(
-            "WITH first AS (SELECT value_before, options_before FROM {0}.tuned \
+            "WITH first AS (SELECT value_before, options_before, value_during FROM {0}.tuned \
                             WHERE undone_at IS NULL AND {1} = $2 AND name = $5 ORDER BY number LIMIT 1), \
-                  before AS (SELECT * FROM first \
-                             UNION ALL SELECT $6, $7 WHERE NOT EXISTS (SELECT FROM first)) \
+                  as_first AS (SELECT * FROM first \
+                               UNION ALL SELECT $6, $7, $8 WHERE NOT EXISTS (SELECT FROM first)), \
+                  noted AS ( \
              INSERT INTO {0}.tuned (job_id, table_oid, schema_name, table_name, name, value_before, options_before, \
                                     value_during, ledger_oid) \
-             SELECT $1, $2, $3, $4, $5, before.*, $8, pg_catalog.to_regclass($9)::pg_catalog.oid FROM before \
-             ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL DO NOTHING",
+             SELECT $1, $2, $3, $4, $5, as_first.*, pg_catalog.to_regclass($9)::pg_catalog.oid FROM as_first \
+             ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL DO NOTHING) \
+             SELECT value_during FROM as_first",
             self.quoted,
             table_oid_sql("tuned")
         );
@@ -163,7 +166,8 @@ impl Ledger {
             (&ledger_table, Type::TEXT),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "noting what is tuned"))
+        let rows = done.map_err(|error| self.error(&error, "noting what is tuned"))?;
+        Ok(rows.first().map_or_else(|| during.to_owned(), |row| row.get(0)))
     }
 
     /// Those of these entries that are still open, which nobody has given up meanwhile, and whether another job holds the same.

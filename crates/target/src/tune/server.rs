@@ -147,11 +147,16 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
     Ok(rows.iter().map(setting).collect())
 }
 
-/// Changes these settings and notes it before.
+/// Changes these settings and notes it before. Returns them as they are set: one that another load holds stays as that has set it.
 ///
 /// # Errors
 /// Table, when the server refuses; those of ledger and session.
-pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<()> {
+pub async fn hold(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    changes: &[Change],
+) -> Result<Vec<Change>> {
     ledger.lock_tuned_for_session(session).await?;
     let done = hold_all(session, ledger, job_id, changes).await;
     if done.is_err() {
@@ -160,20 +165,28 @@ pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, changes: &[C
     unlock(session, ledger, done).await
 }
 
-async fn hold_all(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<()> {
+async fn hold_all(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    changes: &[Change],
+) -> Result<Vec<Change>> {
     let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
     let now = in_file(session, &names).await?;
     run(session, &format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
-    for change in changes {
-        let thing = Thing { table: None, name: change.name.clone() };
-        let before = Before { value: now.get(&change.name).cloned(), options: None };
-        ledger.hold(session, job_id, &thing, &before, &change.during).await?;
+    let mut noted = Vec::new();
+    for Change { name, during } in changes {
+        let thing = Thing { table: None, name: name.clone() };
+        let before = Before { value: now.get(name).cloned(), options: None };
+        let during = ledger.hold(session, job_id, &thing, &before, during).await?;
+        noted.push(Change { name: name.clone(), during });
     }
     run(session, "COMMIT").await?;
-    for change in changes.iter().filter(|change| now.get(&change.name) != Some(&change.during)) {
+    for change in noted.iter().filter(|change| now.get(&change.name) != Some(&change.during)) {
         run(session, &set_sql(&change.name, &change.during)).await?;
     }
-    reload(session).await
+    reload(session).await?;
+    Ok(noted)
 }
 
 /// What came of giving up changes.

@@ -137,6 +137,35 @@ fn of_two_loads_that_tune_the_server_the_last_puts_back() {
     assert_eq!(auto_conf(&server), before);
 }
 
+/// Each has found room for another size of WAL, before either knew of the other.
+#[test]
+fn the_last_of_two_loads_that_chose_different_values_puts_back_what_was_there() {
+    let (server, database, files, source) = prepared(15);
+    load(&database, &files.put("first.csv", &csv(48, 90_000, 1)), "table").run(PATIENCE).expect_code(0);
+    let before = auto_conf(&server);
+    let other = database.connect();
+    other.sql("SELECT pg_advisory_lock_shared(hashtextextended('howdah/other', x'686f77646168'::int8))");
+    let lock = "hashtextextended('howdah', x'74756e6564'::int8)";
+    other.sql(&format!("SELECT pg_advisory_lock({lock})"));
+    let mut second = load(&database, &source, "server").spawn();
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    assert!(database.wait_for(waits, 1, || second.is_running()), "{}", second.stderr_so_far());
+    other.sql(
+        "INSERT INTO howdah.tuned (job_id, table_oid, schema_name, table_name, name, value_during, ledger_oid) \
+         VALUES ('other', 0, '', '', 'max_wal_size', '3GB', 'howdah.tuned'::regclass)",
+    );
+    other.sql("ALTER SYSTEM SET max_wal_size = '3GB'");
+    other.sql(&format!("SELECT pg_advisory_unlock({lock})"));
+    let told = second.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("set for the whole server while rows come: max_wal_size = 3GB"), "{told}");
+    assert!(told.contains("max_wal_size of the server stays as it is for another load"), "{told}");
+    assert!(auto_conf(&server).contains(&"max_wal_size = '3GB'".to_owned()), "{told}");
+    drop(other);
+    let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(auto_conf(&server), before, "{told}");
+    assert_eq!(held(&database), 0);
+}
+
 /// ALTER SYSTEM is the cluster's, and each ledger knows its own loads alone.
 #[test]
 fn of_two_ledgers_one_tunes_the_server_and_the_other_leaves_it_as_it_is() {
