@@ -28,8 +28,8 @@ pub(crate) fn directive(error: &Error) -> Directive {
             Some("40001" | "40003" | "40P01") => Directive::Again,
             // lock_not_available; another session's lock_timeout set on the role
             Some("55P03") => Directive::Again,
-            // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout
-            Some("57P01" | "57P02" | "57P03" | "57P05") => Directive::Again,
+            // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout, idle_in_transaction_session_timeout
+            Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03") => Directive::Again,
             // read_only_sql_transaction: the old primary after a failover; a new connection finds the new one
             Some("25006") => Directive::Again,
             // connection_exception and its kin

@@ -105,7 +105,8 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
         run.context.connection.attend(&session, holding).await?;
         Ok((Some(session), set, other))
     };
-    let (session, set, other) = once_or_again(run, work).await?;
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let (session, set, other) = patiently(&run.context, retry_for, work).await?;
     if let Some(database) = other {
         run.warn(format!("the server's settings stay as they are: {}", tuners::says(&database)));
         return Ok(());

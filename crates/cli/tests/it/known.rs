@@ -357,7 +357,7 @@ fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     assert_ne!(scene.database.value(STORED), "0");
 }
 
-fn signal(running: &Running, name: &str) {
+pub(crate) fn signal(running: &Running, name: &str) {
     let pid = running.pid().to_string();
     assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
 }

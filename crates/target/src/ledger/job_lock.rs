@@ -20,7 +20,7 @@ const TURN_WITHIN_MS: u32 = 10_000;
 /// In its turn a load waits for locks of others no longer, and its client, which may have been stopped, is waited for no longer:
 /// all who begin wait for it.
 pub const LOCKS_IN_TURN_MS: u64 = 3_000;
-const IDLE_IN_TURN_MS: u32 = 10_000;
+pub(crate) const IDLE_IN_TURN_MS: u32 = 10_000;
 /// The first that ends sessions that are idle in no transaction.
 const IDLE_TIMEOUT_SINCE: u32 = 140_000;
 
@@ -36,11 +36,49 @@ pub(super) fn holders_sql(keys: &str) -> String {
 
 /// How long the session waits for locks, and the server for its client; 0: as long as it takes.
 fn limits_sql(session: &Session, locks_ms: u64, idle_ms: u32) -> String {
-    let locks = format!("SET lock_timeout = {locks_ms}");
+    let limits =
+        format!("SET lock_timeout = {locks_ms}; SET idle_in_transaction_session_timeout = {idle_ms}");
     if session.server_version() < IDLE_TIMEOUT_SINCE {
-        return locks;
+        return limits;
     }
-    format!("{locks}; SET idle_session_timeout = {idle_ms}")
+    format!("{limits}; SET idle_session_timeout = {idle_ms}")
+}
+
+/// Waits for an advisory lock that others wait for too, and takes it for the session; false when they have kept it for long. Until it
+/// is given up the session waits for locks no longer than [`LOCKS_IN_TURN_MS`], and the server for the client no longer than
+/// [`IDLE_IN_TURN_MS`].
+pub(super) async fn take_briefly(
+    session: &Session,
+    key: &str,
+) -> std::result::Result<bool, tokio_postgres::Error> {
+    // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays with the session.
+    let limits = limits_sql(session, LOCKS_IN_TURN_MS, IDLE_IN_TURN_MS);
+    let sql =
+        format!("SET lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({key}); {limits}");
+    match session.client().batch_execute(&sql).await {
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(false),
+        taken => taken.map(|()| true),
+    }
+}
+
+/// Gives it up.
+pub(super) async fn give_up(session: &Session, key: &str) -> std::result::Result<(), tokio_postgres::Error> {
+    let limits = limits_sql(session, 0, 0);
+    session.client().batch_execute(&format!("SELECT pg_catalog.pg_advisory_unlock({key}); {limits}")).await
+}
+
+/// The error where it is kept. Best effort: there is an error to tell already.
+pub(super) async fn is_kept(session: &Session, key: &str, (others, lock): (&str, &str)) -> Error {
+    let sql = format!("SELECT l.pid FROM {}", holders_sql(key));
+    let rows = session.client().query_typed(&sql, &[]).await.unwrap_or_default();
+    let pid = rows.first().and_then(|row| row.get::<_, Option<i32>>(0));
+    let by = pid.map(|pid| format!(", now by process {pid}")).unwrap_or_default();
+    let seconds = TURN_WITHIN_MS / 1000;
+    let message =
+        format!("other loads of this ledger {others}: the {lock} was not free within {seconds} seconds{by}");
+    Error::new(ErrorKind::Server, message)
+        .with_sqlstate("55P03")
+        .with_hint("look at that process in pg_stat_activity; then run the same command again")
 }
 
 impl Ledger {
@@ -67,33 +105,12 @@ impl Ledger {
     /// # Errors
     /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
     pub async fn take_turn(&self, session: &Session) -> Result<()> {
-        // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays with the session.
         let turn = self.turn();
-        let limits = limits_sql(session, LOCKS_IN_TURN_MS, IDLE_IN_TURN_MS);
-        let sql = format!(
-            "SET lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({turn}); {limits}"
-        );
-        match session.client().batch_execute(&sql).await {
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                Err(self.turn_is_kept(session).await)
-            }
-            taken => taken.map_err(|error| session_error(&error, "waiting for loads that begin")),
+        match take_briefly(session, &turn).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(is_kept(session, &turn, ("are beginning", "turn to begin")).await),
+            Err(error) => Err(session_error(&error, "waiting for loads that begin")),
         }
-    }
-
-    /// Best effort: there is an error to tell already.
-    async fn turn_is_kept(&self, session: &Session) -> Error {
-        let sql = format!("SELECT l.pid FROM {}", holders_sql(&self.turn()));
-        let rows = session.client().query_typed(&sql, &[]).await.unwrap_or_default();
-        let pid = rows.first().and_then(|row| row.get::<_, Option<i32>>(0));
-        let by = pid.map(|pid| format!(", now by process {pid}")).unwrap_or_default();
-        let seconds = TURN_WITHIN_MS / 1000;
-        let message = format!(
-            "other loads of this ledger are beginning: the turn to begin was not free within {seconds} seconds{by}"
-        );
-        Error::new(ErrorKind::Server, message)
-            .with_sqlstate("55P03")
-            .with_hint("look at that process in pg_stat_activity; then run the same command again")
     }
 
     /// Gives the turn to the next.
@@ -101,9 +118,7 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn end_turn(&self, session: &Session) -> Result<()> {
-        let limits = limits_sql(session, 0, 0);
-        let sql = format!("SELECT pg_catalog.pg_advisory_unlock({}); {limits}", self.turn());
-        let ended = session.client().batch_execute(&sql).await;
+        let ended = give_up(session, &self.turn()).await;
         ended.map_err(|error| session_error(&error, "letting other loads begin"))
     }
 

@@ -30,6 +30,7 @@ pub(crate) use claim::BEGUN_SQL;
 pub use emptied::Volatile;
 pub use gone::Stored;
 pub use job::{Ending, FileRow, JobRow, JobStatus};
+pub(crate) use job_lock::IDLE_IN_TURN_MS;
 pub use job_lock::LOCKS_IN_TURN_MS;
 pub use origin::Origin;
 pub use proof::Loading;

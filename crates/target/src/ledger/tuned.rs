@@ -5,8 +5,10 @@
 //! advisory lock, so that nobody reads a change for what was there before.
 
 use super::Ledger;
+use super::job_lock::{give_up, is_kept, take_briefly};
 use super::origin::{Origin, here_sql, table_oid_sql};
 use crate::session::Session;
+use crate::sql::quote_literal;
 use howdah_model::{Relation, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -70,23 +72,36 @@ impl fmt::Display for Thing {
 impl Ledger {
     /// Waits for the lock under which holds are taken and given up; it lasts as long as the transaction.
     pub(crate) async fn lock_tuned(&self, session: &Session) -> Result<()> {
-        self.tuned_lock(session, "pg_advisory_xact_lock").await
+        let sql = format!("SELECT FROM pg_catalog.pg_advisory_xact_lock({})", self.tuned_key());
+        let done = session.client().query_typed(&sql, &[]).await;
+        done.map(|_| ()).map_err(|error| self.error(&error, "locking what is tuned"))
     }
 
-    /// The same until [`Ledger::unlock_tuned`], for changes that cannot be part of a transaction.
+    /// The same until [`Ledger::unlock_tuned`], for changes that cannot be part of a transaction. Until then the session waits for
+    /// locks only so long, and the server for its client: all who tune, put back or settle wait for it.
+    ///
+    /// # Errors
+    /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
     pub(crate) async fn lock_tuned_for_session(&self, session: &Session) -> Result<()> {
-        self.tuned_lock(session, "pg_advisory_lock").await
+        let key = self.tuned_key();
+        match take_briefly(session, &key).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let kept = ("set the server, or put back what they have set", "lock for that");
+                Err(is_kept(session, &key, kept).await)
+            }
+            Err(error) => Err(self.error(&error, "locking what is tuned")),
+        }
     }
 
     /// Gives it up.
     pub(crate) async fn unlock_tuned(&self, session: &Session) -> Result<()> {
-        self.tuned_lock(session, "pg_advisory_unlock").await
+        let given_up = give_up(session, &self.tuned_key()).await;
+        given_up.map_err(|error| self.error(&error, "giving up the lock of what is tuned"))
     }
 
-    async fn tuned_lock(&self, session: &Session, function: &str) -> Result<()> {
-        let sql = format!("SELECT FROM pg_catalog.{function}(pg_catalog.hashtextextended($1, {SEED}))");
-        let done = session.client().query_typed(&sql, &[(&self.schema, Type::TEXT)]).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "locking what is tuned"))
+    fn tuned_key(&self) -> String {
+        format!("pg_catalog.hashtextextended({}, {SEED})", quote_literal(&self.schema))
     }
 
     /// Changes that are held, by one job or by any, the newest first. None in a ledger that has no such table yet.

@@ -150,7 +150,8 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
 /// Changes these settings and notes it before. Returns them as they are set: one that another load holds stays as that has set it.
 ///
 /// # Errors
-/// Table, when the server refuses; those of ledger and session.
+/// Server with 55P03 when others who set the server have kept the lock for long, which may pass; Table, when the server refuses; those
+/// of ledger and session.
 pub async fn hold(
     session: &Session,
     ledger: &Ledger,
@@ -201,7 +202,7 @@ pub enum GivingUp {
 /// Gives up changes, and puts back those that nobody else holds, in this order.
 ///
 /// # Errors
-/// Table, when the server refuses; those of ledger and session.
+/// Those of [`hold`].
 pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<GivingUp> {
     ledger.lock_tuned_for_session(session).await?;
     let done = give_up_all(session, ledger, held).await;

@@ -6,7 +6,7 @@
 use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, Ledger, Origin, Thing};
+use crate::ledger::{Before, Held, IDLE_IN_TURN_MS, Ledger, Origin, Thing};
 use crate::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
@@ -304,7 +304,8 @@ async fn read(session: &Session, oids: &[u32]) -> Result<Vec<Storage>> {
 
 async fn begin(session: &Session, ledger: &Ledger, lock_within_ms: u32) -> Result<()> {
     let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {lock_within_ms}"
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {lock_within_ms}; \
+         SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}"
     );
     run(session, &begin).await?;
     ledger.lock_tuned(session).await

@@ -3,6 +3,7 @@
 use super::{GATE, HELD, held, load, plan};
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, restore, wait_for};
+use crate::known::signal;
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, ServerOptions};
 use std::path::PathBuf;
@@ -164,6 +165,51 @@ fn the_last_of_two_loads_that_chose_different_values_puts_back_what_was_there() 
     let told = restore(&database).run(PATIENCE).expect_code(0).stderr;
     assert_eq!(auto_conf(&server), before, "{told}");
     assert_eq!(held(&database), 0);
+}
+
+/// What is set for the server is noted under a lock that all others wait for who set it or put it back.
+#[test]
+fn a_load_that_was_stopped_while_it_tunes_keeps_no_other_from_that() {
+    for major in [13, 18] {
+        let (server, database, files, source) = prepared(major);
+        let before = auto_conf(&server);
+        load(&database, &files.put("first.csv", &csv(48, 90_000, 1)), "table").run(PATIENCE).expect_code(0);
+        database.sql(
+            "CREATE TABLE gate AS SELECT 1; \
+             CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END'; \
+             CREATE TRIGGER wait BEFORE INSERT ON howdah.tuned FOR EACH ROW WHEN (NEW.table_oid = 0) EXECUTE FUNCTION wait()",
+        );
+        let mut stopped = load(&database, &source, "server").spawn();
+        let holds = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        assert!(database.wait_for(holds, 1, || stopped.is_running()), "{}", stopped.stderr_so_far());
+        signal(&stopped, "STOP");
+        database.sql("DELETE FROM gate");
+        let other = files.put("b.csv", &csv(49, ROWS + 1, 300));
+        let told = load(&database, &other, "server").args(["--retry-for", "30s"]).run(PATIENCE);
+        signal(&stopped, "CONT");
+        let told = told.expect_code(0).stderr;
+        assert!(told.contains("set for the whole server while rows come"), "PostgreSQL {major}: {told}");
+        stopped.wait(PATIENCE).expect_code(0);
+        assert_eq!(auto_conf(&server), before, "PostgreSQL {major}");
+        assert_eq!(held(&database), 0);
+    }
+}
+
+#[test]
+fn who_waits_for_others_that_set_the_server_is_told_so() {
+    let (_server, database, files, source) = prepared(15);
+    load(&database, &files.put("first.csv", &csv(48, 90_000, 1)), "table").run(PATIENCE).expect_code(0);
+    let other = database.connect();
+    other.sql("SELECT pg_advisory_lock(hashtextextended('howdah', x'74756e6564'::int8))");
+    let waits = load(&database, &source, "server").args(["--retry-for", "0s"]);
+    let told = waits.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("other loads of this ledger set the server") && told.contains(", now by process "),
+        "{told}"
+    );
+    drop(other);
+    waits.run(PATIENCE).expect_code(0);
 }
 
 /// ALTER SYSTEM is the cluster's, and each ledger knows its own loads alone.
