@@ -2,7 +2,9 @@
 
 /// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its row type,
 /// and is none of the things that are made anew (nor a default of the new table), is a reason of its own, so that nothing is forgotten. Comments are
-/// read from their catalog: `obj_description` is written in SQL before PostgreSQL 14, and looks operators up in the `search_path`.
+/// read from their catalog: `obj_description` is written in SQL before PostgreSQL 14, and looks operators up in the `search_path`. A
+/// table gets a TOAST table if a column can be stored there and a row may be too long for a page's quarter (`needs_toast_table`); the numbers
+/// are the types whose values have a greatest length: `char`, `varchar`, `bit`, `varbit`, `numeric`.
 pub(super) const REFUSALS_SQL: &str = "\
     WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2), \
@@ -27,6 +29,18 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('the constraint %s is not valid or not enforced', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.conparentid = 0::pg_catalog.oid \
         WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
+    UNION ALL SELECT 'its replica identity is an index that is gone' FROM t WHERE relreplident = 'i' AND NOT EXISTS ( \
+        SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = t.oid AND i.indisreplident) \
+    UNION ALL SELECT 'its TOAST table has storage parameters, and a new table would have no TOAST table' \
+        FROM t JOIN pg_catalog.pg_class x ON x.oid = t.reltoastrelid WHERE x.reloptions IS NOT NULL AND NOT EXISTS ( \
+            SELECT FROM (SELECT a.attlen, a.attstorage, a.atttypmod < 0 OR a.atttypid NOT IN (1042, 1043, 1560, 1562, 1700) AS is_endless, \
+                                CASE WHEN a.attlen > 0 THEN a.attlen WHEN a.atttypid IN (1042, 1043) THEN (a.atttypmod - 4) * ( \
+                                    SELECT pg_catalog.pg_encoding_max_length(b.encoding) FROM pg_catalog.pg_database b \
+                                    WHERE b.datname = pg_catalog.current_database()) \
+                                WHEN a.atttypid IN (1560, 1562) THEN a.atttypmod / 8 ELSE 0 END AS bytes \
+                         FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped) c \
+            HAVING pg_catalog.bool_or(attlen < 0 AND attstorage <> 'p') \
+               AND (pg_catalog.bool_or(attlen < 0 AND is_endless) OR pg_catalog.sum(bytes) > 2000)) \
     UNION ALL SELECT pg_catalog.format('the constraint %s is a key over time', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid \
         WHERE coalesce((pg_catalog.to_jsonb(x) ->> 'conperiod'::pg_catalog.text)::pg_catalog.bool, false) \

@@ -244,6 +244,10 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
             "ALTER TABLE t ADD CONSTRAINT late UNIQUE (note) DEFERRABLE; ALTER TABLE t DISABLE TRIGGER ALL",
             "the triggers of the constraint late are disabled",
         ),
+        (
+            "ALTER TABLE t ADD own int NOT NULL UNIQUE; ALTER TABLE t REPLICA IDENTITY USING INDEX t_own_key; ALTER TABLE t DROP own",
+            "its replica identity is an index that is gone",
+        ),
         ("ALTER TABLE t SET UNLOGGED", "it is no ordinary, logged table"),
         ("ALTER TABLE t ADD parent bigint REFERENCES t", "the foreign key t_parent_fkey of t refers to it"),
     ] {
@@ -263,6 +267,38 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
             "{made}"
         );
         database.sql("DROP PUBLICATION IF EXISTS p");
+    }
+}
+
+/// A table whose long column was dropped keeps its TOAST table.
+#[test]
+fn parameters_of_a_toast_table_are_carried_along_or_refused() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    for major in [13, 18] {
+        for (x, is_carried) in [
+            ("int", false),
+            ("varchar(400)", false),
+            ("numeric(9)", false),
+            ("varchar(600)", true),
+            ("numeric", true),
+            ("varchar(9)[] DEFAULT '{}'", true),
+        ] {
+            let database = Server::shared(major).database();
+            database.sql(&format!(
+                "CREATE TABLE t (id int, x {x}, gone text) WITH (toast.autovacuum_enabled = false); ALTER TABLE t DROP gone"
+            ));
+            let before = schema(&database);
+            let finished = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE);
+            let what = format!("PostgreSQL {major}, {x}");
+            if !is_carried {
+                let refused = finished.expect_code(1).stderr;
+                assert!(refused.contains("its TOAST table has storage parameters"), "{what}: {refused}");
+            } else {
+                finished.expect_code(0);
+            }
+            assert_eq!(schema(&database), before, "{what}");
+        }
     }
 }
 
