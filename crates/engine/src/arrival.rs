@@ -25,7 +25,7 @@ use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
 use howdah_target::ledger::{Ending, Ledger};
-use howdah_target::replace::{self, Missing, Replacement};
+use howdah_target::replace::{self, Locks, Missing, Replacement};
 use howdah_target::session::Session;
 use howdah_target::{rewrite, staging};
 use std::collections::BTreeSet;
@@ -358,13 +358,13 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());
     let sql = ending_sql(ledger, &run.plan);
     let ending = done(rows, &sql);
-    let lock_timeout_ms = run.plan.job.arrival.lock_timeout_ms;
+    let locks = Locks::new(run.plan.job.arrival.lock_timeout_ms);
     let work = async |session: &Session| {
         let end = async |session: &Session| {
             ledger.expect_chunks(session, job_id, run.tally.chunks()).await?;
             ledger.end_within(session, job_id, ending).await
         };
-        replace::swap(session, (ledger, job_id), (&all, lock_timeout_ms), end).await
+        replace::swap(session, (ledger, job_id), (&all, &locks), end).await
     };
     on_session(run, work).await
 }

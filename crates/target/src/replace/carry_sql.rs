@@ -69,6 +69,17 @@ pub(super) const SURPLUS_SQL: &str = concat!(
     ORDER BY 2, 3"
 );
 
+/// The views that are written anew when the old table is gone: schema, name, and a statement that changes nothing and locks the view as
+/// that will.
+pub(super) const VIEWS_SQL: &str = "\
+    SELECT n.nspname, v.relname, pg_catalog.format('ALTER VIEW %I.%I OWNER TO %s', n.nspname, v.relname, v.relowner::pg_catalog.regrole) \
+    FROM pg_catalog.pg_class v JOIN pg_catalog.pg_namespace n ON n.oid = v.relnamespace WHERE v.relkind = 'v' AND v.oid IN ( \
+        SELECT r.ev_class FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
+        JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid \
+            AND (d.refobjid IN (t.oid, y.oid, y.typarray) OR d.refobjid IN (SELECT k.oid FROM pg_catalog.pg_constraint k WHERE k.conrelid = t.oid)) \
+        JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid) \
+    ORDER BY v.oid";
+
 /// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
 /// are written anew, which keeps all that they have. Sequences are kept apart meanwhile, also from new tables of jobs that were
 /// killed, which cannot go on once this is another table; identity columns get theirs made

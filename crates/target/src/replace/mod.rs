@@ -7,10 +7,12 @@
 mod carry_sql;
 mod fill;
 mod likeness_sql;
+mod locks;
 mod refusal_sql;
 mod rights_sql;
 
 pub use fill::fill;
+pub use locks::Locks;
 
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
@@ -24,6 +26,7 @@ use crate::undo::SPELLING_SQL;
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
+use locks::Until;
 use refusal_sql::REFUSALS_SQL;
 use rights_sql::RIGHTS_SQL;
 use tokio_postgres::Row;
@@ -251,40 +254,25 @@ async fn build_alone(
 pub async fn swap(
     session: &Session,
     (ledger, job_id): (&Ledger, &str),
-    (all, lock_timeout_ms): (&[(Replacement<'_>, u64)], u64),
+    (all, locks): (&[(Replacement<'_>, u64)], &Locks),
     ending: impl AsyncFnOnce(&Session) -> Result<()>,
 ) -> Result<()> {
     let client = session.client();
     let work = async {
         let lost = |error: tokio_postgres::Error| session_error(&error, "replacing the table");
         let begin = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \
-             SET LOCAL lock_timeout = {lock_timeout_ms}"
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; SET LOCAL lock_timeout = {}",
+            locks.timeout_ms
         );
         client.batch_execute(&begin).await.map_err(lost)?;
-        for (replacement, rows) in all {
-            let fail = |error| refused(&error, replacement.old);
+        for (replacement, _) in all {
             if !ledger.claim_step(session, job_id, replacement.old, Step::Replace).await? {
                 return client.batch_execute("ROLLBACK").await.map_err(lost);
             }
-            let lock =
-                format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(replacement.old));
-            client.batch_execute(&lock).await.map_err(fail)?;
-            if ledger.holds_changes(session, replacement.old).await? {
-                return Err(held(replacement.old));
-            }
-            expect_unchanged(session, ledger, replacement.old).await?;
-            if let Some(other) = ledger.loading(session, job_id, replacement.old).await? {
-                return Err(busy(replacement.old, "replaced", &other));
-            }
-            check(session, replacement.old).await?;
-            expect_none(replacement.old, statements(session, *replacement, DIFFERENCES_SQL).await?)?;
-            if !missing_now(session, *replacement).await?.is_empty() {
-                return Err(changed(replacement.old));
-            }
-            for sql in [SURPLUS_SQL, FOLLOW_SQL, SWAP_SQL] {
-                do_all(session, *replacement, sql).await?;
-            }
+        }
+        let until = locks.take(session, all).await?;
+        for (replacement, rows) in all {
+            take_place(session, (ledger, job_id), *replacement, until).await?;
             let changes = Changes { inserted: *rows, ..Changes::default() };
             ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
         }
@@ -296,10 +284,39 @@ pub async fn swap(
         // Best effort: a session that is gone has rolled back.
         let _ = client.batch_execute("ROLLBACK").await;
     }
-    match all.first() {
-        Some((replacement, _)) => named(session, replacement.old, done).await,
+    match locks.not_free().or_else(|| all.first().map(|(replacement, _)| replacement.old.clone())) {
+        Some(relation) => named(session, &relation, done).await,
         None => done,
     }
+}
+
+/// The new table takes the place of the old one, which is locked.
+async fn take_place(
+    session: &Session,
+    (ledger, job_id): (&Ledger, &str),
+    replacement: Replacement<'_>,
+    until: Until,
+) -> Result<()> {
+    let old = replacement.old;
+    if ledger.holds_changes(session, old).await? {
+        return Err(held(old));
+    }
+    expect_unchanged(session, ledger, old).await?;
+    if let Some(other) = ledger.loading(session, job_id, old).await? {
+        return Err(busy(old, "replaced", &other));
+    }
+    check(session, old).await?;
+    expect_none(old, statements(session, replacement, DIFFERENCES_SQL).await?)?;
+    if !missing_now(session, replacement).await?.is_empty() {
+        return Err(changed(old));
+    }
+    for sql in [SURPLUS_SQL, FOLLOW_SQL, SWAP_SQL] {
+        for sql in statements(session, replacement, sql).await? {
+            let done = session.client().batch_execute(&format!("{}; {sql}", until.sql())).await;
+            done.map_err(|error| refused(&error, old))?;
+        }
+    }
+    Ok(())
 }
 
 /// Does what the catalog says is to be done, in the open transaction.

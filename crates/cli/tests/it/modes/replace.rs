@@ -1,6 +1,7 @@
 //! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why not.
 
 use super::{assert_nothing_left, changes, load, longest_wait_of_writers};
+use crate::guards::wait_for_words;
 use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
@@ -299,6 +300,39 @@ fn parameters_of_a_toast_table_are_carried_along_or_refused() {
             }
             assert_eq!(schema(&database), before, "{what}");
         }
+    }
+}
+
+/// Whoever reads a table that is locked already would wait as well.
+#[test]
+fn what_was_not_free_is_waited_for_before_anything_else_is_locked() {
+    let files = Files::new();
+    let sources = ["one", "two"].map(|name| files.put(&format!("{name}.csv"), b"id\n1\n"));
+    for (major, hold, held) in [
+        (13, "LOCK TABLE two IN ACCESS SHARE MODE", "two"),
+        (18, "LOCK TABLE two IN ACCESS SHARE MODE", "two"),
+        (15, "COMMENT ON VIEW v IS 'upon one'", "v"),
+    ] {
+        let database = Server::shared(major).database();
+        database
+            .sql("CREATE TABLE one (id int); CREATE TABLE two (id int); CREATE VIEW v AS SELECT id FROM one");
+        let before = schema(&database);
+        let holder = database.connect();
+        holder.sql(&format!("BEGIN; {hold}"));
+        let command = howdah("load").args(["--to", &database.conninfo(), "--mode", "replace"]);
+        let mut running = command.args(["--lock-timeout", "300ms"]).args(&sources).spawn();
+        wait_for_words(&mut running, "a new table takes the place of public.one, public.two");
+        wait_for_words(&mut running, "cannot be replaced yet: other sessions hold it");
+        let waits = format!(
+            "SELECT count(*) FROM pg_locks w WHERE NOT w.granted AND w.relation = '{held}'::regclass AND NOT EXISTS ( \
+                 SELECT FROM pg_locks h WHERE h.pid = w.pid AND h.granted AND h.mode = 'AccessExclusiveLock' \
+                     AND h.relation IN ('one'::regclass, 'two'::regclass, 'v'::regclass))"
+        );
+        assert!(database.wait_for(&waits, 1, || running.is_running()), "{}", running.stderr_so_far());
+        holder.sql("ROLLBACK");
+        running.wait(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}, {held}");
+        assert_nothing_left(&database, held);
     }
 }
 
