@@ -184,8 +184,9 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let Some(table) = tables.first() else { return Ok(None) };
     let oids: Vec<u32> = tables.iter().map(|row| row.get(0)).collect();
     let identity_needed = tables.iter().any(|row| row.get(9));
+    let parts: Vec<(u32, Relation)> = tables[1..].iter().map(named).collect();
     let foreign_keys: Vec<ForeignKey> =
-        foreign_keys.iter().map(|row| foreign_key(row, &oids, &path)).collect();
+        foreign_keys.iter().map(|row| foreign_key(row, &oids, &parts, &path)).collect();
     let members: Vec<Member> =
         indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
     let sizes = tables.iter().map(pages_and_rows);
@@ -203,6 +204,10 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
         foreign_keys,
         oids,
     }))
+}
+
+fn named(row: &Row) -> (u32, Relation) {
+    (row.get(0), Relation { schema: row.get(1), name: row.get(2) })
 }
 
 /// What names without a schema mean to the session that drops: expressions of indexes may call functions that depend
@@ -315,7 +320,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
     }
 }
 
-fn foreign_key(row: &Row, captured_oids: &[u32], search_path: &str) -> ForeignKey {
+fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], search_path: &str) -> ForeignKey {
     let flag = |at: usize| row.get::<_, bool>(at);
     let (table_oid, referenced_oid): (u32, u32) = (row.get(1), row.get(4));
     let relation = Relation { schema: row.get(2), name: row.get(3) };
@@ -337,6 +342,8 @@ fn foreign_key(row: &Row, captured_oids: &[u32], search_path: &str) -> ForeignKe
         definition: row.get(6),
         validated: flag(7),
         comment: row.get(8),
+        // Those of partitions alone stay where they are.
+        partitions: if captured_oids.first() == Some(&table_oid) { parts.to_vec() } else { Vec::new() },
     };
     let place = entries::Place { relation: relation.clone(), table_oid, search_path: search_path.to_owned() };
     ForeignKey {

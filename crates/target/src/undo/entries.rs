@@ -218,11 +218,13 @@ pub(super) struct FoundForeignKey {
     pub(super) definition: String,
     pub(super) validated: bool,
     pub(super) comment: Option<String>,
+    /// Those of its table, on every level, the upper ones first: they have it too.
+    pub(super) partitions: Vec<(u32, Relation)>,
 }
 
 impl FoundForeignKey {
     pub(super) fn entries(&self, place: &Place) -> Vec<NewUndo> {
-        let (table, name) = (place.table(), quote_ident(&self.name));
+        let (table, name, literal) = (place.table(), quote_ident(&self.name), quote_literal(&self.name));
         // A definition that is not valid says so itself.
         let not_valid = if self.validated { " NOT VALID" } else { "" };
         let add = format!("ALTER TABLE {table} ADD CONSTRAINT {name} {}{not_valid}", self.definition);
@@ -230,12 +232,47 @@ impl FoundForeignKey {
         let mut statements = place.settings("");
         statements.push(add);
         statements.extend(comment);
+        statements.extend(self.for_detached(
+            &format!("NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.conname = {literal})"),
+            &format!("ADD CONSTRAINT {name} {}{not_valid}", self.definition),
+        ));
         let mut entries = vec![place.entry(UndoKind::ForeignKey, &self.name, &self.definition, statements)];
         if self.validated {
-            let validate = format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}");
-            entries.push(place.entry(UndoKind::Validate, &self.name, &self.definition, vec![validate]));
+            let mut validate = vec![format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}")];
+            let is_new = format!(
+                "EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.conname = {literal} \
+                         AND k.contype = 'f' AND k.conparentid = 0::pg_catalog.oid AND NOT k.convalidated)"
+            );
+            validate.extend(self.for_detached(&is_new, &format!("VALIDATE CONSTRAINT {name}")));
+            entries.push(place.entry(UndoKind::Validate, &self.name, &self.definition, validate));
         }
         entries
+    }
+
+    /// Behind what gives it to the table and its partitions: the same for those that were partitions when it was dropped and are none
+    /// any more, which DETACH PARTITION leaves it. `lacks` says of the table `c` whether something is to be done. Where the journal has
+    /// come from another database, other tables have these OIDs.
+    fn for_detached(&self, lacks: &str, what: &str) -> Option<String> {
+        if self.partitions.is_empty() {
+            return None;
+        }
+        let known = |(oid, relation): &(u32, Relation)| {
+            format!("({oid}::pg_catalog.oid, {})", quote_literal(&quote_relation(relation)))
+        };
+        let partitions: Vec<String> = self.partitions.iter().map(known).collect();
+        let body = format!(
+            "DECLARE part record; BEGIN \
+                 FOR part IN SELECT * FROM (VALUES {}) AS v (oid, name) LOOP \
+                     IF EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = part.oid \
+                                AND c.oid = pg_catalog.to_regclass(part.name)::pg_catalog.oid \
+                                AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND {lacks}) \
+                     THEN EXECUTE 'ALTER TABLE ' || part.name || {}; END IF; \
+                 END LOOP; \
+             END",
+            partitions.join(", "),
+            quote_literal(&format!(" {what}"))
+        );
+        Some(format!("DO {}", quote_literal(&body)))
     }
 }
 
@@ -337,6 +374,7 @@ mod tests {
             definition: "FOREIGN KEY (a) REFERENCES s.t(a)".to_owned(),
             validated: true,
             comment: None,
+            partitions: Vec::new(),
         };
         assert!(found.entries(&place())[0].statements[4].ends_with("REFERENCES s.t(a) NOT VALID"));
         assert_eq!(found.entries(&place())[1].kind, UndoKind::Validate);

@@ -2,7 +2,7 @@
 
 use super::kills::{CHUNKS, wait_for};
 use super::{load, open_entries, schema};
-use crate::gate::{open_gate, shut_gate_behind};
+use crate::gate::{open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::fs::OpenOptions;
@@ -307,6 +307,39 @@ fn foreign_keys_of_partitioned_tables_are_validated_where_that_can_be() {
         told.contains("the foreign key f of public.t holds for new rows, but rows are in the table"),
         "{told}"
     );
+}
+
+/// As DETACH PARTITION would have left it.
+#[test]
+fn partitions_that_are_detached_meanwhile_have_their_foreign_keys() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(27, 1, ROWS));
+    let database = Server::shared(18).database();
+    let tables = format!(
+        "{TABLES} CREATE TABLE parents (part integer PRIMARY KEY); INSERT INTO parents SELECT generate_series(0, 255); \
+         ALTER TABLE t ADD CONSTRAINT \"It's f\" FOREIGN KEY (part) REFERENCES parents ON DELETE CASCADE; \
+         ALTER TABLE t ADD CONSTRAINT late FOREIGN KEY (part) REFERENCES parents NOT VALID"
+    );
+    let keys = "SELECT string_agg(concat_ws(' ', conrelid::regclass, conname, convalidated, conparentid <> 0, pg_get_constraintdef(oid)), \
+                    E'\\n' ORDER BY conrelid::regclass::text, conname) \
+                FROM pg_constraint WHERE contype = 'f' AND connamespace::regnamespace::text IN ('public', 'leaves')";
+    // What the server itself leaves.
+    let detach =
+        "ALTER TABLE t DETACH PARTITION hashed; ALTER TABLE t DETACH PARTITION \"Turned\"; DROP TABLE listed";
+    let wanted = Server::shared(18).database();
+    [&database, &wanted].iter().for_each(|database| database.sql(&tables));
+    wanted.sql(detach);
+    shut_gate_behind(&database, 0);
+    let load = load(&database, &source).args(["--indexes", "keep", "--triggers", "disable"]);
+    let mut running = load.args(["--partitions", "parent"]).spawn();
+    let dropped = "SELECT count(*) = 0 FROM pg_constraint WHERE contype = 'f' AND conrelid = 't'::regclass";
+    let hit = wait_for(&database, &mut running, "SELECT count(*) FROM howdah.undo", 1);
+    assert!(hit && wait_for(&database, &mut running, dropped, 1), "{}", running.stderr_so_far());
+    database.sql(detach);
+    remove_gate(&database);
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert_eq!(database.value(keys), wanted.value(keys), "{told}");
+    assert_eq!(open_entries(&database), 0, "{told}");
 }
 
 #[test]
