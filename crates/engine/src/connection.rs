@@ -19,6 +19,9 @@ const OPEN_WITHIN: Duration = Duration::from_secs(60);
 /// Ending what is still at work may take so long when somebody waits for the program to end.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
+/// Who waits for a session looks so often whether another one is there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// A session that waits for its next use any longer may have been ended meanwhile, and is not used again.
 const SPARE_FOR: Duration = Duration::from_secs(1);
 
@@ -58,9 +61,6 @@ pub struct Connection {
     /// How sessions read values from now on, whatever role and surroundings have them do; none: as these have it.
     values: Arc<Mutex<ValueSettings>>,
 }
-
-/// Who waits for a session looks so often whether another one is there.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A session that is waited for: it is not opened any more once nobody does.
 struct Awaited(JoinHandle<Result<Waiting>>);
@@ -160,7 +160,7 @@ impl Connection {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A session, one that was just kept or is being opened if there is one, and ends what is left of those that were lost.
+    /// A session that was kept or is being opened, if there is one, else a new one; ends what is left of those that were lost.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
@@ -179,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// The same, of a server that takes rows, as are all sessions that are opened from now on.
+    /// Opens a session of a server that takes rows, as are all sessions that are opened from now on.
     ///
     /// # Errors
     /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only, `ConnectionLost` where all of
@@ -203,8 +203,8 @@ impl Connection {
         read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
     }
 
-    /// The same: the first that comes, since a pooler whose pool is full answers one of several that are opened at the same time, and
-    /// the others when somebody leaves the pool.
+    /// Opens a session: one that was kept or is being opened, else a new one; whichever is ready first, since a pooler whose pool is
+    /// full answers one of several that are opened at the same time, and the others when somebody leaves the pool.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.

@@ -1,64 +1,80 @@
 //! The conductor: the only crate that sees source, transcode and target at once.
 //!
-//! Three verbs, used by every front end and nothing deeper:
+//! What a front end calls:
+//! - [`plan()`] decides everything before a byte moves, and changes nothing; [`plan_to_load`] puts back first what killed loads have
+//!   dropped and this one goes by;
+//! - [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen), and `finish` makes the result
+//!   durable, loads again what a server crash took, and closes the job;
+//! - [`check()`] reads everything and keeps nothing; [`bench()`] measures a load against one plain COPY;
+//! - [`restore`] puts back what killed loads have left changed;
+//! - [`history`] and [`rejected`] read the ledger; [`again`] has the commands that a user is told to type.
 //!
-//! 1. [`plan()`] decides everything before a byte moves and touches nothing;
-//! 2. [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen);
-//! 3. `finish` makes the result durable, loads again what a server crash took, and closes the ledger.
-//!
-//! [`bench()`] measures the three against one plain COPY. Around them: `budget` owns every buffer and queue, `retry` decides from an error's kind whether to
-//! try again, [`Stop`] carries a Ctrl-C to whoever waits.
+//! The modules below come in this order. Around them `budget` owns every buffer and queue, `retry` decides from an error's kind whether to
+//! try again, and [`Stop`] carries a Ctrl-C to whoever waits.
 
-mod after;
-pub mod again;
-mod arrival;
 mod attend;
+mod connection;
+mod predecessor;
+mod tries;
+
+pub mod plan;
+
 mod beforehand;
 mod begin;
-pub mod bench;
-mod budget;
-pub mod check;
-mod connection;
-mod disk;
 mod done;
 mod emptied;
-mod feed;
-mod finish;
-mod frozen;
-mod gate;
-mod guards;
-pub mod history;
 mod in_part;
-mod indexes;
-mod jobs;
-mod limit;
 pub mod load;
-mod locate;
-mod misfits;
+
+mod budget;
+mod feed;
+mod gate;
+mod jobs;
 mod numbers;
 mod partitioner;
 mod pipeline;
-pub mod plan;
-mod predecessor;
-mod probes;
-pub mod rejected;
-mod rejects;
-pub mod restore;
 mod retry;
-mod sequences;
 mod sessions;
-mod settle;
-mod spot;
-mod statistics;
 mod stop;
-mod tally;
-mod tries;
+mod values;
+
+mod locate;
+mod probes;
+mod rejects;
+mod spot;
+
+mod misfits;
+mod widen;
+
+mod frozen;
+
+mod after;
+mod arrival;
+mod finish;
+mod sequences;
+mod statistics;
+mod verify;
+
+mod indexes;
 mod triggers;
 mod tune;
-mod values;
-mod verify;
+
+pub mod restore;
+mod settle;
+
+mod disk;
+mod guards;
+mod limit;
+mod tally;
 mod watch;
-mod widen;
+
+pub mod check;
+
+pub mod bench;
+
+pub mod again;
+pub mod history;
+pub mod rejected;
 
 pub use bench::bench;
 pub use check::check;

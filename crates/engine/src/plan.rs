@@ -2,7 +2,8 @@
 //! its fields fill, how memory is cut up, and whether an earlier run has begun the same job.
 //!
 //! Enters a [`Job`], leaves a [`Plan`] that can be printed, kept and shipped. Reads the heads of the files,
-//! the catalog and the ledger; changes nothing anywhere.
+//! the catalog and the ledger; changes nothing anywhere, unless the plan is to be loaded at once: then what killed loads dropped from
+//! the tables comes back first, where this one goes by it.
 
 pub(crate) mod arrival;
 pub(crate) mod columns;

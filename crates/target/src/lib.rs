@@ -4,6 +4,7 @@
 //! - [`embedded`]: a server of the user's own, where none is named;
 //! - [`session`]: connecting as libpq does, reading a table's shape;
 //! - [`define`]: tables made and changed for the data;
+//! - [`date_partitions`]: partitions made for days and months that have none;
 //! - [`copy`]: the COPY statement and its errors;
 //! - [`ledger`]: what is in already, kept in the target database;
 //! - [`commit`]: begin, claim, copy, commit: one chunk, exactly once;
@@ -14,16 +15,20 @@
 //! - [`check`]: what the table would have against them;
 //! - [`verify`]: what is stored, compared with what is read again;
 //! - [`policies`]: tables whose row-level security applies to the role;
+//! - [`publications`]: those that take in tables as they are made;
 //! - [`undo`]: indexes and constraints dropped for a load, and put back;
 //! - [`tune`]: settings changed for a load, and put back;
 //! - [`activity`]: what the sessions wait for, and ending one that is stuck;
 //! - [`guards`]: what a load looks out for on the server;
 //! - [`finish`]: the barrier after which nothing can be lost;
+//! - [`numbers`]: blocks of a sequence's numbers, for rows that are to have them;
 //! - [`sequences`]: moved past the values that the files brought;
 //! - [`upkeep`]: ANALYZE and the like;
+//! - [`rewrite`]: rules that would make something else of rows;
 //! - [`replace`]: a new table takes the place of an old one;
 //! - [`truncate`]: a table is emptied, once for each job;
-//! - [`trial`]: a schema for tables that are only measured.
+//! - [`trial`]: a schema for tables that are only measured;
+//! - [`sql`]: names and values quoted for statements.
 
 pub mod embedded;
 

@@ -20,7 +20,6 @@ const ALLOWED: &[Edges] = &[
         &["howdah-testkit"],
     ),
     ("howdah-cli", &["howdah-model", "howdah-engine"], &["howdah-testkit"]),
-    ("howdah-dashboard", &["howdah-model"], &["howdah-testkit"]),
     ("howdah-testkit", &["howdah-model", "howdah-target"], &[]),
     ("howdah-python", &["howdah-model", "howdah-engine", "howdah-cli"], &["howdah-testkit"]),
     ("howdah-datasets", &[], &[]),
