@@ -94,10 +94,10 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
     });
 }
 
-/// A load of two files that loses all its sessions behind the first, and what comes back to it when another one of the second, with
-/// these options, has ended in this way.
+/// A load of two files, with these options, that loses all its sessions behind the first, and what comes back to it when another one
+/// of the second has come to its end or has not.
 fn away(major: u32, (mode, ends): (&[&str], bool)) {
-    // The larger file is read first, as one chunk.
+    // Each is one chunk; either may come first.
     let plain = [csv(64, 1, 3000), csv(65, 20_001, 2000)];
     let files = Files::new();
     let paths = [files.put("a.csv", &plain[0]), files.put("b.csv", &plain[1])];
@@ -117,9 +117,12 @@ fn away(major: u32, (mode, ends): (&[&str], bool)) {
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     wait_until(&scene, &mut running, nobody);
     if !ends {
-        scene.database.sql("ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < 21500) NOT VALID");
+        scene.database.sql("ALTER TABLE t ADD CONSTRAINT full_up CHECK (id % 20000 < 1500) NOT VALID");
     }
-    let other = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&paths[1]);
+    let waits = "SELECT location FROM howdah.file f WHERE NOT EXISTS \
+        (SELECT FROM howdah.chunk c WHERE c.job_id = f.job_id AND c.file_no = f.file_no)";
+    let second = scene.database.value(waits);
+    let other = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(second);
     other.run(PATIENCE).expect_code(if ends { 0 } else { 1 });
     scene.database.sql("ALTER TABLE t DROP CONSTRAINT IF EXISTS full_up");
     open_gate(&scene.database);

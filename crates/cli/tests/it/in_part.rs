@@ -127,7 +127,7 @@ fn a_job_goes_on_beside_rows_that_its_beginner_knew_of() {
     let scene = &overtaken.scene;
     scene.database.sql(
         "UPDATE howdah.chunk SET stored_at = stored_at - interval '1 hour'; \
-         ALTER TABLE t ADD CONSTRAINT full_up CHECK (id > 20000) NOT VALID",
+         ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < 0) NOT VALID",
     );
     let load = overtaken.both().args(["--null", "-"]);
     load.clone().arg("--force").run(PATIENCE).expect_code(1);
