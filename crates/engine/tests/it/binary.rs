@@ -134,29 +134,36 @@ fn the_choice_can_be_taken_away_and_follows_the_types_otherwise() {
 
 #[test]
 fn types_made_of_others_are_known_by_what_they_are_made_of() {
-    let place = Place::new(15);
-    place.database.sql(
-        "CREATE DOMAIN positive AS int CHECK (VALUE > 0); CREATE DOMAIN small AS positive CHECK (VALUE < 100);
-         CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE TABLE t (a small, b mood, c timestamptz, d small[], e int4range)",
-    );
-    let binary = |file: &str| {
-        let mut job = job(&[file], "t", Format::csv());
-        job.encode = EncodeChoice::Binary;
-        place.loader.load(job)
-    };
-    let good = binary(&place.file("good.csv", "7,so so,2024-01-01 00:00:00+02,\"{1,NULL,3}\",\"[1,5]\"\n"));
-    assert_eq!(good.rows(), 1);
-    assert!(good.plan.unwrap().tables[0].binary.is_some());
-    assert_eq!(
-        place.select("SELECT a, b, c AT TIME ZONE 'UTC', d, e FROM t"),
-        ["7|so so|2023-12-31 22:00:00|{1,NULL,3}|[1,6)"]
-    );
-    for (bad, message) in [
-        ("700,fine,,,\n", "value for domain small violates check constraint"),
-        ("7,bad,,,\n", "invalid input value for enum mood"),
-    ] {
-        let error = binary(&place.file("bad.csv", bad)).refusal(ErrorKind::Server);
-        assert!(error.message().contains(message), "{error}");
+    for major in MAJORS {
+        let place = Place::new(major);
+        place.database.sql(
+            "CREATE DOMAIN positive AS int CHECK (VALUE > 0); CREATE DOMAIN small AS positive CHECK (VALUE < 100);
+             CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE DOMAIN certain AS mood NOT NULL;
+             CREATE TABLE t (a small, b mood, c timestamptz, d small[], e int4range, f certain, g mood[])",
+        );
+        let binary = |file: &str| {
+            let mut job = job(&[file], "t", Format::csv());
+            job.encode = EncodeChoice::Binary;
+            place.loader.load(job)
+        };
+        let good =
+            "7,so so,2024-01-01 00:00:00+02,\"{1,NULL,3}\",\"[1,5]\",fine,\"{fine,\"\"so so\"\",NULL}\"\n";
+        let good = binary(&place.file("good.csv", good));
+        assert_eq!(good.rows(), 1);
+        assert!(good.plan.unwrap().tables[0].binary.is_some(), "{major}");
+        assert_eq!(
+            place.select("SELECT a, b, c AT TIME ZONE 'UTC', d, e, f, g::text FROM t"),
+            ["7|so so|2023-12-31 22:00:00|{1,NULL,3}|[1,6)|fine|{fine,\"so so\",NULL}"]
+        );
+        for (bad, message) in [
+            ("700,fine,,,,fine,\n", "value for domain small violates check constraint"),
+            ("7,bad,,,,fine,\n", "invalid input value for enum mood"),
+            ("7,,,,,,\n", "domain certain does not allow null values"),
+            ("7,,,,,fine,{bad}\n", "invalid input value for enum mood"),
+        ] {
+            let error = binary(&place.file("bad.csv", bad)).refusal(ErrorKind::Server);
+            assert!(error.message().contains(message), "{major}: {error}");
+        }
     }
 }
 

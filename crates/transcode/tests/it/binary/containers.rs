@@ -23,7 +23,11 @@ fn range_of(bound: BinaryType) -> BinaryType {
 }
 
 /// Braces around elements, `lengths` of them on each level, with spaces here and there.
-fn array(rng: &mut Rng, lengths: &[usize], element: &mut impl FnMut(&mut Rng) -> String) -> String {
+pub(super) fn array(
+    rng: &mut Rng,
+    lengths: &[usize],
+    element: &mut impl FnMut(&mut Rng) -> String,
+) -> String {
     let Some((length, lengths)) = lengths.split_first() else {
         return element(rng);
     };
@@ -36,7 +40,7 @@ fn array(rng: &mut Rng, lengths: &[usize], element: &mut impl FnMut(&mut Rng) ->
     format!("{}{{{}}}{}", space(rng), inside.join(","), space(rng))
 }
 
-fn lengths(rng: &mut Rng) -> Vec<usize> {
+pub(super) fn lengths(rng: &mut Rng) -> Vec<usize> {
     let levels = rng.choice([1, 1, 1, 2, 3, 6, 7]).unwrap();
     (0..levels).map(|_| if levels == 1 { rng.usize(0..9) } else { rng.usize(1..3) }).collect()
 }
