@@ -25,6 +25,8 @@ pub(super) struct Escapes {
     pub(super) letters: usize,
     /// Those of them that no small letter follows: as it does in the names of paths and users.
     pub(super) breaks: usize,
+    /// Those before line endings.
+    pub(super) endings: usize,
     /// Those that COPY's text format does not have, and documents that are none without their backslashes.
     pub(super) foreign: usize,
     /// Of the former those before the dialect's quote.
@@ -79,10 +81,12 @@ impl Escapes {
                 }
                 Some(b'N') => {
                     let ends = |bytes: &[u8]| matches!(bytes.first(), None | Some(b'\n' | b'\r'));
-                    let begins = matches!(before.last(), None | Some(b'\n' | b'\r')) || before.ends_with(delimiter);
+                    let begins =
+                        matches!(before.last(), None | Some(b'\n' | b'\r')) || before.ends_with(delimiter);
                     speaks = begins && (ends(&behind[1..]) || behind[1..].starts_with(delimiter));
                 }
-                Some( b'b' | b'f' | b'v' | b'x' | b'0'..=b'7' | b'\n' | b'\r') => {}
+                Some(b'b' | b'f' | b'v' | b'x' | b'0'..=b'7') => {}
+                Some(b'\n' | b'\r') => self.endings += 1,
                 Some(_) if behind.starts_with(delimiter) => {}
                 Some(byte) => {
                     self.foreign += 1;

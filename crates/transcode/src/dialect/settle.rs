@@ -37,6 +37,7 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) ->
         && !quotes.are_meant();
     let unsure = may_be_text.then(|| settle_copy_text(dialect, &escapes, given)).flatten();
     settle_quote(dialect, windows, given);
+    let unsure = unsure.or_else(|| unsure_endings(dialect, &escapes));
     let mut may_escape_with = Vec::new();
     if given.escape.is_none() && dialect.escape != Escape::Backslash {
         if may_be_text && escapes.foreign == 0 {
@@ -47,6 +48,15 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) ->
         }
     }
     Settled { unsure, may_escape_with }
+}
+
+/// MySQL writes a backslash before a line ending in quotes, which COPY keeps.
+fn unsure_endings(dialect: &Dialect, escapes: &Escapes) -> Option<Unsure> {
+    let quoted = dialect.quote.is_some() && dialect.escape == Escape::Backslash;
+    (quoted && escapes.endings > 0).then(|| Unsure {
+        what: "backslashes before line endings are kept, as COPY keeps them, and may be escapes".to_owned(),
+        option: "an export that doubles quotes (ESCAPED BY '\"')",
+    })
 }
 
 /// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are backslashes that

@@ -80,3 +80,14 @@ fn documents_are_not_cut_at_their_colons_and_blanks() {
         }
     }
 }
+
+/// As OUTFILE of MySQL writes with ENCLOSED BY.
+#[test]
+fn a_backslash_before_a_line_ending_in_quotes_is_told() {
+    let bytes = "1,\"say \\\"hi\\\"\",\"a\"\n2,\"C:\\\\a\",\"b\"\n3,\"Line\\\nTwo\",\"b\"\n";
+    let finding = text(bytes);
+    assert_eq!((finding.dialect.quote, finding.dialect.escape), (Some(b'"'), Escape::Backslash));
+    assert!(finding.unsure.iter().any(|unsure| unsure.what.contains("line endings")), "{:?}", finding.unsure);
+    let finding = text(&bytes.replace("Line\\", "Line\\\\"));
+    assert!(finding.unsure.is_empty(), "{:?}", finding.unsure);
+}
