@@ -70,9 +70,24 @@ fn escapes_that_come_late_are_seen() {
     }
     let odd = "2024-01-01\tC:\\\\data and line\\none";
     let words = files.put("words.tsv", days(30_000, 9000, odd).as_bytes());
-    let told = load(&database).args(["--table", "t", "--force"]).arg(&words).run(PATIENCE).expect_code(0).stderr;
+    let told =
+        load(&database).args(["--table", "t", "--force"]).arg(&words).run(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("record 9001 of") && told.contains("--format text"), "{told}");
     let paths = files.put("paths.tsv", days(30_000, 9000, &odd.replace("\\\\data", "\\data")).as_bytes());
     let told = load(&database).args(["--table", "t"]).arg(&paths).run(PATIENCE).expect_code(0).stderr;
     assert!(!told.contains("--format text"), "{told}");
+}
+
+#[test]
+fn letters_of_dos_are_refused_and_not_stored_as_control_characters() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text)");
+    let source = files.put("dos.csv", b"id,name\n1,M\x81ller\n2,B\x84r\n");
+    let refused = load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("0x..") && refused.contains("iconv -f CP850"), "{refused}");
+    assert!(refused.contains("--encoding settles it"), "{refused}");
+    let mac = files.put("mac.csv", b"id,name\n1,M\x9fller\n2,B\x8ar\n");
+    load(&database).args(["--table", "t", "--encoding", "macintosh"]).arg(&mac).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(name, ' ' ORDER BY id) FROM t"), "Müller Bär");
 }

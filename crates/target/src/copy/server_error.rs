@@ -47,6 +47,9 @@ const FUNCTION_SQLSTATE: &str = "42883";
 /// `untranslatable_character`: a value of JSON whose escapes mean what the type cannot hold.
 const UNTRANSLATABLE_SQLSTATE: &str = "22P05";
 
+/// How the server says that bytes are no character of the encoding that it was told.
+const NO_EQUIVALENT: &str = "has no equivalent in encoding \"UTF8\"";
+
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
 
@@ -120,6 +123,10 @@ fn with_advice(error: Error) -> Error {
         Some(UNTRANSLATABLE_SQLSTATE) if error.place().column.is_some() => error.with_hint(
             "jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps such records in \
              the ledger, and a column of type json or text takes them as they are",
+        ),
+        Some(UNTRANSLATABLE_SQLSTATE) if error.message().contains(NO_EQUIVALENT) => error.with_hint(
+            "the file is in another encoding: --encoding says which one (WIN866, macintosh ...), and what is in a code page of DOS that has \
+             no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
         ),
         _ => error,
     }

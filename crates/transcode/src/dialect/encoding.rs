@@ -202,19 +202,22 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
     detector.feed(b"", true);
     let guess = detector.guess(None, Utf8Detection::Deny);
     let broken = broken_in(guess, sample.head, sample.whole);
-    let guess = if broken > 0 && !guess.is_single_byte() { encoding_rs::WINDOWS_1252 } else { guess };
-    let name = match server_name(guess.name()) {
-        // The server takes those for no characters of WIN1252, and none of this range of LATIN1 are quotes, dashes or the euro.
-        "WIN1252" if has(sample, UNASSIGNED) && has(sample, ASSIGNED) => "cp1252",
-        "WIN1252" if has(sample, UNASSIGNED) => "LATIN1",
-        name => name,
-    };
+    let is_latin = !guess.is_single_byte() && (broken > 0 || stands_in_words(sample));
+    let guess = if is_latin { encoding_rs::WINDOWS_1252 } else { guess };
+    let name = server_name(guess.name());
     let evidence = format!("the bytes are not UTF-8; their frequencies are those of text in {name}");
     let few = odd_bytes < SURE_CHARACTERS;
-    let unsure = (few && guess.is_single_byte()).then(|| Unsure {
-        what: format!("{odd_bytes} bytes beyond ASCII are few to tell {name} from its relatives"),
-        option: "--encoding",
-    });
+    let may_be_older = matches!(name, "WIN1252" | "WIN1254") && has_older_letters(sample);
+    let what = if may_be_older {
+        Some(format!(
+            "some bytes are no characters of {name}, or signs of it in the middle of words, as where a file is from DOS (cp850) or an old Mac"
+        ))
+    } else if few && guess.is_single_byte() {
+        Some(format!("{odd_bytes} bytes beyond ASCII are few to tell {name} from its relatives"))
+    } else {
+        None
+    };
+    let unsure = what.map(|what| Unsure { what, option: "--encoding" });
     let encoding = Encoding {
         name: name.to_owned(),
         bom_bytes: 0,
@@ -231,14 +234,35 @@ fn broken_in(encoding: &'static encoding_rs::Encoding, head: &[u8], whole: bool)
     if broken * 20 < all || (broken == 1 && !whole) { 0 } else { broken }
 }
 
-/// Bytes that Windows-1252 has no character for, but ISO 8859-1 has.
-const UNASSIGNED: fn(&u8) -> bool = |byte| matches!(byte, 0x81 | 0x8D | 0x8F | 0x90 | 0x9D);
+/// Bytes that Windows-1252 has no character for: letters in the code pages of DOS and of the first Macs.
+const UNASSIGNED: [u8; 5] = [0x81, 0x8D, 0x8F, 0x90, 0x9D];
 
-/// Bytes that are characters of Windows-1252, and control characters of ISO 8859-1.
-const ASSIGNED: fn(&u8) -> bool = |byte| (0x80..=0x9F).contains(byte) && !UNASSIGNED(byte);
+/// Letters there, and in Windows-1252 signs (low quotes, daggers, currencies and the like) and capitals that do not stand between a letter
+/// and a small one.
+const ODD_INSIDE_WORDS: [u8; 14] =
+    [0x82, 0x84, 0x86, 0x87, 0x88, 0x8A, 0x8E, 0x94, 0x9F, 0xA1, 0xA2, 0xA3, 0xA4, 0xA7];
 
-fn has(sample: &Sample, bytes: fn(&u8) -> bool) -> bool {
-    [sample.head, sample.middle, sample.tail].iter().any(|window| window.iter().any(bytes))
+/// Every byte beyond ASCII stands alone between ASCII letters: a character of several bytes would take the next letter with it.
+fn stands_in_words(sample: &Sample) -> bool {
+    let is_alone = |three: &[u8]| match three {
+        [before, byte, behind] => {
+            byte.is_ascii() || before.is_ascii_alphabetic() && behind.is_ascii_alphabetic()
+        }
+        _ => true,
+    };
+    [sample.head, sample.middle, sample.tail].iter().all(|window| window.windows(3).all(is_alone))
+}
+
+/// Text in Windows-1252 would not have these bytes where they stand.
+fn has_older_letters(sample: &Sample) -> bool {
+    let is_one = |three: &[u8]| match three {
+        [before, byte, behind] => {
+            ODD_INSIDE_WORDS.contains(byte) && before.is_ascii_alphabetic() && behind.is_ascii_lowercase()
+        }
+        _ => false,
+    };
+    let mut windows = [sample.head, sample.middle, sample.tail].into_iter();
+    windows.any(|window| window.iter().any(|byte| UNASSIGNED.contains(byte)) || window.windows(3).any(is_one))
 }
 
 /// PostgreSQL's name for an encoding of the WHATWG; the same name where it has none. GB18030 holds GBK, and
@@ -323,15 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn quotes_do_not_become_control_characters_for_a_byte_that_has_no_character() {
+    fn letters_of_older_code_pages_are_no_control_characters() {
         let german = encoded("windows-1252", "Straße;Größe;Übung\nMünchen;schön;zwölf\nKöln;Äpfel;für\n");
+        let german = german.repeat(5);
         let of = |more: &[u8]| {
-            let found = find(&Sample::of_whole(&[&german, more].concat()), None).unwrap().encoding;
-            (found.name, found.recoded)
+            let found = find(&Sample::of_whole(&[&german, more].concat()), None).unwrap();
+            (found.encoding.name, found.encoding.recoded, found.unsure.is_some())
         };
-        assert_eq!(of(b"\x84a\x93;\x80 5;b\n"), ("WIN1252".to_owned(), false));
-        assert_eq!(of(b"a\x81;b;c\n"), ("LATIN1".to_owned(), false));
-        assert_eq!(of(b"a\x81;\x84b\x93;\x80 5\n"), ("cp1252".to_owned(), true));
+        assert_eq!(of(b"\x84a\x93;\x80 5;b\x92s;\xa7 1\n"), ("WIN1252".to_owned(), false, false));
+        // Of cp850: ü, ö, é, í, ñ; of a Mac: ü, ö.
+        for older in ["M\u{81}ller", "K\u{94}ln", "Ren\u{82}e", "Garc\u{a1}a", "Espa\u{a4}a", "M\u{9f}ller"] {
+            let bytes: Vec<u8> = older.chars().map(|c| u32::from(c) as u8).collect();
+            assert_eq!(of(&bytes), ("WIN1252".to_owned(), false, true), "{older:?}");
+        }
+        // Not the character of Shift JIS that takes the next letter with it.
+        assert_eq!(name(b"id,name\n1,M\x81ller\n2,B\x84r\n"), "WIN1252");
     }
 
     #[test]
