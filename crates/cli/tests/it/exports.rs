@@ -91,3 +91,14 @@ fn letters_of_dos_are_refused_and_not_stored_as_control_characters() {
     load(&database).args(["--table", "t", "--encoding", "macintosh"]).arg(&mac).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT string_agg(name, ' ' ORDER BY id) FROM t"), "Müller Bär");
 }
+
+#[test]
+fn a_file_of_lines_keeps_its_first_one() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (line text)");
+    let lines = "=====\nhello world\nsecond, line\n| x |\n| y |\n=====\nthe end (1)\n";
+    let source = files.put("lines.txt", lines.as_bytes());
+    load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(line || E'\\n', '') FROM t"), lines);
+}

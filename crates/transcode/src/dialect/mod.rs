@@ -444,14 +444,17 @@ impl Finding {
     fn place(&mut self, cut: &Cut, regions: &mut Regions, windows: &Windows) {
         let (lines, head) = (&cut.head.lines, &windows.head);
         let mut data = regions.start + regions.header_lines;
-        // A line drawn below the header and blank ones are no data, except where a record may be blank.
+        // A line drawn below the header and blank ones are no data, except where a record may be blank. Without a header a
+        // drawn line is a value, where records are lines.
         let width = regions.width;
+        let may_be_drawn = regions.header_lines > 0 || width > 1;
         let empty_records = cut
             .with_windows(windows)
             .zip([data, 0, 0])
             .any(|((lines, _), from)| lines.have_empty_records(from.min(lines.len())..lines.len(), width));
         let no_data = |line: &table::Line| {
-            line.ruled || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
+            (line.ruled && may_be_drawn)
+                || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
         };
         while lines.get(data).is_some_and(no_data) {
             data += 1;

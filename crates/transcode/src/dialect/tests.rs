@@ -340,6 +340,15 @@ fn files_of_one_column() {
 }
 
 #[test]
+fn a_drawn_line_is_a_value_of_a_file_of_lines() {
+    let lines = "=====\nhello world\nsecond, line\n| x |\n| y |\n=====\nthe end (1)\n";
+    let finding = text(lines);
+    assert_eq!((finding.width, finding.plain.start_byte), (1, 0), "{}", finding.describe());
+    let drawn = "name\n-----\nalice\nbob\ncarol\n";
+    assert_eq!(rows(&text(drawn), drawn.as_bytes()), [["alice"], ["bob"], ["carol"]]);
+}
+
+#[test]
 fn what_copy_writes_as_text_is_read_as_text() {
     let copied = "1\tab\\tc\t\\N\n2\tx\\\\y\t5\n3\tz\\n\t7\n";
     let finding = text(copied);
