@@ -44,6 +44,10 @@ pub enum Reading {
         parentheses: bool,
         /// `12 %` is 12: the sign is dropped, the number stays as it is written.
         percent: bool,
+        /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no number without it. `None`
+        /// where none was seen, or a person has said how numbers are written. Plans in older ledgers lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sign: Option<char>,
     },
     /// `Y`/`N`, `yes`/`no`, `on`/`off`, `t`/`f`, `true`/`false` in any case.
     Boolean,

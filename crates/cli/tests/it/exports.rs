@@ -102,3 +102,26 @@ fn a_file_of_lines_keeps_its_first_one() {
     load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT string_agg(line || E'\\n', '') FROM t"), lines);
 }
+
+#[test]
+fn other_signs_and_points_than_the_samples_are_not_taken_for_the_same() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, pay numeric); CREATE TABLE p (id int, qty numeric, amt numeric)");
+    for (usual, odd) in [("$5.10", "€5.00"), ("12%", "0.5")] {
+        let row = |no: usize| format!("{no},{}\n", if no == 9000 { odd } else { usual });
+        let source = files
+            .put("t.csv", ("id,pay\n".to_owned() + &(0..40_000).map(row).collect::<String>()).as_bytes());
+        let refused = load(&database)
+            .args(["--table", "t", "--force"])
+            .arg(&source)
+            .run(PATIENCE)
+            .expect_code(1)
+            .stderr;
+        assert!(refused.contains("record 9001"), "{refused}");
+        database.sql("TRUNCATE t");
+    }
+    let source = files.put("p.csv", b"id;qty;amt\n1;1.234;1.234,50\n2;2.345;2,25\n");
+    let told = load(&database).args(["--table", "p"]).arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("--types qty=numeric:1.234,56 settles it"), "{told}");
+}

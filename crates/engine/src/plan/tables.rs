@@ -10,7 +10,7 @@ use super::ledger_of;
 use super::new_table;
 use super::whole::{Extent, Wholes};
 use crate::Context;
-use crate::widen::is_fixed;
+use crate::widen::{is_fixed, is_number};
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
     ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result,
@@ -86,6 +86,7 @@ pub(super) async fn plan_all(
         prove_orders(job, &shape, &wholes, &mut chosen, &mut heads).await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
+        tell_open_points(&shape.table, &readings, &mut chosen, &heads);
         leave_money_to_comma(context, session, (job, &shape.table), &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
@@ -406,6 +407,37 @@ fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Re
         }
     }
     Ok(readings)
+}
+
+/// Where the points of one column stand between groups, those of another may, too: `1.234` beside `1.234,50`.
+fn tell_open_points(table: &Table, readings: &Readings, chosen: &mut [Columns], heads: &[Head]) {
+    let is_grouped = |reading: &Option<Reading>| {
+        matches!(reading, Some(Reading::Number { group: Some('.'), decimal: ',', .. }))
+    };
+    let Some(grouped) = readings.iter().find(|(_, reading)| is_grouped(reading)).map(|(name, _)| name) else {
+        return;
+    };
+    let is_open = |name: &String, state: &ColumnState| {
+        let column = table.columns.iter().find(|column| column.name == *name);
+        column.is_some_and(|column| is_number(&column.type_name))
+            && !readings.contains_key(name)
+            && infer::has_open_points(state)
+    };
+    let seen = joined(chosen, heads).into_iter();
+    let open: Vec<String> =
+        seen.filter(|(name, (state, _))| is_open(name, state)).map(|(name, _)| name.clone()).collect();
+    for columns in chosen {
+        let there = open.iter().filter(|name| columns.fields.iter().flatten().any(|field| field == *name));
+        let told: Vec<String> = there
+            .map(|name| {
+                format!(
+                    "points in {name} may stand between groups of digits, as in {grouped}, and are read as decimal points; \
+                     --types {name}=numeric:1.234,56 settles it"
+                )
+            })
+            .collect();
+        columns.unsure.extend(told);
+    }
 }
 
 /// What all files together hold of each column.

@@ -38,6 +38,8 @@ pub(crate) use date::month;
 pub use misfit::{are_held_by_numeric, are_plain_numbers, doubtful, misfit};
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
-pub use reading::{are_wall_times, digits_as_read, epoch, is_number_open, is_order_open, read, reading_for};
+pub use reading::{
+    are_wall_times, digits_as_read, epoch, has_open_points, is_number_open, is_order_open, read, reading_for,
+};
 pub use verdict::Inferred;
 pub use watch::Watch;

@@ -38,7 +38,7 @@ pub fn spelling(reading: &Reading) -> String {
         Reading::EpochSeconds => "epoch".to_owned(),
         Reading::EpochMilliseconds => "epoch-ms".to_owned(),
         Reading::Boolean => "y/n".to_owned(),
-        Reading::Number { group, decimal, currency, parentheses, percent } => {
+        Reading::Number { group, decimal, currency, parentheses, percent, .. } => {
             let group = group.map(String::from).unwrap_or_default();
             let mut text = format!("1{group}234{decimal}56");
             if *currency {
@@ -95,6 +95,7 @@ fn parse_number(spelled: &str) -> Option<Reading> {
         currency: parts.currency.is_some(),
         parentheses: parts.parentheses,
         percent: parts.percent,
+        sign: None,
     })
 }
 
@@ -118,7 +119,15 @@ mod tests {
                 for flags in 0..8 {
                     let (currency, parentheses, percent) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
                     if group != Some(decimal) {
-                        readings.push(Reading::Number { group, decimal, currency, parentheses, percent });
+                        let sign = None;
+                        readings.push(Reading::Number {
+                            group,
+                            decimal,
+                            currency,
+                            parentheses,
+                            percent,
+                            sign,
+                        });
                     }
                 }
             }
@@ -140,6 +149,7 @@ mod tests {
             currency: false,
             parentheses: false,
             percent: false,
+            sign: None,
         };
         assert_eq!(parse_type("int:1,234").unwrap().1, Some(no_frills(Some(','), '.')));
         assert_eq!(parse_type("int:1.234").unwrap().1, Some(no_frills(Some('.'), ',')));

@@ -6,7 +6,7 @@
 use super::among::Among;
 use super::column::ColumnState;
 use super::date::{Date, Day, Written};
-use super::facts::timed;
+use super::facts::{dressed, timed};
 use super::grouped::{only_group, take_apart};
 use super::kinds::Kinds;
 use super::{cursor, number, words};
@@ -48,11 +48,12 @@ fn means_the_same_everywhere(reading: &Reading, value: &[u8]) -> bool {
         Reading::Date(_) | Reading::MonthName | Reading::EpochSeconds | Reading::EpochMilliseconds => {
             is_infinity(value) || is_iso_date(value)
         }
-        Reading::Number { decimal, .. } => {
+        Reading::Number { decimal, sign, .. } => {
             let has_sign = *decimal != '.' && value.contains(&b'.');
+            let lacks_sign = *sign == Some('%');
             is_infinity(value)
                 || value.eq_ignore_ascii_case(b"nan")
-                || !has_sign && number::plain(value).is_some()
+                || !has_sign && !lacks_sign && number::plain(value).is_some()
         }
         Reading::Boolean => matches!(value, b"0" | b"1"),
     }
@@ -84,9 +85,17 @@ fn date(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
-    let Reading::Number { group, decimal, currency, parentheses, percent } = reading else { return false };
+    let Reading::Number { group, decimal, currency, parentheses, percent, sign } = reading else {
+        return false;
+    };
     let Some(parts) = take_apart(value) else { return false };
-    let undressed = (*currency || parts.currency.is_none())
+    let has_its_sign = match sign {
+        Some('%') => parts.percent,
+        Some(sign) => parts.currency.is_none_or(|found| found == *sign),
+        None => true,
+    };
+    let undressed = has_its_sign
+        && (*currency || parts.currency.is_none())
         && (*parentheses || !parts.parentheses)
         && (*percent || !parts.percent);
     let Some(side) = parts.side(*decimal).filter(|_| undressed) else { return false };
@@ -216,6 +225,15 @@ pub fn is_number_open(state: &ColumnState) -> bool {
     can_be(Kinds::GROUPED) && !can_be(Kinds::PLAIN_NUMBERS) && dot != 0 && comma != 0
 }
 
+/// The values are numbers as the server reads them, and in each the point may stand between groups.
+pub fn has_open_points(state: &ColumnState) -> bool {
+    let facts = &state.grouped;
+    !state.is_empty()
+        && state.possible.meet(Kinds::GROUPED)
+        && facts.groups().1 != 0
+        && facts.dressed & dressed::OPEN_POINT != 0
+}
+
 /// Some values are days whose order matters, and others are none, or are not in the same order.
 fn are_among_others(state: &ColumnState, among: &Among) -> bool {
     !among.is_without_days() && !state.possible.meet(Kinds::DATE)
@@ -343,6 +361,22 @@ mod tests {
     }
 
     #[test]
+    fn no_other_sign_is_read_than_that_of_the_sample() {
+        for (values, taken, refused) in [
+            (&["$5.10", "$1.25"][..], "$1", "€5.00"),
+            (&["12%", "0.5%"], "7 %", "0.5"),
+            (&["12%", "0.5%"], "7%", "7"),
+            (&["5,10 €", "1,25"], "3", "3 $"),
+        ] {
+            let (state, among) = both(values);
+            let reading = reading_for(&state, &among, "numeric").unwrap();
+            assert!(rewritten(&reading, taken).is_some(), "{taken}");
+            assert_eq!(rewritten(&reading, refused), None, "{refused}");
+        }
+        assert_eq!(rewritten(&number("1234.56%"), "0.5").as_deref(), Some("0.5"));
+    }
+
+    #[test]
     fn what_means_the_same_everywhere_is_read_and_what_does_not_is_not() {
         let (dmy, seconds) = (Reading::Date(DateOrder::Dmy), Reading::EpochSeconds);
         for (reading, value) in [
@@ -467,9 +501,17 @@ mod tests {
             }
         }
         assert_eq!(reading(&state(&["8", "1.234.567"]), "bigint"), Some(number("1.234,56")));
-        assert_eq!(reading(&state(&["$1,234"]), "bigint"), Some(number("$1,234.56")));
+        let dollars = Reading::Number {
+            group: Some(','),
+            decimal: '.',
+            currency: true,
+            parentheses: false,
+            percent: false,
+            sign: Some('$'),
+        };
+        assert_eq!(reading(&state(&["$1,234"]), "bigint").as_ref(), Some(&dollars));
         assert_eq!(reading(&state(&["$54,000", "£1,250"]), "numeric"), None);
-        assert_eq!(reading(&state(&["$54,000", "$101,500"]), "numeric(12,2)"), Some(number("$1,234.56")));
+        assert_eq!(reading(&state(&["$54,000", "$101,500"]), "numeric(12,2)"), Some(dollars));
         for open in ["$3.459", "1,759 €", "6.125%"] {
             assert_eq!(reading(&state(&[open]), "numeric(8,3)"), None, "{open}");
         }

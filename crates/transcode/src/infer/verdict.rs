@@ -223,12 +223,18 @@ impl ColumnState {
                 "digits in groups of three, which may be addresses or stand beside numbers without groups";
             return Err(why.to_owned());
         }
+        let sign = match facts.currency {
+            _ if percent => Some('%'),
+            Currency::One(sign) => Some(sign),
+            Currency::None | Currency::Several => None,
+        };
         Ok(Reading::Number {
             group,
             decimal,
             currency: facts.currency != Currency::None,
             parentheses: facts.dressed & dressed::PARENTHESES != 0,
             percent,
+            sign,
         })
     }
 

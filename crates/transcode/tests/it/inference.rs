@@ -475,8 +475,14 @@ fn reserved_words_are_those_of_every_server() {
 #[test]
 fn readings_move_digits_and_lose_none() {
     let mut rng = Rng::with_seed(23);
-    let spelled =
-        Reading::Number { group: Some('.'), decimal: ',', currency: true, parentheses: true, percent: false };
+    let spelled = Reading::Number {
+        group: Some('.'),
+        decimal: ',',
+        currency: true,
+        parentheses: true,
+        percent: false,
+        sign: None,
+    };
     for _ in 0..10_000 {
         let digits = |rng: &mut Rng, count: usize| {
             (0..count).map(|_| char::from(b'0' + rng.u8(0..10))).collect::<String>()
