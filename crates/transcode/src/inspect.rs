@@ -196,7 +196,12 @@ impl Inspector {
         if self.has_marker && self.width == 1 && memchr::memmem::find(bytes, b"\\.").is_some() {
             return false;
         }
-        if !self.no_null_words.is_empty() && memchr::memmem::find(bytes, NULL_WORD).is_some() {
+        let holds = |what: &[u8]| memchr::memmem::find(bytes, what).is_some();
+        // Sequences of COPY text that may stand for NUL.
+        if self.quoting == Quoting::Text && (holds(b"\\0") || holds(b"\\x0")) {
+            return false;
+        }
+        if !self.no_null_words.is_empty() && holds(NULL_WORD) {
             return false;
         }
         let mut carry = Carry::START;
@@ -318,7 +323,8 @@ impl Inspector {
 
     /// The first field that is `\N` and cannot be.
     fn null_word(&self, record: &Record) -> Option<usize> {
-        let is_one = |no: &usize| record.value(*no) == NULL_WORD && !record.quoted(*no) && !record.is_null(*no);
+        let is_one =
+            |no: &usize| record.value(*no) == NULL_WORD && !record.quoted(*no) && !record.is_null(*no);
         (0..record.len()).filter(|no| self.no_null_words.get(*no) == Some(&true)).find(is_one)
     }
 
@@ -337,7 +343,9 @@ impl Inspector {
         }
         let Some(fault) = Fault::of(written, record, flaw, self.width, self.is_utf8) else {
             let field = self.null_word(record)?;
-            let message = "the field holds \\N, which COPY writes for NULL, and the file was found to have none".to_owned();
+            let message =
+                "the field holds \\N, which COPY writes for NULL, and the file was found to have none"
+                    .to_owned();
             return Some(Oddity { hint: NULL_WORD_HINT, ..odd(OddityKind::Null, message, Some(field)) });
         };
         let kind = match fault {
@@ -363,8 +371,7 @@ impl Inspector {
 /// How COPY writes NULL in its text format.
 const NULL_WORD: &[u8] = b"\\N";
 
-const NULL_WORD_HINT: &str =
-    "--format text reads the file as COPY's text format, with its escapes, and --null '\\N' takes the field alone for NULL";
+const NULL_WORD_HINT: &str = "--format text reads the file as COPY's text format, with its escapes, and --null '\\N' takes the field alone for NULL";
 
 /// The record without its line ending. Blanks behind `\.` make it a value to every server.
 fn without_ending(written: &[u8]) -> &[u8] {

@@ -103,6 +103,33 @@ fn a_file_of_lines_keeps_its_first_one() {
     assert_eq!(database.value("SELECT string_agg(line || E'\\n', '') FROM t"), lines);
 }
 
+/// As OUTFILE of MySQL writes it.
+#[test]
+fn nul_that_copy_text_spells_is_treated_as_nul() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, note text)");
+    let source = files.put("t.tsv", b"1\tan\\0na\t\\N\n2\tC:\\\\00\tx\n3\tbo\\x00b\t\\000\n");
+    let load = || load(&database).args(["--table", "t", "--force"]).arg(&source);
+    let refused = load().run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        refused.contains("record 1,") && refused.contains("NUL") && refused.contains("hint: "),
+        "{refused}"
+    );
+    let stored = "SELECT string_agg(name || '-' || coalesce(note, 'null'), ' ' ORDER BY id) FROM t";
+    for (options, expected) in [
+        (&["--nul", "strip"][..], "anna-null C:\\00-x bob-"),
+        (&["--nul", "replace"], "an\u{fffd}na-null C:\\00-x bo\u{fffd}b-\u{fffd}"),
+        (&["--lenient"], "anna-null C:\\00-x bob-"),
+    ] {
+        load().args(options.iter().copied()).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value(stored), expected, "{options:?}");
+        database.sql("TRUNCATE t");
+    }
+    let told = load().args(["--format", "text"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("--nul strip"), "{told}");
+}
+
 #[test]
 fn other_signs_and_points_than_the_samples_are_not_taken_for_the_same() {
     let files = Files::new();

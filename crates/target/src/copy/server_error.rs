@@ -47,6 +47,9 @@ const FUNCTION_SQLSTATE: &str = "42883";
 /// `untranslatable_character`: a value of JSON whose escapes mean what the type cannot hold.
 const UNTRANSLATABLE_SQLSTATE: &str = "22P05";
 
+/// `character_not_in_repertoire`.
+const NO_CHARACTER_SQLSTATE: &str = "22021";
+
 /// How the server says that bytes are no character of the encoding that it was told.
 const NO_EQUIVALENT: &str = "has no equivalent in encoding \"UTF8\"";
 
@@ -127,6 +130,10 @@ fn with_advice(error: Error) -> Error {
         Some(UNTRANSLATABLE_SQLSTATE) if error.message().contains(NO_EQUIVALENT) => error.with_hint(
             "the file is in another encoding: --encoding says which one (WIN866, macintosh ...), and what is in a code page of DOS that has \
              no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
+        ),
+        Some(NO_CHARACTER_SQLSTATE) => error.with_hint(
+            "--encoding says how the file is written; without --format, --lenient puts U+FFFD in the place of what is no character, and \
+             --nul strip drops NUL, which COPY text may write as \\0",
         ),
         _ => error,
     }
