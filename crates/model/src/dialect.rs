@@ -44,6 +44,10 @@ pub struct Dialect {
     pub kept: BTreeMap<String, Vec<usize>>,
     /// Records that start so are no data.
     pub comment: Option<String>,
+    /// Without a quote: a byte that the sample has not, where it has the one that COPY would be told for a quote. Plans in older
+    /// ledgers lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unused: Option<u8>,
 }
 
 /// The quote told to COPY for a file without one, the first that is neither delimiter nor in the spelling of NULL: a
@@ -68,7 +72,17 @@ impl Dialect {
             nulls: vec![String::new()],
             kept: BTreeMap::new(),
             comment: None,
+            unused: None,
         }
+    }
+
+    /// What COPY can be told for the quote of a file without one, the usual byte first: control characters that mean nothing to text.
+    pub fn unused_bytes(&self) -> impl Iterator<Item = u8> {
+        let is_free = |byte: &u8| {
+            let means_something = |text: &String| text.as_bytes().contains(byte);
+            !self.delimiter.as_bytes().contains(byte) && !self.nulls.iter().any(means_something)
+        };
+        NO_QUOTES.into_iter().chain(0x04..=0x06).chain(0x0E..=0x1F).filter(is_free)
     }
 
     /// What COPY is told about a file in this dialect, header and encoding aside; `None` where COPY
@@ -90,7 +104,7 @@ impl Dialect {
             // Two quotes inside quotes are noticed where the dialect says that there are none.
             (Some(quote), _) => Format { quote, escape: quote, ..Format::csv() },
             (None, _) => {
-                let quote = no_quote(delimiter, null)?;
+                let quote = self.unused.or_else(|| no_quote(delimiter, null))?;
                 Format { quote, escape: quote, ..Format::csv() }
             }
         };

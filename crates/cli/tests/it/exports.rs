@@ -130,6 +130,21 @@ fn nul_that_copy_text_spells_is_treated_as_nul() {
     assert!(told.contains("--nul strip"), "{told}");
 }
 
+/// Hive puts 0x02 and 0x03 between the elements of a field.
+#[test]
+fn control_characters_of_the_sample_are_told_for_no_quote() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, list text)");
+    let rows: String = (0..40).map(|no| format!("{no}\x01say \"hi\x01a\x02b\x03c\n")).collect();
+    let source = files.put("t.txt", rows.as_bytes());
+    let load = |options: &[&str]| {
+        load(&database).args(["--table", "t", "--quote", "none"]).args(options.iter().copied()).arg(&source)
+    };
+    load(&[]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) || min(list) || min(name) FROM t"), "40a\x02b\x03csay \"hi");
+}
+
 #[test]
 fn other_signs_and_points_than_the_samples_are_not_taken_for_the_same() {
     let files = Files::new();

@@ -43,7 +43,13 @@ impl Part<'_> {
         if !whole && may_be_copy_text(&found.finding) && size_bytes <= ESCAPES_BYTES_MAX {
             let all = self.read(0, size_bytes).await?;
             if copy_escape(b'\t', all.get(WINDOW_BYTES..).unwrap_or_default()).is_some() {
-                let windows = Windows { head: all, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes: Some(size_bytes) };
+                let windows = Windows {
+                    head: all,
+                    middle: Vec::new(),
+                    tail: Vec::new(),
+                    whole: true,
+                    size_bytes: Some(size_bytes),
+                };
                 found = found_in(windows, given.clone()).await?;
                 if found.finding.second_table.is_some() || !may_be_copy_text(&found.finding) {
                     return Ok(found);

@@ -35,8 +35,11 @@ impl Heads<'_> {
             }
         }
         for no in 0..heads.len() {
-            let quotes = shape(&heads[no]).filter(|_| is_first(heads, no)).and_then(|shape| known.get(&shape));
-            let Some(quote) = quotes.filter(|quotes| quotes.len() == 1).and_then(BTreeSet::first) else { continue };
+            let quotes =
+                shape(&heads[no]).filter(|_| is_first(heads, no)).and_then(|shape| known.get(&shape));
+            let Some(quote) = quotes.filter(|quotes| quotes.len() == 1).and_then(BTreeSet::first) else {
+                continue;
+            };
             let head = &mut heads[no];
             let finding = head.found.as_ref().map(|found| &found.finding);
             if let Some(finding) = finding.filter(|finding| finding.may_escape_with.contains(quote)) {
@@ -68,7 +71,8 @@ impl Heads<'_> {
                     let delimiter = Some(found.finding.dialect.delimiter.clone());
                     told = Told { delimiter, quote: Some(quote), escape: Some(b'\\'), ..told };
                 }
-                let is_header = |head: &Head, found: &Found| header_of(&head.table, found) == first_record(head);
+                let is_header =
+                    |head: &Head, found: &Found| header_of(&head.table, found) == first_record(head);
                 self.look_again(head, &told, is_header).await?;
             }
         }

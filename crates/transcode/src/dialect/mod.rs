@@ -368,6 +368,7 @@ impl Finding {
         if given.dialect.is_none() {
             self.dialect.comment = settle::comment(&marked, regions.width);
             self.find_nulls(&cut, &regions, windows, given, &mut reader);
+            self.dialect.unused = settle::unused(&self.dialect, windows);
         }
         if let Some((other, _)) = &mut self.runner_up {
             other.nulls.clone_from(&self.dialect.nulls);

@@ -144,6 +144,14 @@ fn settle_quote(dialect: &mut Dialect, windows: &Windows, given: &Given) {
     }
 }
 
+/// The byte that COPY is told for a quote, where there is none, and the sample has the usual one: Hive writes 0x01 to 0x03.
+pub(super) fn unused(dialect: &Dialect, windows: &Windows) -> Option<u8> {
+    let none = dialect.quote.is_none() && dialect.escape != Escape::Backslash;
+    let usual = dialect.unused_bytes().next().filter(|_| none)?;
+    let holds = |byte: u8| windows.all().any(|window| memchr::memchr(byte, &window.text).is_some());
+    if holds(usual) { dialect.unused_bytes().find(|byte| !holds(*byte)) } else { None }
+}
+
 /// The sign of comments among the data, if lines that begin with it never have the shape of a record.
 pub(super) fn comment(cut: &[(&Lines, &Window, usize)], width: usize) -> Option<String> {
     let mut found: Option<&'static str> = None;

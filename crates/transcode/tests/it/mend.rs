@@ -31,6 +31,7 @@ fn dialects() -> impl Strategy<Value = Dialect> {
             eol,
             nulls: vec![String::new(), "\\N".to_owned()],
             kept: BTreeMap::new(),
+            unused: None,
             comment: comment.then(|| "#".to_owned()),
         })
 }
