@@ -97,9 +97,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
         }
     };
     let stop = Stop::default();
-    let ended = runtime.block_on(async {
-        tokio::spawn(raise_on_signal(stop.clone()));
-        dispatch(options.command, &printer, &stop, site_packages).await
+    let ended = told_by_error(|| {
+        runtime.block_on(async {
+            tokio::spawn(raise_on_signal(stop.clone()));
+            dispatch(options.command, &printer, &stop, site_packages).await
+        })
     });
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
@@ -109,6 +111,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     };
     let is_fine = matches!(exit, Exit::Success | Exit::LeftOut);
     if is_fine && printer.has_lost() { Exit::Failure.code() } else { exit.code() }
+}
+
+/// A panic is an error like others to whoever reads the exit code or the document. Where it was stands on stderr already.
+fn told_by_error(work: impl FnOnce() -> Result<Exit, Error>) -> Result<Exit, Error> {
+    // Nothing of the work is used again.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Internal, "a thread of howdah panicked").with_hint(
+            "report it with the lines above; howdah status tells what is stored, howdah restore puts back what a load has changed",
+        ))
+    })
 }
 
 /// The threads of the command. Without memory or room for them tokio panics, and then waits without end for those that it has.
@@ -197,5 +209,16 @@ async fn raise_on_signal(stop: Stop) {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
         stop.raise();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_command_like_an_error() {
+        let error = told_by_error(|| panic!("a fault of the program")).unwrap_err();
+        assert_eq!((error.kind(), Exit::of(&error)), (ErrorKind::Internal, Exit::Failure));
     }
 }

@@ -7,6 +7,7 @@ use crate::client::Connector;
 use crate::environment::Environment;
 use crate::location::Scheme;
 use crate::profile::{self, Section};
+use crate::setting::{expect_endpoint, expect_printable, expect_region};
 use howdah_model::{Error, ErrorKind, Result};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ pub(crate) async fn connect(
 ) -> Result<Connected> {
     let profile = Profile::read(environment)?;
     let identity = identity(environment, &profile)?;
-    let builder = settings(bucket, environment, &profile, &identity).with_http_connector(connector);
+    let builder = settings(bucket, environment, &profile, &identity)?.with_http_connector(connector);
     if identity == Identity::Nobody {
         return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
     }
@@ -57,12 +58,15 @@ fn settings(
     environment: &Environment,
     profile: &Profile,
     identity: &Identity,
-) -> AmazonS3Builder {
+) -> Result<AmazonS3Builder> {
     let mut builder = AmazonS3Builder::new();
+    let of_profile = |key: &str| format!("{key} of the AWS profile {}", profile.name);
     if let Some(region) = profile.setting("region") {
+        expect_region(&of_profile("region"), region)?;
         builder = builder.with_config(AmazonS3ConfigKey::DefaultRegion, region);
     }
     if let Some(endpoint) = profile.endpoint() {
+        expect_endpoint(&of_profile("endpoint_url"), endpoint)?;
         builder = builder.with_endpoint(endpoint);
     }
     for (name, value) in environment.with_prefix("AWS_") {
@@ -71,17 +75,30 @@ fn settings(
             && !matches!(key, AmazonS3ConfigKey::DefaultRegion)
             && (*identity == Identity::Environment || !matches!(key, AmazonS3ConfigKey::Token))
         {
+            expect_usable(name, key, value)?;
             builder = builder.with_config(key, value);
         }
     }
-    if let Some(region) = environment.get("AWS_REGION").or_else(|| environment.get("AWS_DEFAULT_REGION")) {
+    let region = |name| environment.get(name).map(|region| (name, region));
+    if let Some((name, region)) = region("AWS_REGION").or_else(|| region("AWS_DEFAULT_REGION")) {
+        expect_region(name, region)?;
         builder = builder.with_region(region);
     }
     if let Identity::Keys { id, secret, session } = identity {
         builder = builder.with_access_key_id(id).with_secret_access_key(secret);
         builder = session.iter().fold(builder, AmazonS3Builder::with_token);
     }
-    builder.with_bucket_name(bucket).with_retry(no_retries())
+    Ok(builder.with_bucket_name(bucket).with_retry(no_retries()))
+}
+
+/// What the client of the library would take is not used.
+fn expect_usable(name: &str, key: AmazonS3ConfigKey, value: &str) -> Result<()> {
+    match key {
+        AmazonS3ConfigKey::Client(_) => Ok(()),
+        AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint => expect_endpoint(name, value),
+        AmazonS3ConfigKey::Region => expect_region(name, value),
+        _ => expect_printable(name, value),
+    }
 }
 
 fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
@@ -161,7 +178,9 @@ impl Profile {
 
     fn endpoint(&self) -> Option<&str> {
         let of_service = self.services.get("s3.endpoint_url").map(String::as_str);
-        of_service.or_else(|| self.setting("s3.endpoint_url")).or_else(|| self.setting("endpoint_url"))
+        let found =
+            of_service.or_else(|| self.setting("s3.endpoint_url")).or_else(|| self.setting("endpoint_url"));
+        found.filter(|endpoint| !endpoint.is_empty())
     }
 
     /// Where the tools of AWS take credentials from before, or without, keys of the profile's own.
@@ -281,7 +300,7 @@ mod tests {
             let (_home, environment) = home("", KEYS, &variables);
             let profile = Profile::read(&environment).unwrap();
             let identity = identity(&environment, &profile).unwrap();
-            let builder = settings("b", &environment, &profile, &identity);
+            let builder = settings("b", &environment, &profile, &identity).unwrap();
             [AmazonS3ConfigKey::AccessKeyId, AmazonS3ConfigKey::Token]
                 .map(|key| builder.get_config_value(&key))
         };
@@ -298,7 +317,7 @@ mod tests {
         let of = |variables: &[(&str, &str)]| {
             let (_home, environment) = home(config, "", variables);
             let profile = Profile::read(&environment).unwrap();
-            let builder = settings("b", &environment, &profile, &Identity::Environment);
+            let builder = settings("b", &environment, &profile, &Identity::Environment).unwrap();
             let told = |key| builder.get_config_value(&key);
             (
                 told(AmazonS3ConfigKey::Region),

@@ -7,9 +7,10 @@ use crate::client::Connector;
 use crate::environment::Environment;
 use crate::failure::{self, Access};
 use crate::location::Scheme;
+use crate::setting::{expect_endpoint, expect_printable};
 use howdah_model::{Error, ErrorKind, Result};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
 use object_store::{ObjectStore, RetryConfig};
 use std::future::Future;
@@ -84,6 +85,12 @@ async fn google(bucket: &str, environment: &Environment, connector: Connector) -
     let mut builder = GoogleCloudStorageBuilder::new();
     for (name, value) in environment.with_prefix("GOOGLE_") {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
+            match key {
+                // The key is a document, of several lines.
+                GoogleConfigKey::Client(_) | GoogleConfigKey::ServiceAccountKey => {}
+                GoogleConfigKey::BaseUrl => expect_endpoint(name, value)?,
+                _ => expect_printable(name, value)?,
+            }
             builder = builder.with_config(key, value);
         }
     }
@@ -114,6 +121,11 @@ async fn azure(container: &str, environment: &Environment, connector: Connector)
     let mut builder = MicrosoftAzureBuilder::new();
     for (name, value) in environment.with_prefix("AZURE_") {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
+            match key {
+                AzureConfigKey::Client(_) => {}
+                AzureConfigKey::Endpoint => expect_endpoint(name, value)?,
+                _ => expect_printable(name, value)?,
+            }
             builder = builder.with_config(key, value);
         }
     }

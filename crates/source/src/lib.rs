@@ -25,6 +25,7 @@ mod path;
 mod pattern;
 mod profile;
 mod remote;
+mod setting;
 mod stdin;
 mod store;
 

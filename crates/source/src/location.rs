@@ -68,6 +68,14 @@ fn bucket(scheme: Scheme, rest: &str) -> Result<Location> {
         let message = format!("expected {}://BUCKET/KEY with the name of one bucket", scheme.name());
         return Err(Error::new(ErrorKind::Usage, message));
     }
+    if !bucket.chars().all(|each| each.is_ascii_alphanumeric() || "-_.$".contains(each)) {
+        let message = format!(
+            "the name of the bucket behind {}:// cannot be used: expected letters, digits, -, _ and ., got another character",
+            scheme.name()
+        );
+        return Err(Error::new(ErrorKind::Usage, message)
+            .with_hint(format!("only a key may hold others: write {}://BUCKET/KEY", scheme.name())));
+    }
     Ok(Location::Bucket(scheme, bucket.to_owned(), key.to_owned()))
 }
 

@@ -152,6 +152,37 @@ fn a_listing_without_an_end_is_given_up() {
 }
 
 #[test]
+fn a_setting_of_which_no_request_can_be_made_is_told_by_its_name() {
+    let usual = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")];
+    let (s3, no_server) = ("s3://b/x.csv", "host=127.0.0.1 port=1");
+    for (source, name, value) in [
+        (s3, "AWS_ACCESS_KEY_ID", "ak\n"),
+        (s3, "AWS_SESSION_TOKEN", "a\nb"),
+        (s3, "AWS_REGION", "us east\n"),
+        (s3, "AWS_REGION", "us east"),
+        (s3, "AWS_ENDPOINT_URL", "127.0.0.1:57490"),
+        (s3, "AWS_ENDPOINT_URL", "localhost"),
+        (s3, "AWS_ENDPOINT_URL", "http://"),
+        (s3, "AWS_ENDPOINT_URL_S3", "http://bad host"),
+        (s3, "AWS_ENDPOINT_URL", "http://127.0.0.1:99999"),
+        (s3, "AWS_ENDPOINT_URL", "ftp://x"),
+        ("gs://b/x.csv", "GOOGLE_BEARER_TOKEN", "a\n"),
+        ("az://b/x.csv", "AZURE_STORAGE_ENDPOINT", "localhost"),
+        ("s3://b kt/y", "the name of the bucket", ""),
+    ] {
+        for verb in ["load", "plan"] {
+            let command = howdah(verb).args(["--json", "--table", "t", "--to", no_server]).envs(usual);
+            let command = if name.starts_with("the ") { command } else { command.envs([(name, value)]) };
+            let refused = command.arg(source).run(PATIENCE);
+            refuses(&refused, 2, name);
+            let document: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+            assert_eq!(document["error"]["kind"], "usage", "{document}");
+            assert!(document["error"]["hint"].is_string(), "{document}");
+        }
+    }
+}
+
+#[test]
 fn a_job_file_and_an_option_list_have_limits() {
     let files = Files::new();
     let job = files.put("job.toml", "#\n".repeat(9 << 20).as_bytes());
