@@ -7,9 +7,9 @@ use crate::object::Object;
 use crate::path::absolute;
 use crate::pattern::Pattern;
 use crate::stdin::Pipe;
+use crate::walk::Walk;
 use crate::{BLOCK_BYTES, OBJECTS_MAX};
 use bytes::Bytes;
-use glob::MatchOptions;
 use howdah_model::{Error, ErrorKind, Result};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
@@ -210,20 +210,10 @@ fn globbed(text: &str, pattern: &Pattern) -> Result<Vec<Object>> {
     let base =
         std::env::current_dir().map_err(|error| failure::of_file(&error, "finding the directory", text))?;
     let base = if text.starts_with('/') { Path::new("/") } else { base.as_path() };
-    let absolute = format!("{}/{}", glob::Pattern::escape(&base.to_string_lossy()), plain(pattern.glob()));
-    let options = MatchOptions {
-        case_sensitive: true,
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-    };
-    let paths = glob::glob_with(&absolute, options).map_err(|error| {
-        Error::new(ErrorKind::Usage, format!("the pattern {text} is not valid: {}", error.msg))
-    })?;
+    let mut walk = Walk::new(base, &plain(pattern.glob()))?;
     let pattern = Pattern::parse(&plain(text))?;
     let mut objects = Vec::new();
-    for path in paths {
-        let path = path
-            .map_err(|error| failure::of_file(error.error(), "listing", &error.path().to_string_lossy()))?;
+    while let Some(path) = walk.next()? {
         let name = path.strip_prefix(base).unwrap_or(&path).to_string_lossy();
         let Some(found) = pattern.as_ref().and_then(|pattern| pattern.matches(&name)) else { continue };
         let metadata = std::fs::metadata(&path)
@@ -235,7 +225,7 @@ fn globbed(text: &str, pattern: &Pattern) -> Result<Vec<Object>> {
     Ok(objects)
 }
 
-/// Without empty and `.` parts, as the `glob` crate gives its results.
+/// Without empty and `.` parts, as a walk gives its results.
 fn plain(text: &str) -> String {
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")

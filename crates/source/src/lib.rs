@@ -28,6 +28,7 @@ mod remote;
 mod setting;
 mod stdin;
 mod store;
+mod walk;
 
 pub use among::is_among;
 pub use list::Sources;

@@ -11,7 +11,7 @@ const PLACEHOLDER: &str = "{table}";
 /// A glob, ready to match whole names.
 pub(crate) struct Pattern {
     regex: Regex,
-    /// The same for the `glob` crate, which has no placeholder.
+    /// The same without a placeholder.
     glob: String,
     /// What every match begins with.
     prefix: String,

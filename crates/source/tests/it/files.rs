@@ -176,3 +176,20 @@ async fn a_file_that_took_the_place_of_the_one_that_was_listed_is_refused() {
     set_time(Path::new(&path), 1000);
     assert_eq!(kind(range(&object, 0, 1).await), ErrorKind::SourceChanged, "written, and its time set back");
 }
+
+#[tokio::test]
+async fn a_name_that_is_not_utf8_counts_only_where_it_fits() {
+    use std::os::unix::ffi::OsStrExt;
+    let (folder, root) = folder(&["a.csv", "x/b.csv", "x/.hidden/c.csv"]);
+    let broken = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
+    fs::write(broken(b"readme\xe9.txt"), "x").unwrap();
+    fs::write(broken(b"x/\xff"), "x").unwrap();
+    assert_eq!(listed(&format!("{root}/*.csv")).await, ["a.csv"]);
+    assert_eq!(listed(&format!("{root}/**/*.csv")).await, ["a.csv", "b.csv"]);
+    assert_eq!(listed(&format!("{root}/**/**/*.csv")).await, ["a.csv", "b.csv"]);
+    for pattern in ["*.txt", "**/readme?.*", "{table}.txt"] {
+        let refused = sources(&[]).list(&format!("{root}/{pattern}")).await.unwrap_err();
+        assert!(refused.to_string().contains("the name is not UTF-8"), "{pattern}: {refused}");
+        assert!(refused.hint().is_some(), "{refused}");
+    }
+}
