@@ -61,8 +61,8 @@ pub(crate) async fn load_job(
     advise: impl Fn(Error) -> Error,
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
-    let planned = howdah_engine::plan_to_load(&context, job).await.map_err(&advise)?;
-    let outcome = howdah_engine::load(&context, refused.planned(planned)).await.map_err(&advise)?;
+    let prepare = |planned| refused.planned(planned);
+    let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
     let after = refused.after(&context, &outcome).await.err();
     let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.

@@ -13,7 +13,7 @@ use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Res
 use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -29,7 +29,16 @@ pub(crate) struct Noted {
     pub(crate) forgotten: bool,
 }
 
-/// Begins the job, which this session then holds. `holder_pid` is set as soon as the ledger says that the job is running.
+/// What is known of a beginning that fails.
+#[derive(Default)]
+pub(crate) struct Tried {
+    /// Set as soon as the ledger says that the job is running.
+    pub(crate) holder_pid: AtomicI32,
+    /// Others have loaded files of the plan since it was made; one that is made now may leave these out.
+    pub(crate) is_outdated: AtomicBool,
+}
+
+/// Begins the job, which this session then holds.
 ///
 /// # Errors
 /// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
@@ -37,7 +46,7 @@ pub(crate) async fn begin(
     (connection, session): (&Connection, &Session),
     ledger: &Ledger,
     plan: &Plan,
-    holder_pid: &AtomicI32,
+    tried: &Tried,
 ) -> Result<Noted> {
     let (asks, began) = (asks(&plan.job), Instant::now());
     loop {
@@ -45,7 +54,7 @@ pub(crate) async fn begin(
             return Err(being_restored(&plan.job_id));
         }
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
-        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient), holder_pid).await;
+        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient), tried).await;
         if asks && !matches!(begun, Ok(Some(_))) {
             // Whoever gives way is not to be met by the next one. Of what has failed the first counts.
             let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
@@ -82,7 +91,7 @@ async fn in_turn(
     ledger: &Ledger,
     plan: &Plan,
     (asks, is_patient): (bool, bool),
-    holder_pid: &AtomicI32,
+    tried: &Tried,
 ) -> Result<Option<Noted>> {
     let own = own_files(session, ledger, plan).await?;
     if asks {
@@ -90,15 +99,15 @@ async fn in_turn(
         if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
             return Ok(None);
         }
-        expect_no_rivals(plan, rivals)?;
+        expect_not_outdated(plan, rivals, tried)?;
     }
     let in_part = in_part::find(session, ledger, (plan, &own)).await?;
     expect_ended((connection, ledger), plan, in_part.as_ref())?;
-    let forgotten = begin_job(session, ledger, plan).await?;
-    holder_pid.store(session.backend().pid, Relaxed);
+    let forgotten = begin_job(session, ledger, plan, tried).await?;
+    tried.holder_pid.store(session.backend().pid, Relaxed);
     if asks {
         // Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
-        expect_no_rivals(plan, rivals(session, ledger, (plan, &own)).await?)?;
+        expect_not_outdated(plan, rivals(session, ledger, (plan, &own)).await?, tried)?;
     }
     Ok(Some(Noted { in_part, forgotten }))
 }
@@ -183,6 +192,14 @@ pub(crate) async fn expect_held(run: &Run, session: &Session) -> Result<()> {
     alone.and(ended)
 }
 
+/// Rivals that are done are what another plan leaves out.
+fn expect_not_outdated(plan: &Plan, rivals: Vec<Rival>, tried: &Tried) -> Result<()> {
+    tried.is_outdated.store(!rivals.iter().any(|rival| rival.at_work), Relaxed);
+    expect_no_rivals(plan, rivals)?;
+    tried.is_outdated.store(false, Relaxed);
+    Ok(())
+}
+
 /// A load at work is told before those that are done.
 fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
     let is_at_work = rivals.iter().any(|rival| rival.at_work);
@@ -222,7 +239,7 @@ async fn rivals(
 
 /// Notes the job in the ledger, with chunks of another size where none is stored. Says whether something was left of one of this
 /// name, whose own row somebody has deleted: its chunks tell nothing of the table.
-async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bool> {
+async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Tried) -> Result<bool> {
     if ledger.begin(session, plan).await? {
         return Ok(false);
     }
@@ -242,7 +259,9 @@ async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<bo
     if is_free && ledger.begin(session, plan).await? {
         return Ok(!is_there);
     }
-    Err(taken_meanwhile(session, ledger, plan).await?)
+    let taken = taken_meanwhile(session, ledger, plan).await?;
+    tried.is_outdated.store(taken.kind() == ErrorKind::JobDone, Relaxed);
+    Err(taken)
 }
 
 /// Another run has had the job since this one was planned.

@@ -4,7 +4,8 @@
 //! - [`plan()`] decides everything before a byte moves, and changes nothing; [`plan_to_load`] puts back first what killed loads have
 //!   dropped and this one goes by;
 //! - [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen), and `finish` makes the result
-//!   durable, loads again what a server crash took, and closes the job;
+//!   durable, loads again what a server crash took, and closes the job; [`plan_and_load`] does both, and plans anew where others have
+//!   loaded files in between that this load is to leave out;
 //! - [`check()`] reads everything and keeps nothing; [`bench()`] measures a load against one plain COPY;
 //! - [`restore`] puts back what killed loads have left changed;
 //! - [`history`] and [`rejected`] read the ledger; [`again`] has the commands that a user is told to type.
@@ -25,6 +26,8 @@ mod done;
 mod emptied;
 mod in_part;
 pub mod load;
+
+mod anew;
 
 mod budget;
 mod feed;
@@ -76,6 +79,7 @@ pub mod again;
 pub mod history;
 pub mod rejected;
 
+pub use anew::plan_and_load;
 pub use bench::bench;
 pub use check::check;
 pub use connection::{Absent, Connection};

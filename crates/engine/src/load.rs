@@ -1,5 +1,6 @@
 //! Executes a plan: opens the ledger, runs the pipeline, finishes, and accounts for every row.
 
+use crate::begin::Tried;
 use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
@@ -27,7 +28,7 @@ use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
@@ -53,9 +54,14 @@ pub struct Outcome {
 /// Only what happens before the first chunk: `JobDone`, a ledger that cannot be opened, a connection that
 /// is refused. What ends a load under way is in the [`Outcome`].
 pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
+    load_planned(context, planned, &Tried::default()).await
+}
+
+/// The same; what was tried where it fails is in `tried`.
+pub(crate) async fn load_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
     context.connection.tell_of_waits(&context.listener);
     let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
-    let mut outcome = Box::pin(load_planned(context, planned)).await;
+    let mut outcome = Box::pin(try_planned(context, planned, tried)).await;
     if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned())
         && !done::only_bytes_tell(&plan)
     {
@@ -65,7 +71,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
     outcome
 }
 
-async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
+async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
     match &planned.history {
         History::Done { at } => {
             let told = already_done(&planned.plan.job_id, at);
@@ -97,16 +103,14 @@ async fn load_planned(context: &Context, planned: Planned) -> Result<Outcome> {
     for message in &plan.warnings {
         context.listener.on_event(&Event::Warning { message: message.clone() });
     }
-    let holder_pid = AtomicI32::new(0);
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
     let reads = reads_rejects(&plan.job, reject_file);
-    let begin =
-        || Box::pin(begin_load(context, (ledger.as_ref(), reads), &plan, (&holder_pid, ahead, lacks)));
+    let begin = || Box::pin(begin_load(context, (ledger.as_ref(), reads), &plan, (tried, ahead, lacks)));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
-            let holder_pid = holder_pid.load(Relaxed);
+            let holder_pid = tried.holder_pid.load(Relaxed);
             if let Some(ledger) = ledger.filter(|_| holder_pid != 0) {
                 let by = (None, holder_pid);
                 close_in_time(context, &plan, &ledger, by, &error, rows_before(&history)).await;
@@ -172,13 +176,13 @@ fn reads_rejects(job: &Job, reject_file: Option<&Path>) -> bool {
     job.bad_records.on_error == OnError::Skip && (reject_file.is_some() || job.verify == Verify::Checksum)
 }
 
-/// `holder_pid` is set as soon as the ledger says that the job is running. So many sessions are opened `ahead` meanwhile. Tables that are
+/// So many sessions are opened `ahead` meanwhile. Tables that are
 /// empty now may lack what killed loads have dropped.
 async fn begin_load(
     context: &Context,
     (ledger, reads): (Option<&Ledger>, bool),
     plan: &Plan,
-    (holder_pid, ahead, lacks): (&AtomicI32, usize, bool),
+    (tried, ahead, lacks): (&Tried, usize, bool),
 ) -> Result<Begun> {
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
@@ -186,7 +190,7 @@ async fn begin_load(
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger((context, &session), (ledger, reads), plan, (holder_pid, lacks));
+    let opening = open_ledger((context, &session), (ledger, reads), plan, (tried, lacks));
     let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
@@ -207,7 +211,7 @@ async fn open_ledger(
     (context, session): (&Context, &Session),
     (ledger, reads_rejects): (Option<&Ledger>, bool),
     plan: &Plan,
-    (holder_pid, lacks): (&AtomicI32, bool),
+    (tried, lacks): (&Tried, bool),
 ) -> Result<Noted> {
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
@@ -218,7 +222,7 @@ async fn open_ledger(
         ledger.expect_readable_records(session).await?;
     }
     let begin::Noted { in_part, forgotten } =
-        begin::begin((&context.connection, session), ledger, plan, holder_pid).await?;
+        begin::begin((&context.connection, session), ledger, plan, tried).await?;
     make_tables(session, Some(ledger), plan).await?;
     if !lacks {
         Box::pin(expect_whole(context, session, plan)).await?;

@@ -40,8 +40,8 @@ pub(super) async fn run(
     let telling = progress.keep_telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
-    let planned = howdah_engine::plan_to_load(&context, job).await.map_err(&advise)?;
-    let mut outcome = howdah_engine::load(&context, refused.planned(planned)).await.map_err(&advise)?;
+    let prepare = |planned| refused.planned(planned);
+    let mut outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
     drop(telling);
     let after = refused.after(&context, &outcome).await;
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {

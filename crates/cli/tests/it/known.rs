@@ -427,3 +427,37 @@ fn who_waits_for_loads_that_begin_is_told_so() {
     load.run(PATIENCE).expect_code(0);
     scene.assert_exact("behind the other");
 }
+
+/// As with timers that start a load of whatever is there more often than it ends.
+#[test]
+fn a_load_that_leaves_out_what_is_in_ends_well_behind_one_that_ended_since_it_was_planned() {
+    let plain = [csv(85, 1, 9000), csv(86, 20_001, 300)];
+    let turn = "SELECT pg_advisory_xact_lock(hashtextextended('howdah', x'686f77646168'::int8 + 2))";
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    for (major, comes_more) in [(13, false), (15, true), (18, false), (18, true)] {
+        let files = Files::new();
+        files.put("a.csv", &plain[0]);
+        let loaded: Vec<&[u8]> = plain.iter().take(1 + usize::from(comes_more)).map(Vec::as_slice).collect();
+        let scene = Scene::new(Server::shared(major), &loaded);
+        scene.database.sql("CREATE TABLE freed ()");
+        shut_gate_behind(&scene.database, 1);
+        let load = slow(&scene).args(["--known", "skip"]).arg(files.path());
+        let mut first = load.spawn();
+        assert!(scene.wait_for_chunks(1, || first.is_running()));
+        let_other_jobs_pass(&scene.database);
+        if comes_more {
+            files.put("b.csv", &plain[1]);
+        }
+        let second = while_held(&scene, (turn, "SELECT FROM freed"), || {
+            let mut second = load.spawn();
+            assert!(scene.database.wait_for(waits, 1, || second.is_running()), "{}", second.stderr_so_far());
+            open_gate(&scene.database);
+            first.wait(PATIENCE).expect_code(0);
+            scene.database.sql("INSERT INTO freed DEFAULT VALUES");
+            second
+        });
+        let told = second.wait(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("planning it anew"), "{told}");
+        scene.assert_exact(&format!("PostgreSQL {major}, more: {comes_more}"));
+    }
+}
