@@ -390,7 +390,11 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
         let cause = io_source(error).map_or_else(|| "closed by the server".to_owned(), ToString::to_string);
         return unreachable(host, &cause);
     }
-    let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    let cause = match io_source(error).and_then(tls_cause) {
+        // Ours, before which the library writes that it is unexpected.
+        Some(rustls::Error::General(why)) => why.clone(),
+        _ => error.source().map_or_else(|| error.to_string(), ToString::to_string),
+    };
     let message = format!("connection to {host} failed: {cause}");
     let refused = Error::new(ErrorKind::ConnectionRefused, message);
     // The library has no other word for either.

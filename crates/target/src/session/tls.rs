@@ -4,13 +4,14 @@
 //! used is refused, where libpq passes it over. Encrypted keys are refused. Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
 
 use super::conninfo::{SslMode, TlsSettings};
-use super::verifier::Verifier;
+use super::verifier::{Verifier, old_public_key};
 use howdah_model::{Error, ErrorKind, Result};
-use rustls::SupportedProtocolVersion;
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
+use rustls::{InconsistentKeys, SupportedProtocolVersion};
 use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
     let lists = revocation_lists(settings, roots.is_some())?;
     let verifier = Verifier::new(roots, lists, settings.mode == SslMode::VerifyFull, provider.clone())
         .map_err(|why| usage(format!("the certificate revocation list cannot be used: {why}")))?;
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
+    let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&protocol_versions(settings))
         .map_err(|_| {
             usage("ssl_min_protocol_version and ssl_max_protocol_version leave no TLS version".to_owned())
@@ -32,9 +33,8 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match client_identity(settings)? {
-        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
-            Error::new(ErrorKind::Usage, format!("the client certificate and its key do not fit: {error}"))
-        })?,
+        Some(identity) => builder
+            .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified(identity, &provider)?))),
         None => builder.with_no_client_auth(),
     };
     config.enable_sni = settings.server_name_indication;
@@ -154,6 +154,28 @@ fn client_identity(settings: &TlsSettings) -> Result<Option<Identity>> {
             .with_hint("keys must be in PEM form and not encrypted with a passphrase")
     })?;
     Ok(Some((chain, key)))
+}
+
+/// The certificate goes to servers that ask for one, which judge it. One of X.509 version 1, of which the library cannot make sense, is as
+/// good to them as to libpq.
+fn certified((chain, key): Identity, provider: &CryptoProvider) -> Result<CertifiedKey> {
+    let unusable =
+        |error: &dyn std::fmt::Display| usage(format!("the client certificate cannot be used: {error}"));
+    let key = provider.key_provider.load_private_key(key).map_err(|error| unusable(&error))?;
+    let of_key = key.public_key().map(|key| key.as_ref().to_vec());
+    let identity = CertifiedKey::new(chain, key);
+    let old = identity.cert.first().and_then(old_public_key);
+    let is_other = match (identity.keys_match(), old, of_key) {
+        (Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)), ..) => false,
+        (Err(rustls::Error::InconsistentKeys(_)), ..) => true,
+        (Err(_), Some(old), Some(of_key)) => old != of_key,
+        (Err(error), ..) => return Err(unusable(&error)),
+    };
+    match is_other {
+        true => Err(unusable(&"the private key is not that of the certificate")
+            .with_hint("name the two by sslcert and sslkey, or neither by sslcertmode=disable")),
+        false => Ok(identity),
+    }
 }
 
 fn check_key_file(file: &Path) -> Result<()> {

@@ -167,6 +167,13 @@ fn explain_version(certificate: &CertificateDer<'_>, error: Error) -> Error {
     }
 }
 
+/// The public key of a certificate before version 3.
+pub(super) fn old_public_key(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
+    let parsed = parse(certificate).ok().map(|parsed| parsed.tbs_certificate)?;
+    let is_old = parsed.version != x509_cert::Version::V3;
+    parsed.subject_public_key_info.to_der().ok().filter(|_| is_old)
+}
+
 fn check_dates(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     let validity = parse(certificate)?.tbs_certificate.validity;
     if now.as_secs() < validity.not_before.to_unix_duration().as_secs() {

@@ -207,6 +207,36 @@ async fn a_client_certificate_is_shown_if_its_key_is_private() {
     stage.refuses("host=127.0.0.1 sslmode=prefer").await;
 }
 
+/// As `openssl x509 -req` makes them, which the PostgreSQL documentation shows.
+#[tokio::test]
+async fn a_client_certificate_of_version_1_is_shown_to_servers_that_ask_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |command: &str| {
+        let openssl = std::process::Command::new("openssl")
+            .args(command.split(' '))
+            .current_dir(folder.path())
+            .output();
+        let made = openssl.expect("openssl");
+        assert!(made.status.success(), "{command}: {}", String::from_utf8_lossy(&made.stderr));
+        String::from_utf8(made.stdout).unwrap()
+    };
+    make("req -x509 -new -nodes -newkey rsa:2048 -subj /CN=ours -keyout ca.key -out ca.crt");
+    make("req -new -nodes -newkey rsa:2048 -subj /CN=postgres -keyout client.key -out client.csr");
+    make("x509 -req -in client.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out client.crt");
+    assert!(make("x509 -in client.crt -noout -text").contains("Version: 1 "));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let (certificate, key) = Authority::new("server's").sign(&params("server", &["localhost"]));
+    let stage = stage(15, &certificate, &key, &read("ca.crt"), "hostssl all all 127.0.0.1/32 cert").await;
+    let crt = stage.file("client.crt", &read("client.crt"), 0o644);
+    let key = stage.file("client.key", &read("client.key"), 0o600);
+    let other = stage.file("other.key", &read("ca.key"), 0o600);
+    let with =
+        |key: &Path| format!("host=127.0.0.1 sslmode=require sslcert={} sslkey={}", show(&crt), show(key));
+    assert!(stage.connects_with_tls(&with(&key)).await);
+    let error = refused(&stage.to(&with(&other))).await;
+    assert!(error.message().contains("the private key is not that of the certificate"), "{error}");
+}
+
 #[tokio::test]
 async fn scram_is_bound_to_the_channel_where_there_is_one() {
     let ours = Authority::new("ours");
