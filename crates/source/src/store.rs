@@ -173,7 +173,7 @@ async fn listed(
     loop {
         let asked =
             bucket.store.list_paginated((!prefix.is_empty()).then_some(prefix), options.clone()).await;
-        let page = asked.map_err(|error| bucket.told(&error, &bucket.location(prefix)))?;
+        let page = asked.map_err(|error| bucket.told(&error, &bucket.location(key)))?;
         seen += page.result.objects.len();
         if seen > OBJECTS_MAX {
             return Err(crate::list::too_many(&bucket.location(key)));

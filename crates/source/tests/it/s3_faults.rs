@@ -118,6 +118,11 @@ async fn what_the_store_has_against_a_request_is_said() {
         assert!(error.message().contains(words) && error.message().contains(code), "{error}");
         assert!(error.hint().unwrap().contains(way_out), "{code}: {:?}", error.hint());
     }
+    // Of a listing too, by the name that was written.
+    server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(404), Some("NoSuchBucket")));
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    let error = sources.list("s3://b/f.csv").await.unwrap_err().to_string();
+    assert!(error.starts_with("file s3://b/f.csv: there is no such bucket"), "{error}");
     server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(400), Some("InvalidArgument")));
     assert_eq!(open(&server).await.unwrap_err().hint(), None);
     server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(400), None));
