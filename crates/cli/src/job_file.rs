@@ -81,7 +81,7 @@ struct JobFile {
     if_done: Option<String>,
     retry_for: Option<Number>,
     tune: Option<String>,
-    max_replica_lag: Option<String>,
+    max_replica_lag: Option<Number>,
     reserve_connections: Option<u32>,
     pause_for: Option<Number>,
     max_decompressed: Option<Number>,
@@ -99,7 +99,7 @@ struct Source {
 
 /// `true` or `"match"`.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected true, false or text in quotes")]
 enum HeaderValue {
     Bool(bool),
     Word(String),
@@ -107,7 +107,7 @@ enum HeaderValue {
 
 /// `4` or `"auto"`.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a whole number or text in quotes")]
 enum Number {
     Number(u64),
     Word(String),
@@ -157,8 +157,19 @@ pub fn read_text(text: &str, options: &mut LoadOptions) -> Result<Vec<SourceSpec
 fn parse(text: &str) -> Result<JobFile> {
     toml::from_str(text).map_err(|error| {
         // The library's message quotes the file; its first line and the place are enough.
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        Error::new(ErrorKind::Usage, format!("line {line}: {}", error.message()))
+        let span = error.span().unwrap_or_default();
+        let before = &text[..span.start];
+        let line = before.matches('\n').count() + 1;
+        // Of a value that is of another type; a name that is not known has nothing before it.
+        let name =
+            before.rsplit('\n').next().and_then(|line| line.split_once('=')).map(|(name, _)| name.trim());
+        let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+        let mut message = format!("line {line}: {name}{}", error.message());
+        if error.message().starts_with("expected ") && !name.is_empty() {
+            let got = text[span].trim();
+            message.push_str(&format!(", got {}", if got.contains('\n') { "several lines" } else { got }));
+        }
+        Error::new(ErrorKind::Usage, message)
             .with_hint("the names in a job file are those of the options of `howdah load`")
     })
 }
@@ -303,7 +314,7 @@ fn merge_run(file: &mut JobFile, run: &mut RunOptions) -> Result<()> {
     fill(&mut run.if_done, file.if_done.take().map(|name| word("if-done", &name)).transpose()?);
     fill(&mut run.retry_for, file.retry_for.take().map(Number::into_text));
     fill(&mut run.tune, file.tune.take().map(|name| word("tune", &name)).transpose()?);
-    fill(&mut run.max_replica_lag, file.max_replica_lag.take());
+    fill(&mut run.max_replica_lag, file.max_replica_lag.take().map(Number::into_text));
     fill(&mut run.reserve_connections, file.reserve_connections.take());
     fill(&mut run.max_decompressed, file.max_decompressed.take().map(Number::into_text));
     fill(&mut run.verify, file.verify.take().map(|name| word("verify", &name)).transpose()?);
@@ -489,5 +500,21 @@ mod tests {
     fn a_misspelled_name_is_an_error_with_its_line() {
         let error = parse("null = \"y\"\ndelimeter = \";\"").unwrap_err();
         assert!(error.message().starts_with("line 2: unknown field"), "{error}");
+    }
+    #[test]
+    fn a_value_of_another_type_is_told_with_its_name() {
+        for (name, value) in [("jobs", "-1"), ("jobs", "4.0"), ("jobs", "true"), ("max-errors", "0.5")] {
+            let error = parse(&format!("null = \"y\"\n{name} = {value}")).unwrap_err();
+            let told = format!("line 2: {name}: expected a whole number or text in quotes, got {value}");
+            assert_eq!(error.message(), told);
+        }
+        let header = parse("header = 1").unwrap_err();
+        assert_eq!(header.message(), "line 1: header: expected true, false or text in quotes, got 1");
+        let lag = "max-replica-lag = 0";
+        let Command::Load(mut options) = Options::parse_from(["howdah", "load"]).command else {
+            unreachable!()
+        };
+        read_text(lag, &mut options).unwrap();
+        assert_eq!(options.run.max_replica_lag.as_deref(), Some("0"));
     }
 }
