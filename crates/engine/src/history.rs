@@ -65,8 +65,13 @@ pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
 /// One job by its name or the unambiguous beginning of it.
 ///
 /// # Errors
-/// `Usage` when there is no such job or several begin so.
+/// `Usage` when there is no such job or several begin so, and for an empty name.
 pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobRow> {
+    // Every name begins so: a variable of a script that is not set would mean the only job.
+    if id.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "expected the name of a job, got an empty one")
+            .with_hint("`howdah status` lists the jobs"));
+    }
     let session = connection.open().await?;
     let ledger = Ledger::new(schema);
     let looking = async {

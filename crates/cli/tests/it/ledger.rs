@@ -494,3 +494,17 @@ fn a_ledger_that_is_dropped_under_a_load_is_blamed_itself() {
     assert!(error.contains("relation \"howdah.chunk\" does not exist") && !error.contains("file "), "{told}");
     assert!(told.contains("hint: the schema \"howdah\" is not a complete ledger"), "{told}");
 }
+
+#[test]
+fn an_empty_name_is_not_that_of_the_only_job() {
+    let plain = csv(58, 1, 30);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.load().arg(&source).run(PATIENCE).expect_code(0);
+    for verb in ["resume", "status", "restore"] {
+        let refused = scene.verb(verb).arg("").run(PATIENCE).expect_code(2).stderr;
+        assert!(refused.contains("expected the name of a job, got an empty one"), "{verb}: {refused}");
+        assert!(refused.contains("hint: `howdah status` lists the jobs"), "{verb}: {refused}");
+    }
+}
