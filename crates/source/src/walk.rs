@@ -36,7 +36,8 @@ impl Walk {
                 "**" if matches!(parts.last(), Some(Part::Folders)) => {}
                 "**" => parts.push(Part::Folders),
                 _ => {
-                    parts.push(Pattern::parse(part)?.map_or_else(|| Part::Name(part.to_owned()), Part::Like))
+                    let like = Pattern::parse(part)?;
+                    parts.push(like.map_or_else(|| Part::Name(part.to_owned()), Part::Like));
                 }
             }
         }
