@@ -306,7 +306,8 @@ fn place_of(out: &LeftOut) -> String {
     let byte = out.byte.map(|byte| format!(", byte {byte}")).unwrap_or_default();
     let column = out.column.as_ref().map(|column| format!(", column {column}")).unwrap_or_default();
     let sqlstate = out.sqlstate.as_ref().map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();
-    format!("{}{line}, record {}{byte}{column}{sqlstate}", short(&out.file), out.record)
+    let record = out.record.map(|record| format!(", record {record}")).unwrap_or_default();
+    format!("{}{line}{record}{byte}{column}{sqlstate}", short(&out.file))
 }
 
 fn mend_words(mend: Mend) -> &'static str {

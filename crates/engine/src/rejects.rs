@@ -146,7 +146,7 @@ pub(crate) async fn place(
     let Ok(Some(salvage)) = Salvage::begin(session, target, chunk, progress).await else { return failed };
     let Ok(Some(first)) = salvage.first_refused(&|| rows(&run.plan, chunk)).await else { return failed };
     let Some(reject) = rejects(run, chunk, vec![first]).await.pop() else { return failed };
-    let place = Place { record: Some(reject.record), byte: reject.byte, ..Place::default() };
+    let place = Place { record: reject.record, byte: reject.byte, ..Place::default() };
     reject.error.at(place).into()
 }
 
@@ -287,6 +287,22 @@ fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
     )
 }
 
+/// Rows (ascending) as numbers of records in the file, some of which may not have been sent.
+fn numbers_in_file(run: &Run, chunk: &CopyChunk, rows: &[u64]) -> Vec<Option<u64>> {
+    let origin = &chunk.origin;
+    let care = run.plan.tables[run.plan.files[origin.file_no as usize].table_no as usize].care;
+    let before = origin.first_record.saturating_sub(1);
+    match (run.tally.file(origin.file_no).mends_so_far(), care) {
+        (None, _) => rows.iter().map(|row| Some(origin.first_record + row)).collect(),
+        // What is rewritten is numbered as it is sent, from the beginning of the file.
+        (Some(counts), Care::Rewritten) => {
+            let sent: Vec<u64> = rows.iter().map(|row| before + row).collect();
+            counts.numbers(0, &sent)
+        }
+        (Some(counts), Care::Server | Care::Watched) => counts.numbers(before, rows),
+    }
+}
+
 /// What is kept of the records that were refused.
 async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Reject> {
     let (plan, origin) = (&run.plan, &chunk.origin);
@@ -311,16 +327,19 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
     };
     let numbers: Vec<u64> = refused.iter().map(|refused| refused.row).collect();
     let ranges = ranges_of(plan, chunk, &numbers);
-    for (no, (Refused { row, error }, range)) in refused.into_iter().zip(ranges).enumerate() {
+    let in_file = numbers_in_file(run, chunk, &numbers);
+    for (no, ((Refused { row, error }, range), number)) in
+        refused.into_iter().zip(ranges).zip(in_file).enumerate()
+    {
         let aside = chunk.aside.binary_search_by_key(&row, |aside| aside.row).ok().map(|no| &chunk.aside[no]);
         let in_file = aside.and_then(|aside| aside.in_file.clone());
         let known = error.place().clone();
         let (record, byte) = match (known.record, known.byte) {
-            (Some(record), Some(byte)) => (record, Some(byte)),
-            _ if untouched => (origin.first_record + row, Some(origin.start_byte + range.start as u64)),
+            (Some(record), Some(byte)) => (Some(record), Some(byte)),
+            _ if untouched => (Some(origin.first_record + row), Some(origin.start_byte + range.start as u64)),
             _ => match look_up(no, row).await {
-                Some((record, byte)) => (record, Some(byte)),
-                None => (origin.first_record + row, None),
+                Some((record, byte)) => (Some(record), Some(byte)),
+                None => (number, None),
             },
         };
         let as_in_file = untouched || in_file.is_some();

@@ -19,26 +19,21 @@ pub(crate) struct Spot {
     first_sent: u64,
     /// Counted from 0, among the records that were sent of the chunk.
     pub(crate) row: u64,
+    /// All records of the chunk were sent.
+    is_whole: bool,
 }
 
 impl Spot {
     /// Its number in the file. `None` in a chunk of which some records were not sent: nobody knows which.
     pub(crate) fn record(&self) -> Option<u64> {
-        let omitted = self.receipt.omitted;
-        (omitted.left_out + omitted.blank == 0).then_some(self.first_record + self.row)
-    }
-
-    /// Its number in the file, in a chunk of which some were not sent a number that is too small.
-    pub(crate) fn about_record(&self) -> u64 {
-        self.first_record + self.row
+        self.is_whole.then_some(self.first_record + self.row)
     }
 
     /// Number and first byte, as far as they can be told; the file may have to be read for that.
     pub(crate) async fn found(&self, run: &Run) -> (Option<u64>, Option<u64>) {
         let receipt = self.receipt;
-        let table_no = run.plan.files[self.file_no as usize].table_no;
         // What is rewritten is numbered as it is sent.
-        let is_rewritten = run.plan.tables[table_no as usize].care == Care::Rewritten;
+        let is_rewritten = is_rewritten(run, self.file_no);
         let origin = Origin {
             file_no: self.file_no,
             chunk_no: receipt.chunk_no,
@@ -62,13 +57,34 @@ type Numbered = (Receipt, u64, u64);
 /// What leads from places to records.
 pub(crate) struct Spots {
     /// By the number of the file in the order of the sources.
-    files: HashMap<u32, (u32, Vec<Numbered>)>,
+    files: HashMap<u32, Chunks>,
+}
+
+/// Those of a file.
+struct Chunks {
+    file_no: u32,
+    in_order: Vec<Numbered>,
+    /// The reader of a rewritten file reads ahead: which chunk a record was left out of is not known.
+    may_lack: bool,
+}
+
+fn is_rewritten(run: &Run, file_no: u32) -> bool {
+    run.plan.tables[run.plan.files[file_no as usize].table_no as usize].care == Care::Rewritten
+}
+
+/// Some of its records were not sent.
+fn lacks_some(receipt: &Receipt) -> bool {
+    receipt.omitted.left_out + receipt.omitted.blank > 0
 }
 
 impl Spots {
     /// By the receipts that the run knows.
     pub(crate) fn new(run: &Run) -> Spots {
-        let file = |(no, input_no): (u32, u32)| (input_no, (no, numbered(&run.receipts(no))));
+        let file = |(file_no, input_no): (u32, u32)| {
+            let receipts = run.receipts(file_no);
+            let may_lack = is_rewritten(run, file_no) && receipts.values().any(lacks_some);
+            (input_no, Chunks { file_no, in_order: numbered(&receipts), may_lack })
+        };
         let inputs = (0..).zip(run.plan.files.iter().map(|file| file.input_no));
         Spots { files: inputs.map(file).collect() }
     }
@@ -76,11 +92,12 @@ impl Spots {
     /// The record of a place: its chunk is the last one that begins at or before it, and the rest is its number there.
     pub(crate) fn of(&self, place: i64) -> Option<Spot> {
         let (input_no, at) = file_of_place(place);
-        let (file_no, chunks) = self.files.get(&input_no)?;
-        let behind = chunks.partition_point(|(receipt, ..)| receipt.start_byte <= at);
-        let (receipt, first_record, first_sent) = *chunks.get(behind.checked_sub(1)?)?;
+        let Chunks { file_no, in_order, may_lack } = self.files.get(&input_no)?;
+        let behind = in_order.partition_point(|(receipt, ..)| receipt.start_byte <= at);
+        let (receipt, first_record, first_sent) = *in_order.get(behind.checked_sub(1)?)?;
         let row = at - receipt.start_byte;
-        let spot = Spot { file_no: *file_no, receipt, first_record, first_sent, row };
+        let is_whole = !may_lack && !lacks_some(&receipt);
+        let spot = Spot { file_no: *file_no, receipt, first_record, first_sent, row, is_whole };
         (at < receipt.end_byte).then_some(spot)
     }
 

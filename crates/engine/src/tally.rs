@@ -521,7 +521,7 @@ impl Tally {
             let location = file.location.clone();
             let mended = left_out.into_iter().map(move |out| LeftOut {
                 file: location.clone(),
-                record: out.record,
+                record: Some(out.record),
                 line: None,
                 byte: Some(out.byte),
                 column: None,
@@ -529,7 +529,7 @@ impl Tally {
                 reason: out.reason,
             });
             let mut rejects = tally.first_rejects.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            rejects.sort_by_key(|reject| reject.record);
+            rejects.sort_by_key(|reject| reject.record.unwrap_or(u64::MAX));
             mended.chain(rejects)
         };
         plan.files.iter().zip(&self.files).flat_map(of_file).collect()

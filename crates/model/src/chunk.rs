@@ -137,8 +137,8 @@ pub struct CopyChunk {
 /// A record that is read and not stored, with all that is kept of it.
 #[derive(Debug, Clone)]
 pub struct Reject {
-    /// Its number in the file, from 1, the header not counted.
-    pub record: u64,
+    /// Its number in the file, from 1, the header not counted, where that can be told.
+    pub record: Option<u64>,
     /// Its first byte in the plain bytes of the file, where that can be told.
     pub byte: Option<u64>,
     /// The record with its line ending.

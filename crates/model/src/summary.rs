@@ -43,8 +43,8 @@ pub struct FileSummary {
 pub struct LeftOut {
     /// The file.
     pub file: String,
-    /// Its number, from 1, the header not counted.
-    pub record: u64,
+    /// Its number, from 1, the header not counted, where that can be told.
+    pub record: Option<u64>,
     /// The line in which it begins, from 1, as an editor counts, where that can be told soon.
     pub line: Option<u64>,
     /// Its first byte in the plain bytes of the file, where that can be told.

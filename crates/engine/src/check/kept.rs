@@ -96,7 +96,7 @@ pub(super) async fn keep(run: &Run, ledger: &Ledger, asking: &Session, rules: &[
 fn reject(run: &Run, spot: &Spot, byte: u64, bytes: Bytes, reason: String) -> Reject {
     let table = &run.plan.tables[run.plan.files[spot.file_no as usize].table_no as usize];
     Reject {
-        record: spot.record().unwrap_or_default(),
+        record: spot.record(),
         byte: Some(byte),
         // The client has rewritten the encoding.
         as_in_file: table.recode.is_none(),

@@ -103,7 +103,7 @@ fn left_out(summary: &Summary) -> Option<Finding> {
     let place = |out: &&howdah_model::LeftOut| BadPlace {
         file: out.file.clone(),
         line: None,
-        record: Some(out.record),
+        record: out.record,
         byte: out.byte,
         first_file: None,
         first_record: None,
@@ -124,10 +124,10 @@ fn location(run: &Run, file_no: u32) -> String {
 }
 
 fn refused(run: &Run, kind: RejectKind) -> Finding {
-    let place = |(file_no, record, byte): (u32, u64, Option<u64>)| BadPlace {
+    let place = |(file_no, record, byte): (u32, Option<u64>, Option<u64>)| BadPlace {
         file: location(run, file_no),
         line: None,
-        record: Some(record),
+        record,
         byte,
         first_file: None,
         first_record: None,

@@ -24,7 +24,7 @@ pub struct RejectKind {
     /// How many.
     pub records: u64,
     /// The first of them: index into the plan's files, number and first byte.
-    pub first: Vec<(u32, u64, Option<u64>)>,
+    pub first: Vec<(u32, Option<u64>, Option<u64>)>,
 }
 
 impl Ledger {
@@ -113,7 +113,7 @@ impl Ledger {
         (file_no, chunk_no): (u32, u64),
         bad: &[Reject],
     ) -> Result<()> {
-        let records: Vec<i64> = bad.iter().map(|bad| bad.record.cast_signed()).collect();
+        let records: Vec<Option<i64>> = bad.iter().map(|bad| bad.record.map(u64::cast_signed)).collect();
         let starts: Vec<Option<i64>> = bad.iter().map(|bad| bad.byte.map(u64::cast_signed)).collect();
         let bytes: Vec<&[u8]> = bad.iter().map(|bad| bad.bytes.as_ref()).collect();
         let as_in_file: Vec<bool> = bad.iter().map(|bad| bad.as_in_file).collect();
@@ -165,10 +165,10 @@ impl Ledger {
 
 fn reject_kind(row: &tokio_postgres::Row) -> RejectKind {
     let files: Vec<i32> = row.get(5);
-    let records: Vec<i64> = row.get(6);
+    let records: Vec<Option<i64>> = row.get(6);
     let bytes: Vec<Option<i64>> = row.get(7);
     let first = files.iter().zip(records).zip(bytes).map(|((file_no, record), byte)| {
-        (file_no.cast_unsigned(), record.cast_unsigned(), byte.map(i64::cast_unsigned))
+        (file_no.cast_unsigned(), record.map(i64::cast_unsigned), byte.map(i64::cast_unsigned))
     });
     RejectKind {
         table: row.get(0),

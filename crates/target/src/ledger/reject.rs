@@ -42,8 +42,8 @@ pub struct RejectRow {
     pub number: i64,
     /// Index into the plan's files.
     pub file_no: u32,
-    /// Its number in the file, from 1.
-    pub record: u64,
+    /// Its number in the file, from 1, where it is known.
+    pub record: Option<u64>,
     /// Its first byte in the plain bytes of the file.
     pub start_byte: Option<u64>,
     /// The record with its line ending.
@@ -110,7 +110,7 @@ impl Ledger {
             let mut writer = pin!(writer);
             let (file_no, chunk_no) = (chunk.0.cast_signed(), chunk.1.cast_signed());
             for Reject { record, byte, bytes, as_in_file, error } in rejects {
-                let (record, byte) = (record.cast_signed(), byte.map(u64::cast_signed));
+                let (record, byte) = (record.map(u64::cast_signed), byte.map(u64::cast_signed));
                 let (column, sqlstate) = (error.place().column.as_deref(), error.sqlstate());
                 let (bytes, message) = (bytes.as_ref(), error.message());
                 let row: [&(dyn ToSql + Sync); 11] = [
@@ -239,7 +239,8 @@ impl Ledger {
     ) -> Result<Pin<Box<dyn Stream<Item = Result<RejectRow>> + Send>>> {
         let sql = format!(
             "SELECT number, file_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, message \
-             FROM {}.reject WHERE job_id = $1 AND loaded_by IS NULL ORDER BY file_no, record",
+             FROM {}.reject WHERE job_id = $1 AND loaded_by IS NULL \
+             ORDER BY file_no, chunk_no, record, number",
             self.quoted
         );
         let doing = "reading rejected records from the ledger";
@@ -251,7 +252,7 @@ impl Ledger {
             Ok(RejectRow {
                 number: row.get(0),
                 file_no: row.get::<_, i32>(1).cast_unsigned(),
-                record: row.get::<_, i64>(2).cast_unsigned(),
+                record: row.get::<_, Option<i64>>(2).map(i64::cast_unsigned),
                 start_byte: row.get::<_, Option<i64>>(3).map(i64::cast_unsigned),
                 bytes: Bytes::from(row.get::<_, Vec<u8>>(4)),
                 as_in_file: row.get(5),

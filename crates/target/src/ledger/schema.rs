@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_11.sql"),
     include_str!("schema_12.sql"),
     include_str!("schema_13.sql"),
+    include_str!("schema_14.sql"),
 ];
 
 /// Which rights are lacking.

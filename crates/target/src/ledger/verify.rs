@@ -57,7 +57,7 @@ impl Ledger {
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
-    /// What was rejected of a chunk, as it was sent.
+    /// What was rejected of a chunk, as it was sent, with the records' numbers where they are known.
     ///
     /// # Errors
     /// Those of the session.
@@ -66,7 +66,7 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         origin: &Origin,
-    ) -> Result<Vec<(u64, Bytes)>> {
+    ) -> Result<Vec<(Option<u64>, Bytes)>> {
         let sql = format!(
             "SELECT record, bytes FROM {}.reject WHERE job_id = $1 AND file_no = $2 AND chunk_no = $3",
             self.quoted
@@ -77,7 +77,7 @@ impl Ledger {
         let rows = session.client().query_typed(&sql, &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
         let record = |row: &tokio_postgres::Row| {
-            (row.get::<_, i64>(0).cast_unsigned(), row.get::<_, Vec<u8>>(1).into())
+            (row.get::<_, Option<i64>>(0).map(i64::cast_unsigned), row.get::<_, Vec<u8>>(1).into())
         };
         Ok(rows.iter().map(record).collect())
     }

@@ -1,5 +1,6 @@
 //! What was mended, left out and read in another spelling, counted while a file passes.
 
+use super::passed::Passed;
 use super::records::At;
 use howdah_model::Mend;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +27,7 @@ pub struct Counts {
     comments: AtomicU64,
     values_read: Vec<AtomicU64>,
     left_out: Mutex<Vec<LeftOut>>,
+    passed: Mutex<Passed>,
     other_table: Mutex<Option<At>>,
     end_marker: Mutex<Option<At>>,
 }
@@ -38,6 +40,7 @@ impl Counts {
             comments: AtomicU64::new(0),
             values_read: (0..fields).map(|_| AtomicU64::new(0)).collect(),
             left_out: Mutex::default(),
+            passed: Mutex::default(),
             other_table: Mutex::default(),
             end_marker: Mutex::default(),
         }
@@ -97,8 +100,20 @@ impl Counts {
         }
     }
 
+    /// The numbers in the file of these rows (ascending, from 0) of those that were sent behind its record `before`; `None` where more
+    /// was passed over than is noted.
+    pub fn numbers(&self, before: u64, rows: &[u64]) -> Vec<Option<u64>> {
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).numbers(before, rows)
+    }
+
+    pub(super) fn add_blank(&self, record: u64) {
+        self.add_mends(&[Mend::BlankRow]);
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).add(record);
+    }
+
     pub(super) fn add_left_out(&self, record: u64, byte: u64, reason: &str) {
         self.add_mends(&[Mend::LeftOut]);
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).add(record);
         let mut places = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         if places.len() < LEFT_OUT_SHOWN {
             places.push(LeftOut { record, byte, reason: reason.to_owned() });

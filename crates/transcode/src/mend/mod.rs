@@ -36,6 +36,7 @@ mod neighbours;
 mod other_delimiter;
 mod other_line_ending;
 pub(crate) mod other_quotes;
+mod passed;
 mod records;
 mod stray_quote;
 mod stream;

@@ -337,7 +337,7 @@ impl<R: Read> Records<R> {
             }
             (Mended::Blank, _) => {
                 self.omitted.blank += 1;
-                self.counts.add_mends(&[Mend::BlankRow]);
+                self.counts.add_blank(at.record);
                 Ok(None)
             }
             (Mended::Beyond, Some(fault)) if self.skips => {

@@ -3,6 +3,7 @@
 use super::{load, told};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
+use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -96,4 +97,49 @@ fn rejected_records_are_written_through_links_and_to_devices() {
     let status = howdah("status").args([&job, "--to", &database.conninfo(), "--reject-file", "/dev/stdout"]);
     let shown = status.run(PATIENCE).expect_code(0).stdout;
     assert!(shown.starts_with("\"id\",\"n\"\nx,7\n"), "{shown}");
+}
+
+/// As many as there are, and also those of a pipe, which is not read again.
+#[test]
+fn records_behind_some_that_were_passed_over_are_numbered_as_in_the_file() {
+    let files = Files::new();
+    for (dialect, is_staged) in [(",", false), ("||", false), (",", true), ("||", true)] {
+        let (mut text, mut bad) = (format!("id{dialect}n\n"), Vec::new());
+        for no in 1..=20_000 {
+            let _ = match no {
+                // Blank, then too many fields, within a chunk and at its beginning.
+                3 | 9_000..=9_002 => writeln!(text),
+                5 | 12_000 => writeln!(text, "{no}{dialect}1{dialect}what{dialect}is{dialect}this"),
+                _ if no % 100 == 7 => writeln!(text, "{no}{dialect}-1"),
+                _ => writeln!(text, "{no}{dialect}1"),
+            };
+            bad.extend((no % 100 == 7).then_some(no));
+        }
+        let source = files.put("a.csv", text.as_bytes());
+        for is_pipe in [true, false] {
+            let database = Server::shared(18).database();
+            database.sql("CREATE TABLE t (id int, n int CHECK (n > 0))");
+            let load = load(&database).args(["--lenient", "--max-errors", "100%", "--table", "t"]);
+            let load = load.args(if is_staged { &["--atomic"][..] } else { &[] });
+            let what = format!("{dialect}, staged: {is_staged}, pipe: {is_pipe}");
+            let done = match is_pipe {
+                true => load.arg("-").stdin(text.as_bytes().to_vec()).run(PATIENCE),
+                false => load.arg(&source).run(PATIENCE),
+            };
+            let told = told(&done.expect_code(3));
+            assert_eq!(told["rows_rejected"], bad.len() + 2, "{what}: {told}");
+            // The id is the number of its record.
+            let id = r"substring(convert_from(bytes, 'UTF8') FROM '^[0-9]+')";
+            let kept = |which: &str| {
+                database.value(&format!(
+                    "SELECT count(*) FROM howdah.reject WHERE sqlstate = '23514' AND {which}"
+                ))
+            };
+            assert_eq!(kept(&format!("{id} <> record::text")), "0", "{what}: {told}");
+            assert_eq!(kept("true"), bad.len().to_string(), "{what}");
+            if !is_staged {
+                assert_eq!(kept("record IS NULL"), "0", "{what}");
+            }
+        }
+    }
 }

@@ -114,7 +114,7 @@ impl<'a> Records<'a> {
         for Found { spot, rule_no, in_file, .. } in batch {
             let as_in_file = in_file.is_some();
             let (record, byte, bytes) = match in_file {
-                Some((byte, bytes)) => (spot.about_record(), Some(byte), bytes),
+                Some((byte, bytes)) => (spot.record(), Some(byte), bytes),
                 None => {
                     let (record, byte) = self.look_up(&spot).await;
                     (record, byte, anew.next().ok_or_else(lost)?)
@@ -140,13 +140,12 @@ impl<'a> Records<'a> {
     }
 
     /// Where a record stands that was rewritten or mended.
-    async fn look_up(&mut self, spot: &Spot) -> (u64, Option<u64>) {
+    async fn look_up(&mut self, spot: &Spot) -> (Option<u64>, Option<u64>) {
         self.looked_up += 1;
         if self.looked_up > LOOKED_UP_MAX || self.began.elapsed() > LOOKING_UP {
-            return (spot.about_record(), None);
+            return (spot.record(), None);
         }
-        let (record, byte) = spot.found(self.run).await;
-        (record.unwrap_or_else(|| spot.about_record()), byte)
+        spot.found(self.run).await
     }
 
     async fn written_anew(
