@@ -3,6 +3,7 @@
 #![no_main]
 
 use howdah_model::{Format, Plan};
+use howdah_target::session::outside::kept_plan;
 use howdah_transcode::copy_options;
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::route::{Router, Sent};
@@ -11,6 +12,11 @@ use libfuzzer_sys::fuzz_target;
 const ROWS: &[u8] = b"1\t2\t2024-02-29\n\\N\tx\t\n";
 
 fuzz_target!(|text: &str| {
+    if let Some(kept) = kept_plan(text) {
+        let kept = kept.expect("what was read can be written");
+        let again = kept_plan(&kept).expect("what was written can be read").expect("and written again");
+        assert_eq!(kept, again);
+    }
     let Ok(plan) = serde_json::from_str::<Plan>(text) else { return };
     let written = serde_json::to_string(&plan).expect("what was read can be written");
     let again: Plan = serde_json::from_str(&written).expect("what was written can be read");

@@ -127,7 +127,7 @@ async fn code_of(body: HttpResponseBody) -> Option<String> {
     find_code(&String::from_utf8_lossy(&head))
 }
 
-fn find_code(body: &str) -> Option<String> {
+pub(crate) fn find_code(body: &str) -> Option<String> {
     let (code, _) = body.split_once("<Code>")?.1.split_once("</Code>")?;
     let is_word =
         !code.is_empty() && code.len() <= 64 && code.chars().all(|each| each.is_ascii_alphanumeric());

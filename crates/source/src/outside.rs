@@ -1,5 +1,6 @@
 //! The parsers of what users, stores and files of others say, for the fuzzer alone.
 
+use crate::client;
 use crate::location::Location;
 use crate::pattern::Pattern;
 use crate::profile;
@@ -17,4 +18,9 @@ pub fn matches(pattern: &str, name: &str) -> Option<bool> {
 /// Settings of a section of an AWS profile file.
 pub fn profile_settings(text: &str, section: &str) -> usize {
     profile::section(text, section).map_or(0, |found| found.len())
+}
+
+/// The code in the XML of a store's error answer.
+pub fn error_code(body: &str) -> Option<String> {
+    client::find_code(body)
 }

@@ -54,7 +54,7 @@ impl<T: Hash + Eq> Numbered<T> {
 }
 
 /// The text that the ledger keeps.
-pub(super) fn write(plan: &Plan) -> serde_json::Result<String> {
+pub(crate) fn write(plan: &Plan) -> serde_json::Result<String> {
     let mut plan = plan.clone();
     let (mut texts, mut typed) = (Numbered(HashMap::new()), Numbered(HashMap::new()));
     let mut look = |file: &mut FilePlan| Look {
@@ -69,7 +69,7 @@ pub(super) fn write(plan: &Plan) -> serde_json::Result<String> {
 }
 
 /// The plan in a text of [`write`], or of an older howdah.
-pub(super) fn read(text: &str) -> serde_json::Result<Plan> {
+pub(crate) fn read(text: &str) -> serde_json::Result<Plan> {
     let mut plan: Plan = serde_json::from_str(text)?;
     let KeptLooks { looks } = serde_json::from_str(text)?;
     let Looks { texts, typed, files } = looks.unwrap_or_default();

@@ -11,7 +11,7 @@ mod emptied;
 mod gone;
 mod job;
 mod job_lock;
-mod kept_plan;
+pub(crate) mod kept_plan;
 mod maker;
 mod origin;
 mod others;

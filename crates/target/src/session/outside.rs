@@ -5,6 +5,7 @@ use super::bounds::{self, BoundOf};
 use super::pgpass::{self, Login};
 use super::{service, words};
 use crate::copy::server_error;
+use crate::ledger::kept_plan;
 use howdah_model::Relation;
 use howdah_model::route::Bound;
 use std::path::Path;
@@ -41,4 +42,9 @@ pub fn error_spot(context: &str, columns: &[String]) -> Option<(u64, Option<Stri
 /// What is shown of a server's message about the reading of a value.
 pub fn shown(sqlstate: &str, message: &str) -> String {
     server_error::input_without_values(sqlstate, message, &["t", "public"])
+}
+
+/// A plan as a ledger keeps it, written anew in that way; `None` for what is none.
+pub fn kept_plan(text: &str) -> Option<serde_json::Result<String>> {
+    kept_plan::read(text).ok().map(|plan| kept_plan::write(&plan))
 }
