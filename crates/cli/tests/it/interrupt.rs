@@ -231,7 +231,7 @@ fn a_load_that_is_stopped_within_a_long_trigger_leaves_no_session_at_work() {
 fn a_restore_that_is_stopped_leaves_no_session_at_work() {
     let slow = |seconds: u32| {
         format!(
-            "CREATE OR REPLACE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
+            "CREATE OR REPLACE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql SET search_path = pg_catalog AS \
                  'BEGIN IF $1 = 1 THEN PERFORM pg_sleep({seconds}); END IF; RETURN $1; END'"
         )
     };

@@ -3,6 +3,7 @@
 //! partitions too. Changes nothing.
 
 use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
+use super::needs::{lacking, usage_of};
 use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
@@ -170,13 +171,15 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     );
     let (path, (), tables) = asked.await.map_err(fail)?;
     // Alone the planning of the other two takes the server some 5 ms, and most staging tables have neither.
-    let (indexes, foreign_keys, elsewhere) = if tables.iter().any(|row| row.get(16)) {
+    let (indexes, foreign_keys, (elsewhere, mut lacking)) = if tables.iter().any(|row| row.get(16)) {
         let (indexes, foreign_keys) = (of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
         let asked =
             future::try_join(client.query_typed(&indexes, &names), client.query_typed(&foreign_keys, &names));
-        let (asked, elsewhere) = future::join(asked, elsewhere::why_elsewhere(session, relation)).await;
+        let else_asked =
+            future::try_join(elsewhere::why_elsewhere(session, relation), lacking(session, relation));
+        let (asked, else_asked) = future::join(asked, else_asked).await;
         let (indexes, foreign_keys) = asked.map_err(fail)?;
-        (indexes, foreign_keys, elsewhere?)
+        (indexes, foreign_keys, else_asked?)
     } else {
         Default::default()
     };
@@ -187,8 +190,11 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let parts: Vec<(u32, Relation)> = tables[1..].iter().map(named).collect();
     let foreign_keys: Vec<ForeignKey> =
         foreign_keys.iter().map(|row| foreign_key(row, &oids, &parts, &path)).collect();
-    let members: Vec<Member> =
+    let mut members: Vec<Member> =
         indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
+    for member in members.iter_mut().filter(|member| member.keep.is_none()) {
+        member.keep = lacking.remove(&member.oid);
+    }
     let sizes = tables.iter().map(pages_and_rows);
     let (pages, rows) = sizes.fold((0, 0.0), |(pages, rows), of| (pages + of.0, rows + of.1));
     Ok(Some(Captured {
@@ -325,7 +331,7 @@ fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], sear
     let (table_oid, referenced_oid): (u32, u32) = (row.get(1), row.get(4));
     let relation = Relation { schema: row.get(2), name: row.get(3) };
     let own = captured_oids.contains(&table_oid);
-    let dependent: Option<String> = row.get(16);
+    let (dependent, closed_schema): (Option<String>, Option<String>) = (row.get(16), row.get(19));
     let keep = match () {
         () if flag(12) => Some("a partitioned table has to do with it".to_owned()),
         () if !flag(9) => Some(format!("{relation} belongs to another role")),
@@ -335,7 +341,9 @@ fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], sear
         () if flag(13) => Some("its triggers are disabled or enabled otherwise than usual".to_owned()),
         () if !flag(14) => Some("it is not enforced".to_owned()),
         () if flag(15) => Some("it is a key over time (PERIOD)".to_owned()),
-        () => dependent.map(|dependent| format!("{dependent} depends on it")),
+        () => closed_schema
+            .map(|schema| usage_of(&schema))
+            .or_else(|| dependent.map(|dependent| format!("{dependent} depends on it"))),
     };
     let found = entries::FoundForeignKey {
         name: row.get(0),

@@ -122,7 +122,9 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
            (SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_catalog.pg_depend d \
             WHERE d.refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid AND d.refobjid = con.oid \
               AND d.deptype IN ('n', 'a') LIMIT 1), \
-           rn.nspname, r.relname \
+           rn.nspname, r.relname, \
+           CASE WHEN NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') THEN n.nspname \
+                WHEN NOT pg_catalog.has_schema_privilege(rn.oid, 'USAGE') THEN rn.nspname END \
     FROM pg_catalog.pg_constraint con \
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -1,7 +1,8 @@
 //! Indexes, keys and foreign keys dropped for a load, triggers disabled for it, and all put back as it was.
 //!
 //! In the order it happens: [`capture`] reads from the catalog what a table has, what it would take to put each back,
-//! and what must not be dropped, the indexes of partitions together with those that they are parts of (`partitions.rs`);
+//! and what must not be dropped, the indexes of partitions together with those that they are parts of (`partitions.rs`), nor what this
+//! role or server could not build again (`needs.rs`);
 //! [`drop`] drops what the caller chooses and writes the journal in the same
 //! transaction; [`put_back`] does what one entry of the journal says. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
 //! `pg_get_constraintdef` are the source of all definitions.
@@ -10,6 +11,7 @@ pub mod capture;
 mod catalog_sql;
 pub mod drop;
 mod entries;
+mod needs;
 mod partitions;
 pub mod put_back;
 pub mod triggers;

@@ -4,7 +4,7 @@
 //! recognised by its definition.
 
 use super::entries::WORKERS;
-use super::{RUN_BY_ANOTHER, SPELLING_SQL};
+use super::{RUN_BY_ANOTHER, SPELLING_SQL, needs};
 use crate::build::Build;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -105,7 +105,12 @@ async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
                 "the schema's owner can run GRANT CREATE ON SCHEMA {schema} TO {role}, then howdah restore"
             ))
         }
-        (true, true) => error,
+        (true, true) => match needs::grants(session, change).await {
+            grants if grants.is_empty() => error,
+            grants => {
+                error.with_hint(format!("the owner can run {}, then howdah restore", grants.join("; ")))
+            }
+        },
     }
 }
 

@@ -26,7 +26,7 @@ struct Tables {
 /// An index whose building takes so long, and which has statistics.
 fn slow_index(seconds: f64) -> String {
     format!(
-        "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
+        "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql SET search_path = pg_catalog AS \
              'BEGIN IF $1 = 7 THEN PERFORM pg_sleep({seconds}); END IF; RETURN $1; END'; \
          CREATE INDEX small_slow ON small (slow(id))"
     )

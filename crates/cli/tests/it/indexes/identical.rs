@@ -113,7 +113,7 @@ fn everything(major: u32, tablespace: &str) -> String {
     };
     format!(
         "CREATE SCHEMA other; \
-         CREATE FUNCTION other.half(numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2'; \
+         CREATE FUNCTION other.half(numeric) RETURNS numeric IMMUTABLE LANGUAGE sql SET search_path = pg_catalog AS 'SELECT $1 / 2'; \
          CREATE TABLE \"Parent Table\" (id integer PRIMARY KEY, code text, CONSTRAINT \"Code\" UNIQUE (code)); \
          INSERT INTO \"Parent Table\" SELECT n, 'c' || n FROM generate_series(0, 255) n; \
          CREATE TABLE t (id bigint, part integer, amount numeric, note text, span int4range, words text[], \

@@ -7,6 +7,7 @@ mod early;
 mod identical;
 pub(crate) mod kills;
 mod meaning;
+mod needs;
 mod partitioned;
 mod refused;
 mod rights;

@@ -1,0 +1,126 @@
+//! What it takes to build an index again besides its table, schema and tablespace: rights on what its definition names, and
+//! functions that the server can call while it builds. Rows come in, and the index would be found to be lost only then.
+
+use crate::error::session_error;
+use crate::ledger::NewUndo;
+use crate::session::Session;
+use crate::tree::BY_NAME_SQL;
+use howdah_model::{Relation, Result};
+use std::collections::BTreeMap;
+use tokio_postgres::types::{ToSql, Type};
+
+/// What an index refers to, and what the functions of that refer to, as far as the catalog knows; operators of exclusion constraints
+/// are not among what it depends on. Definitions name in full what is outside `pg_catalog`, which takes USAGE of its schema. Expressions
+/// are computed by rows that come as whoever brings them, and by a build as the owner of the table.
+///
+/// From PostgreSQL 17 on, they are computed by a build under `pg_catalog, pg_temp`, whatever the session says. Bodies that are
+/// texts are read then: what they name is known only to their language.
+const LACKING_SQL: &str = "\
+    , used (index_oid, owner, is_named, classid, objid) AS ( \
+        SELECT i.indexrelid, c.relowner, true, named.classid, named.objid \
+        FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid JOIN pg_catalog.pg_index i ON i.indrelid = c.oid \
+        CROSS JOIN LATERAL ( \
+            SELECT d.refclassid, d.refobjid FROM pg_catalog.pg_depend d \
+            WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid = i.indexrelid \
+              AND d.refobjid <> i.indrelid \
+            UNION ALL SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, operator.oid \
+            FROM pg_catalog.pg_constraint con CROSS JOIN pg_catalog.unnest(con.conexclop) AS operator (oid) \
+            WHERE con.conrelid = i.indrelid AND con.conindid = i.indexrelid AND con.contype = 'x') AS named (classid, objid) \
+        UNION \
+        SELECT used.index_oid, used.owner, false, d.refclassid, d.refobjid \
+        FROM used JOIN pg_catalog.pg_depend d ON d.classid = used.classid AND d.objid = used.objid \
+        WHERE used.classid IN ('pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, \
+                               'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid) \
+          AND d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, \
+                               'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid)), \
+    called AS ( \
+        SELECT used.index_oid, p.oid::pg_catalog.regprocedure::text AS name, \
+               CASE WHEN NOT pg_catalog.has_function_privilege(p.oid, 'EXECUTE') THEN current_user::text \
+                    WHEN NOT pg_catalog.has_function_privilege(used.owner, p.oid, 'EXECUTE') \
+                    THEN pg_catalog.pg_get_userbyid(used.owner)::text END AS lacking_role, \
+               pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 170000 \
+                   AND l.lanname NOT IN ('internal', 'c') \
+                   AND pg_catalog.to_jsonb(p) ->> 'prosqlbody'::pg_catalog.text IS NULL \
+                   AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proconfig) AS s (setting) WHERE s.setting LIKE 'search_path=%') \
+                   AS needs_path \
+        FROM used JOIN pg_catalog.pg_proc p ON p.oid = used.objid JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+        WHERE used.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid) \
+    SELECT used.index_oid, n.nspname::text, NULL::text, 'schema' AS what \
+    FROM used CROSS JOIN LATERAL pg_catalog.pg_identify_object(used.classid, used.objid, 0) AS o \
+    JOIN pg_catalog.pg_namespace n ON pg_catalog.quote_ident(n.nspname) = o.schema \
+    WHERE used.is_named AND NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+    UNION ALL SELECT index_oid, name, lacking_role, 'function' FROM called WHERE lacking_role IS NOT NULL \
+    UNION ALL SELECT index_oid, name, NULL, 'path' FROM called WHERE lacking_role IS NULL AND needs_path \
+    ORDER BY 4 DESC, 2";
+
+/// Why indexes of the table and its partitions could not be built again, by their OIDs. Asked under an empty `search_path`, under which
+/// functions are named in full.
+pub(super) async fn lacking(session: &Session, relation: &Relation) -> Result<BTreeMap<u32, String>> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let sql = format!("{BY_NAME_SQL} {LACKING_SQL}");
+    let rows = session.client().query_typed(&sql, &names).await;
+    let rows = rows.map_err(|error| session_error(&error, "reading what the table's indexes need"))?;
+    let why = |what: &str, name: &str, role: Option<&str>| match what {
+        "schema" => usage_of(name),
+        "function" => format!(
+            "putting it back needs EXECUTE on the function {name} for role {}",
+            role.unwrap_or_default()
+        ),
+        _ => format!(
+            "it is built under a search_path of pg_catalog alone from PostgreSQL 17 on, and its function {name} has none of its own \
+             (ALTER FUNCTION ... SET search_path)"
+        ),
+    };
+    Ok(rows.iter().map(|row| (row.get(0), why(row.get(3), row.get(1), row.get(2)))).collect())
+}
+
+/// Why it stays where this role may not use the schema of something that its definition names.
+pub(super) fn usage_of(schema: &str) -> String {
+    format!("putting it back needs USAGE on the schema {schema}")
+}
+
+/// What a role lacks of all that definitions may name, `$1` being the table that an index is of: how statements name it, and the GRANT.
+const GRANTS_SQL: &str = "\
+    SELECT pg_catalog.quote_ident(n.nspname) || '.'::text, pg_catalog.format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user) \
+    FROM pg_catalog.pg_namespace n WHERE NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
+    UNION ALL \
+    SELECT pg_catalog.format('%I.%I(', n.nspname, p.proname), \
+           pg_catalog.format('GRANT EXECUTE ON FUNCTION %I.%I(%s) TO %I', n.nspname, p.proname, \
+                             pg_catalog.pg_get_function_identity_arguments(p.oid), role.name) \
+    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
+    CROSS JOIN (SELECT current_user::pg_catalog.name UNION SELECT pg_catalog.pg_get_userbyid(relowner) \
+                FROM pg_catalog.pg_class WHERE oid = $1) AS role (name) \
+    WHERE n.nspname <> 'pg_catalog' AND NOT pg_catalog.has_function_privilege(role.name, p.oid, 'EXECUTE') \
+    UNION ALL \
+    SELECT pg_catalog.format('default_tablespace = %L', t.spcname), \
+           pg_catalog.format('GRANT CREATE ON TABLESPACE %I TO %I', t.spcname, current_user) \
+    FROM pg_catalog.pg_tablespace t WHERE NOT pg_catalog.has_tablespace_privilege(t.oid, 'CREATE') \
+    ORDER BY 2";
+
+/// The GRANTs without which the entry cannot be put back, as far as its statements name what the role lacks.
+pub(super) async fn grants(session: &Session, change: &NewUndo) -> Vec<String> {
+    // Only a hint depends on these.
+    let rows = session.client().query_typed(GRANTS_SQL, &[(&change.table_oid, Type::OID)]).await;
+    let rows = rows.unwrap_or_default();
+    let named = rows.iter().filter(|row| change.statements.iter().any(|sql| names(sql, row.get(0))));
+    named.map(|row| row.get(1)).collect()
+}
+
+/// The statement names it, and not something whose name ends so.
+fn names(sql: &str, name: &str) -> bool {
+    let is_of_name = |char: char| char.is_alphanumeric() || "_$\"".contains(char);
+    sql.match_indices(name).any(|(at, _)| !sql[..at].ends_with(is_of_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_end_alike_are_told_apart() {
+        let sql = "CREATE INDEX i ON a.t USING btree (next.f(u), \"a ext\".g(u))";
+        assert!(!names(sql, "ext.") && names(sql, "next.") && names(sql, "next.f(") && !names(sql, "t.f("));
+        assert!(names("... (ext.f(u))", "ext.") && names("... COLLATE ext.c", "ext."));
+    }
+}
