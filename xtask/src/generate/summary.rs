@@ -238,7 +238,7 @@ fn example() -> Summary {
         mended: BTreeMap::from([(Mend::ShortRow, 3), (Mend::LeftOut, 1)]),
         left_out: vec![LeftOut {
             file: "/data/2014.csv.gz".to_owned(),
-            record: 1041,
+            record: Some(1041),
             line: Some(1042),
             byte: Some(97_112),
             column: None,
