@@ -10,7 +10,7 @@ pub(crate) mod early;
 pub(crate) use crew::Crew;
 
 use crate::pipeline::Run;
-use crate::plan::decide_indexes;
+use crate::plan::{ToCome, decide_indexes};
 use crate::retry::{self, Directive, Patience, directive, patiently};
 use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
@@ -81,7 +81,7 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         let session = connection.open().await?;
         let cpus = connection.server_cpus();
         let choose = |captured: &_, other: Option<&_>| {
-            decide_indexes(captured, (job, cpus), (plan.rows_to_come, other), true).chosen()
+            decide_indexes(captured, (job, cpus), (ToCome::of(plan), other), true).chosen()
         };
         let dropping =
             drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);

@@ -42,7 +42,7 @@ mod whole;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
-pub(crate) use indexes::decide as decide_indexes;
+pub(crate) use indexes::{ToCome, decide as decide_indexes};
 pub(crate) use triggers::way as way_of_triggers;
 
 use crate::budget::{Extent, Layout};

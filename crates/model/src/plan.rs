@@ -230,6 +230,9 @@ pub struct IndexesPlan {
     pub new: bool,
     /// About how many rows are to come.
     pub rows_to_come: u64,
+    /// About how many bytes of files they are.
+    #[serde(default)]
+    pub bytes_to_come: u64,
     /// Dropped before the first row and built again behind the last one.
     pub rebuilt: Vec<IndexFate>,
     /// What the table's `parallel_workers` are until then, so that they sort in little memory.

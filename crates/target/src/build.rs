@@ -1,4 +1,4 @@
-//! What suits the build of an index: memory for its sort and parallel workers.
+//! What suits the build of an index: memory and files for its sort, and parallel workers.
 
 /// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
 /// says how many it takes.
@@ -11,6 +11,26 @@ const LIBC_SORT_KILOBYTES: u64 = 4 * 1024;
 
 /// A tape of a merge takes so much (`MERGE_BUFFER_SIZE` and `TAPE_BUFFER_OVERHEAD` in `tuplesort.c`).
 const TAPE_KILOBYTES: f64 = 264.0;
+
+/// SQL that is true where this role may set `temp_file_limit`, which a build that was promised should not end at.
+pub(crate) fn may_lift_sql(server_version: u32) -> &'static str {
+    if server_version >= SET_IS_GRANTED_SINCE {
+        "pg_catalog.has_parameter_privilege('temp_file_limit', 'SET')"
+    } else {
+        "(SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.rolname = current_user)"
+    }
+}
+
+/// Servers on which rights to set a parameter are granted.
+const SET_IS_GRANTED_SINCE: u32 = 150_000;
+
+/// Lifts that limit for the open transaction, where the role may.
+pub(crate) fn lift_sql(server_version: u32) -> String {
+    format!(
+        "SELECT pg_catalog.set_config('temp_file_limit', '-1', true) WHERE {}",
+        may_lift_sql(server_version)
+    )
+}
 
 /// SQL that is true for the row `i` of `pg_index` if its first column holds strings that are compared by functions of the C
 /// library: for these the server has no abbreviated keys (`TRUST_STRXFRM` in `varlena.c`).

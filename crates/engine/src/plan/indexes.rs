@@ -22,7 +22,21 @@ use howdah_target::undo::drop::Chosen;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows that are to come, by table.
-pub(super) type RowsToCome = BTreeMap<Relation, u64>;
+pub(super) type RowsToCome = BTreeMap<Relation, ToCome>;
+
+/// About how many rows, in how many bytes of files.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ToCome {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+impl ToCome {
+    /// Those of a table.
+    pub(crate) fn of(plan: &IndexesPlan) -> ToCome {
+        ToCome { rows: plan.rows_to_come, bytes: plan.bytes_to_come }
+    }
+}
 
 /// A record for which there is nothing to measure.
 const RECORD_BYTES: f64 = 100.0;
@@ -44,8 +58,10 @@ pub(super) fn rows_to_come(plan: &Plan, placed: &[(u32, Head)], history: &Histor
             None if rows_in > 0 => bytes_in as f64 / rows_in as f64,
             None => RECORD_BYTES,
         };
-        let rows = bytes.saturating_sub(bytes_in) as f64 / record_bytes.max(1.0);
-        *to_come.entry(table.table.relation.clone()).or_default() += rows as u64;
+        let bytes = bytes.saturating_sub(bytes_in);
+        let sum = to_come.entry(table.table.relation.clone()).or_default();
+        sum.rows += (bytes as f64 / record_bytes.max(1.0)) as u64;
+        sum.bytes = sum.bytes.saturating_add(bytes);
     }
     to_come
 }
@@ -83,11 +99,12 @@ pub(super) async fn choose(
         if !stored || table.staging.is_some() || !seen.insert(relation) {
             continue;
         }
-        let rows = rows_to_come.get(relation).copied().unwrap_or(0);
+        let to_come = rows_to_come.get(relation).copied().unwrap_or_default();
         let mut plan = IndexesPlan {
             relation: relation.clone(),
-            new: has_new_key(job, table, rows) && ledger.is_some(),
-            rows_to_come: rows,
+            new: has_new_key(job, table, to_come.rows) && ledger.is_some(),
+            rows_to_come: to_come.rows,
+            bytes_to_come: to_come.bytes,
             rebuilt: Vec::new(),
             workers: None,
             kept: Vec::new(),
@@ -98,7 +115,9 @@ pub(super) async fn choose(
             let mut captured = context.connection.attend(session, capture::look(session, relation)).await?;
             if job.arrival.mode == Mode::Truncate && !begun {
                 // It is emptied before they go.
-                captured.iter_mut().for_each(|captured| (captured.empty, captured.rows) = (true, 0.0));
+                if let Some(captured) = &mut captured {
+                    (captured.empty, captured.rows, captured.bytes) = (true, 0.0, 0);
+                }
             }
             let oids = captured.as_ref().map_or(&[][..], |captured| &captured.oids);
             let restore = |job: &str| match &ledger {
@@ -111,12 +130,8 @@ pub(super) async fn choose(
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
             }
             if let Some(captured) = captured.filter(|_| looks) {
-                let decided = decide(
-                    &captured,
-                    (job, context.connection.server_cpus()),
-                    (rows, None),
-                    ledger.is_some(),
-                );
+                let server_cpus = context.connection.server_cpus();
+                let decided = decide(&captured, (job, server_cpus), (to_come, None), ledger.is_some());
                 plan.workers = decided.workers;
                 fates(&captured, &decided, &mut plan);
                 plan.notes.extend(order_matters(&captured, &decided, &plan));
@@ -250,10 +265,10 @@ const RETYPED: &str = "--evolve widen: it could not come back if its columns got
 pub(crate) fn decide(
     captured: &Captured,
     (job, server_cpus): (&Job, Option<u32>),
-    (rows_to_come, other): (u64, Option<&Loading>),
+    (to_come, other): (ToCome, Option<&Loading>),
     has_ledger: bool,
 ) -> Decided {
-    let choice = job.indexes;
+    let (choice, rows_to_come) = (job.indexes, to_come.rows);
     let cannot = match &captured.keep {
         _ if rows_to_come == 0 => Some("no rows are to come".to_owned()),
         _ if !has_ledger => Some("there is no ledger to note in how it is put back".to_owned()),
@@ -285,6 +300,7 @@ pub(crate) fn decide(
         .iter()
         .map(|index| {
             let own = index.keep.clone().or_else(|| retyped(index.of_types || has_hanging(index)));
+            let own = own.or_else(|| too_large(captured, to_come, index.row_bytes));
             let keep = needed.clone().filter(|_| index.refuses || index.computed);
             let wanted = || wanted_by_auto(captured, index, rows_to_come);
             fate(own.or(keep), index.refuses, &wanted)
@@ -299,6 +315,7 @@ pub(crate) fn decide(
         .iter()
         .map(|key| {
             let own = key.keep.clone().or_else(|| retyped(true));
+            let own = own.or_else(|| too_large(captured, to_come, None));
             // A foreign key is checked by triggers: at once for all rows is the same.
             if job.triggers == TriggersChoice::Disable && key.own {
                 let judged = other.filter(|other| other.judges).map(for_other);
@@ -317,6 +334,28 @@ pub(crate) fn decide(
         .collect();
     let built = captured.indexes.iter().zip(&indexes).filter(|(_, fate)| fate.0).map(|(index, _)| index);
     Decided { workers: workers(captured, built, job, server_cpus), indexes, foreign_keys }
+}
+
+/// A row of a sort takes so many bytes beside its values: length, header, which columns are NULL (`writetup_index` in `tuplesortvariants.c`),
+/// and its share of what tapes waste.
+const SORTED_ROW_BYTES: u64 = 32;
+
+/// The server would end the build. What is of any length is taken to be as long as the record, or the row, that it comes from.
+fn too_large(captured: &Captured, to_come: ToCome, row_bytes: Option<u64>) -> Option<String> {
+    let limit_bytes = captured.temp_bytes_max?;
+    let rows = to_come.rows.saturating_add(captured.rows as u64);
+    let values_bytes = match row_bytes {
+        Some(bytes) => rows.saturating_mul(bytes),
+        None => to_come.bytes.saturating_add(captured.bytes),
+    };
+    let bytes = rows.saturating_mul(SORTED_ROW_BYTES).saturating_add(values_bytes);
+    (bytes > limit_bytes).then(|| {
+        format!(
+            "building it may take {} kB of temporary files, and temp_file_limit allows this role {} kB",
+            bytes / 1024,
+            limit_bytes / 1024
+        )
+    })
 }
 
 /// Each process of a build sorts strings soonest in a CPU's own cache, and the server lets it have so little only where

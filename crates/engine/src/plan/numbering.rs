@@ -31,7 +31,8 @@ pub(super) async fn choose(
     for table in tables {
         table.number = None;
         table.notes.retain(|note| !note.starts_with(BY_CLIENT));
-        let is_large = rows_to_come.get(&table.table.relation).is_some_and(|rows| *rows >= ROWS_MIN);
+        let is_large =
+            rows_to_come.get(&table.table.relation).is_some_and(|to_come| to_come.rows >= ROWS_MIN);
         let is_plain = table.table.kind == RelationKind::Table && table.create.is_none();
         let place = table.staging.as_ref().and_then(|staging| staging.place.clone());
         if let Some(place) = place {

@@ -36,7 +36,7 @@ pub(super) async fn choose(
         if !stored || table.staging.is_some() || table.create.is_some() || !seen.insert(relation) {
             continue;
         }
-        let rows = rows_to_come.get(relation).copied().unwrap_or(0);
+        let rows = rows_to_come.get(relation).map_or(0, |to_come| to_come.rows);
         let disable = plan.job.triggers == TriggersChoice::Disable;
         let found = context.connection.attend(session, triggers::look(session, relation, disable)).await?;
         if found.is_empty() || rows == 0 {

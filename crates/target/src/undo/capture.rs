@@ -3,7 +3,7 @@
 //! partitions too. Changes nothing.
 
 use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
-use super::needs::{lacking, usage_of};
+use super::needs::{self, Needs, usage_of};
 use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
 use crate::error::session_error;
@@ -32,6 +32,10 @@ pub struct Captured {
     pub empty: bool,
     /// About how many rows it has.
     pub rows: f64,
+    /// So many bytes they take.
+    pub bytes: u64,
+    /// A build of this role may have temporary files of so many bytes; `None` if there is no limit, or the role may lift it.
+    pub temp_bytes_max: Option<u64>,
     /// Its owner has said how many workers its scans and builds take.
     pub workers_set: bool,
     /// Its indexes, the largest first.
@@ -91,6 +95,8 @@ pub struct Index {
     /// Its definition may be none any more when its columns have another type: it has expressions, a predicate, an operator class
     /// that is not the default, or is of a method that not every type has.
     pub of_types: bool,
+    /// So many bytes each of its rows takes beside its header; `None` where they are of any length.
+    pub row_bytes: Option<u64>,
     /// Why it must not be dropped.
     pub keep: Option<String>,
     pub(super) drop_sql: String,
@@ -148,6 +154,8 @@ impl Captured {
             keep: Some("somebody has the table, or a partition, to himself".to_owned()),
             empty: false,
             rows: 0.0,
+            bytes: 0,
+            temp_bytes_max: None,
             workers_set: false,
             indexes: Vec::new(),
             foreign_keys: Vec::new(),
@@ -171,12 +179,12 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     );
     let (path, (), tables) = asked.await.map_err(fail)?;
     // Alone the planning of the other two takes the server some 5 ms, and most staging tables have neither.
-    let (indexes, foreign_keys, (elsewhere, mut lacking)) = if tables.iter().any(|row| row.get(16)) {
+    let (indexes, foreign_keys, (elsewhere, needs)) = if tables.iter().any(|row| row.get(16)) {
         let (indexes, foreign_keys) = (of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
         let asked =
             future::try_join(client.query_typed(&indexes, &names), client.query_typed(&foreign_keys, &names));
         let else_asked =
-            future::try_join(elsewhere::why_elsewhere(session, relation), lacking(session, relation));
+            future::try_join(elsewhere::why_elsewhere(session, relation), needs::look(session, relation));
         let (asked, else_asked) = future::join(asked, else_asked).await;
         let (indexes, foreign_keys) = asked.map_err(fail)?;
         (indexes, foreign_keys, else_asked?)
@@ -190,21 +198,24 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let parts: Vec<(u32, Relation)> = tables[1..].iter().map(named).collect();
     let foreign_keys: Vec<ForeignKey> =
         foreign_keys.iter().map(|row| foreign_key(row, &oids, &parts, &path)).collect();
+    let Needs { mut lacking, temp_bytes_max } = needs;
     let mut members: Vec<Member> =
         indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
     for member in members.iter_mut().filter(|member| member.keep.is_none()) {
         member.keep = lacking.remove(&member.oid);
     }
-    let sizes = tables.iter().map(pages_and_rows);
-    let (pages, rows) = sizes.fold((0, 0.0), |(pages, rows), of| (pages + of.0, rows + of.1));
+    let sizes = tables.iter().map(bytes_and_rows);
+    let (bytes, rows) = sizes.fold((0, 0.0), |(bytes, rows), of| (bytes + of.0, rows + of.1));
     Ok(Some(Captured {
         relation: relation.clone(),
         partitioned: table.get(14),
         keep: keep_table(table)
             .or_else(|| elsewhere.map(str::to_owned))
             .or_else(|| tables[1..].iter().find_map(keep_partition)),
-        empty: pages == 0 && elsewhere.is_none(),
+        empty: bytes == 0 && elsewhere.is_none(),
         rows,
+        bytes,
+        temp_bytes_max,
         workers_set: table.get(17),
         indexes: together(&members, oids[0]),
         foreign_keys,
@@ -223,9 +234,9 @@ fn search_path(schemas: &[String]) -> String {
     std::iter::once("pg_catalog".to_owned()).chain(own).collect::<Vec<_>>().join(", ")
 }
 
-/// Pages now and about how many rows: those of the last ANALYZE, grown as the table has grown since. A table that was
+/// Bytes now and about how many rows: those of the last ANALYZE, grown as the table has grown since. A table that was
 /// never analysed is taken for one of 100 bytes a row.
-fn pages_and_rows(row: &Row) -> (i64, f64) {
+fn bytes_and_rows(row: &Row) -> (u64, f64) {
     let (bytes, tuples, analysed_pages, page_bytes): (i64, f64, i64, i64) =
         (row.get(10), row.get(11), row.get(12), row.get(13));
     let pages = bytes / page_bytes.max(1);
@@ -234,7 +245,7 @@ fn pages_and_rows(row: &Row) -> (i64, f64) {
     } else {
         bytes as f64 / 100.0
     };
-    (pages, rows)
+    (bytes.unsigned_abs(), rows)
 }
 
 fn keep_table(row: &Row) -> Option<String> {
@@ -320,6 +331,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         long_keys: row.get::<_, Option<bool>>(23).unwrap_or(false),
         computed: row.get(24),
         of_types: row.get(32),
+        row_bytes: row.get::<_, Option<i64>>(33).map(i64::unsigned_abs),
         keep,
         place,
         found,

@@ -84,7 +84,9 @@ pub(super) const INDEXES_SQL: &str = concat!(
     compared_by_libc!(),
     ", \
            i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR am.amname NOT IN ('btree', 'hash', 'brin') \
-           OR EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = ANY (i.indclass::pg_catalog.oid[]) AND NOT o.opcdefault) \
+           OR EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = ANY (i.indclass::pg_catalog.oid[]) AND NOT o.opcdefault), \
+           (SELECT CASE WHEN pg_catalog.bool_and(a.attlen > 0) THEN pg_catalog.sum((a.attlen + 7) / 8 * 8) END \
+            FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indexrelid) \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

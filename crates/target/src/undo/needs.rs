@@ -1,10 +1,12 @@
 //! What it takes to build an index again besides its table, schema and tablespace: rights on what its definition names, and
 //! functions that the server can call while it builds. Rows come in, and the index would be found to be lost only then.
 
+use crate::build::may_lift_sql;
 use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::Session;
 use crate::tree::BY_NAME_SQL;
+use futures_util::future;
 use howdah_model::{Relation, Result};
 use std::collections::BTreeMap;
 use tokio_postgres::types::{ToSql, Type};
@@ -53,14 +55,30 @@ const LACKING_SQL: &str = "\
     UNION ALL SELECT index_oid, name, NULL, 'path' FROM called WHERE lacking_role IS NULL AND needs_path \
     ORDER BY 4 DESC, 2";
 
-/// Why indexes of the table and its partitions could not be built again, by their OIDs. Asked under an empty `search_path`, under which
-/// functions are named in full.
-pub(super) async fn lacking(session: &Session, relation: &Relation) -> Result<BTreeMap<u32, String>> {
+/// What stands in the way of building indexes again.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    /// Why those with these OIDs could not be built.
+    pub(super) lacking: BTreeMap<u32, String>,
+    /// A build may have temporary files of so many bytes.
+    pub(super) temp_bytes_max: Option<u64>,
+}
+
+/// Of the indexes of the table and its partitions. Asked under an empty `search_path`, under which functions are named in full.
+pub(super) async fn look(session: &Session, relation: &Relation) -> Result<Needs> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let sql = format!("{BY_NAME_SQL} {LACKING_SQL}");
-    let rows = session.client().query_typed(&sql, &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading what the table's indexes need"))?;
+    let lacking = format!("{BY_NAME_SQL} {LACKING_SQL}");
+    let limit = format!(
+        "SELECT pg_catalog.pg_size_bytes(s.value) FROM pg_catalog.current_setting('temp_file_limit') AS s (value) \
+         WHERE s.value <> '-1' AND NOT {}",
+        may_lift_sql(session.server_version())
+    );
+    let client = session.client();
+    // Sent together.
+    let asked = future::try_join(client.query_typed(&lacking, &names), client.query_typed(&limit, &[])).await;
+    let (rows, limit) =
+        asked.map_err(|error| session_error(&error, "reading what the table's indexes need"))?;
     let why = |what: &str, name: &str, role: Option<&str>| match what {
         "schema" => usage_of(name),
         "function" => format!(
@@ -72,7 +90,10 @@ pub(super) async fn lacking(session: &Session, relation: &Relation) -> Result<BT
              (ALTER FUNCTION ... SET search_path)"
         ),
     };
-    Ok(rows.iter().map(|row| (row.get(0), why(row.get(3), row.get(1), row.get(2)))).collect())
+    Ok(Needs {
+        lacking: rows.iter().map(|row| (row.get(0), why(row.get(3), row.get(1), row.get(2)))).collect(),
+        temp_bytes_max: limit.first().map(|row| row.get::<_, i64>(0).unsigned_abs()),
+    })
 }
 
 /// Why it stays where this role may not use the schema of something that its definition names.

@@ -5,7 +5,7 @@
 
 use super::entries::WORKERS;
 use super::{RUN_BY_ANOTHER, SPELLING_SQL, needs};
-use crate::build::Build;
+use crate::build::{Build, lift_sql};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -73,6 +73,7 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     };
     match error.sqlstate() {
         Some("42501") => Err(granted(session, error, &entry.change).await),
+        Some("53400") => Err(lifted(session, error).await),
         // The name came to another table while this one was waited for.
         Some(named::ANOTHER_SQLSTATE) => Err(find_table(session, &entry.change).await.err().unwrap_or(error)),
         _ => locks::named(session, &entry.change.relation, Err(error)).await,
@@ -112,6 +113,15 @@ async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
             }
         },
     }
+}
+
+/// The error with the statement that lets the role's sessions have larger temporary files.
+async fn lifted(session: &Session, error: Error) -> Error {
+    let Ok(who) = who(session).await else { return error };
+    let (role, database) = (quote_ident(&who.role), quote_ident(&who.database));
+    error.with_hint(format!(
+        "a superuser can run ALTER ROLE {role} IN DATABASE {database} SET temp_file_limit = -1, then howdah restore"
+    ))
 }
 
 async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
@@ -156,7 +166,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
             put_back = put_back.iter().map(|sql| on_all_partitions(sql, &change.name)).collect();
         }
     }
-    let mut statements = vec![lock_within];
+    let mut statements = vec![lock_within, lift_sql(session.server_version())];
     if let (Some(workers), Some(table)) = (how.workers_max, table) {
         let build = Build {
             compared_by_libc: change.compared_by_libc,

@@ -18,8 +18,12 @@ struct Owned {
 
 impl Owned {
     fn new(major: u32, sql: &str) -> Owned {
+        Owned::with_rows(major, sql, ROWS)
+    }
+
+    fn with_rows(major: u32, sql: &str, rows: u64) -> Owned {
         let files = Files::new();
-        let source = files.put("a.csv", &csv(11, 1, ROWS));
+        let source = files.put("a.csv", &csv(11, 1, rows));
         let database = Server::shared(major).database();
         let role = format!("app_{}", database.name());
         database.sql(&format!(
@@ -214,6 +218,82 @@ fn what_a_role_may_no_more_put_back_tells_the_grant_that_helps() {
         let hint = format!("hint: the owner can run GRANT USAGE ON SCHEMA ext TO {role}, then ");
         assert!(told.contains(&hint), "{major}: {told}");
         database.sql(&format!("GRANT USAGE ON SCHEMA ext TO {role}"));
+        restore().expect_code(0);
+        assert!(schema(database) == before && open_entries(database) == 0, "{major}");
+    });
+}
+
+/// An index whose sort takes twice as much as fits the memory and the temporary files that the server allows.
+const LIMITED: &str = "\
+    CREATE COLLATION a.by_libc (provider = libc, locale = 'C.UTF-8'); \
+    CREATE UNIQUE INDEX kept ON a.t (note COLLATE a.by_libc, id); \
+    DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET maintenance_work_mem = ''1MB''', current_database()); \
+                EXECUTE format('ALTER DATABASE %I SET temp_file_limit = ''1MB''', current_database()); END $$";
+const LIMITED_ROWS: u64 = 30_000;
+
+#[test]
+fn an_index_whose_sort_takes_more_temporary_files_than_the_role_may_have_is_kept() {
+    side_by_side(MAJORS, |major| {
+        let owned = Owned::with_rows(major, LIMITED, LIMITED_ROWS);
+        let (database, role) = (&owned.database, &owned.role);
+        let before = schema(database);
+        let rebuilt = |to: &str| {
+            let load = owned.load(to).args(["--indexes", "rebuild", "--tune", "none", "--force"]);
+            let told = load.run(PATIENCE).expect_code(0).stderr;
+            assert_eq!(schema(database), before, "{major}: {told}");
+            assert_eq!(
+                database.value("SELECT count(*) FROM a.t"),
+                LIMITED_ROWS.to_string(),
+                "{major}: {told}"
+            );
+            database.sql("TRUNCATE a.t");
+            told
+        };
+        let told = rebuilt(&owned.to());
+        let reason = "the index kept of a.t is kept: building it may take ";
+        assert!(told.contains(reason), "{major}: {told}");
+        assert!(
+            told.contains(" kB of temporary files, and temp_file_limit allows this role 1024 kB"),
+            "{major}: {told}"
+        );
+        let is_built =
+            |told: &str| !told.contains("is kept") && told.contains("the index kept of a.t is built");
+        if major >= 15 {
+            database.sql(&format!("GRANT SET ON PARAMETER temp_file_limit TO {role}"));
+            let told = rebuilt(&owned.to());
+            database.sql(&format!("REVOKE SET ON PARAMETER temp_file_limit FROM {role}"));
+            assert!(is_built(&told), "{major}: {told}");
+        }
+        let told = rebuilt(&database.conninfo());
+        assert!(is_built(&told), "{major}: {told}");
+    });
+}
+
+#[test]
+fn an_index_that_the_limit_of_temporary_files_stops_tells_who_lifts_that() {
+    side_by_side(MAJORS, |major| {
+        let owned = Owned::with_rows(major, LIMITED, LIMITED_ROWS);
+        let (database, role) = (&owned.database, &owned.role);
+        let before = schema(database);
+        // A role that may do more has dropped it.
+        shut_gate_behind(database, 1);
+        let load = owned.load(&database.conninfo()).args(["--indexes", "rebuild", "--jobs", "1"]);
+        let load = load.args(["--chunk-size", "64kB"]);
+        let mut running = load.spawn();
+        assert!(super::wait_for(database, &mut running, super::CHUNKS, 1), "{}", running.stderr_so_far());
+        running.kill();
+        remove_gate(database);
+        database.sql(&format!(
+            "INSERT INTO a.t SELECT n, n, n, repeat(md5(n::text), 2) FROM generate_series(1000000, 1030000) n; \
+             GRANT USAGE ON SCHEMA howdah TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA howdah TO {role}"
+        ));
+        let restore = || howdah("restore").args(["--to", &owned.to()]).run(PATIENCE);
+        let told = restore().expect_code(1).stderr;
+        let alter =
+            format!("ALTER ROLE \"{role}\" IN DATABASE \"{}\" SET temp_file_limit = -1", database.name());
+        let hint = format!("hint: a superuser can run {alter}, then `howdah restore ");
+        assert!(told.contains(&hint) && told.contains("53400"), "{major}: {told}");
+        database.sql(&alter);
         restore().expect_code(0);
         assert!(schema(database) == before && open_entries(database) == 0, "{major}");
     });
