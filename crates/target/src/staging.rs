@@ -11,7 +11,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
 use crate::session::{Session, toast};
-use crate::sql::{quote_ident, quote_literal, quote_relation};
+use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -137,7 +137,7 @@ async fn make_once(
 ) -> Result<()> {
     let fail = |error: tokio_postgres::Error| refused(&error, ledger);
     let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
-    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {OWN_TABLESPACE_SQL}")).await?;
     ledger.check_rights(session, true).await?;
     let columns = columns(session, plan, key).await?;
     let kept = kept_as(session, plan, &plan.table.relation).await?;

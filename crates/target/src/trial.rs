@@ -6,7 +6,7 @@
 use crate::error::session_error;
 use crate::session::Session;
 use crate::session::rights::{Who, who};
-use crate::sql::{quote_ident, quote_literal, quote_relation};
+use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
@@ -62,7 +62,7 @@ pub async fn create_like(session: &Session, from: &Relation, to: &Relation) -> R
     let (source, name) = (quote_relation(from), quote_relation(to));
     let drawing = session.client().query_typed(DRAWING_SQL, &[(&source, Type::TEXT)]).await;
     let drawing = drawing.map_err(|error| session_error(&error, doing))?;
-    let mut sql = format!("CREATE TABLE {name} (LIKE {source} INCLUDING ALL)");
+    let mut sql = format!("{OWN_TABLESPACE_SQL}; CREATE TABLE {name} (LIKE {source} INCLUDING ALL)");
     for (no, row) in drawing.iter().enumerate() {
         let (column, counts): (String, bool) = (row.get(0), row.get(1));
         if !counts {

@@ -200,7 +200,8 @@ fn the_grants_of_a_shared_ledger_show_no_rejected_records() {
         reload.arg(mended).run(PATIENCE).expect_code(0);
         let read = format!("SET ROLE {role}; SELECT bytes FROM howdah.reject");
         let denied = stage.database.try_rows(&read).unwrap_err();
-        assert_eq!(denied.code().map(|code| code.code()), Some("42501"), "PostgreSQL {major}");
+        let denied = denied.as_db_error().map(|error| error.code().code().to_owned());
+        assert_eq!(denied.as_deref(), Some("42501"), "PostgreSQL {major}");
         // What reads them says so before a row comes.
         let fourth = stage.files.put("fourth.csv", b"a,b\n7,x\nother,y\n");
         let kept = stage.files.path().join("kept.csv");
@@ -220,6 +221,49 @@ fn the_grants_of_a_shared_ledger_show_no_rejected_records() {
         stage.sql("GRANT SELECT ON howdah.reject TO {role}");
         stage.verb("load").args(skip).args(kept).arg(&fourth).run(PATIENCE).expect_code(3);
     }
+}
+
+/// The role puts its tables where it may make none: COPY makes none.
+#[test]
+fn a_tablespace_in_which_the_role_may_make_nothing_gets_nothing() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        let space = format!("space_{}", stage.database.name());
+        stage.sql("ALTER DATABASE {db} SET allow_in_place_tablespaces = on");
+        stage.sql(&format!("CREATE TABLESPACE {space} LOCATION ''"));
+        stage.sql(&format!(
+            "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {{db}} TO {{role}}; GRANT USAGE ON SCHEMA s TO {{role}}; \
+             DROP TABLE s.t; CREATE UNLOGGED TABLE s.t (a integer PRIMARY KEY, b text, k integer); \
+             GRANT SELECT, INSERT, UPDATE ON s.t TO {{role}}; \
+             ALTER ROLE {{role}} SET default_tablespace = {space}; ALTER ROLE {{role}} SET temp_tablespaces = {space}"
+        ));
+        stage.load("a,b\n1,x\n", "l").expect_code(0);
+        let source = stage.files.put("more.csv", b"a,b\n2,y\n");
+        let run = |verb: &str, arguments: &[&str]| {
+            stage.verb(verb).args(arguments).args(["--ledger", "l"]).arg(&source).run(PATIENCE).expect_code(0)
+        };
+        run("check", &[]);
+        run("load", &["--mode", "merge", "--key", "a"]);
+        assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "2", "PostgreSQL {major}");
+        let there = "SELECT count(*) FROM pg_class c JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE t.spcname LIKE 'space%'";
+        assert_eq!(stage.database.value(there), "0", "PostgreSQL {major}");
+        stage.sql(&format!("GRANT CREATE ON TABLESPACE {space} TO {{role}}"));
+        stage.load("a,b\n3,x\n", "other").expect_code(0);
+        assert_ne!(stage.database.value(there), "0", "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn a_schema_that_is_there_and_takes_no_ledger_is_told_with_its_own_grant() {
+    let stage = Stage::new(15);
+    stage.sql(
+        "GRANT CONNECT ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; CREATE SCHEMA l; \
+         GRANT USAGE ON SCHEMA l TO {role}; GRANT INSERT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}",
+    );
+    let told = stage.load("a,b\n1,x\n", "l").expect_code(1).stderr;
+    assert!(told.contains("the ledger's tables in schema \"l\" cannot be created: "), "{told}");
+    stage.lacks("a,b\n1,x\n", "l", "GRANT USAGE, CREATE ON SCHEMA \"l\" TO {role}");
+    stage.load("a,b\n1,x\n", "l").expect_code(0);
 }
 
 /// What a check makes it must be able to take away: that is asked before it makes anything.

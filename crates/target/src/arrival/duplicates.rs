@@ -4,7 +4,7 @@ use super::DOING;
 use super::table::{Into, KeyColumn};
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::{quote_columns, quote_ident, quote_relation};
+use crate::sql::{OWN_TABLESPACE_SQL, quote_columns, quote_ident, quote_relation};
 use howdah_model::Result;
 use tokio_postgres::error::SqlState;
 
@@ -28,7 +28,7 @@ pub async fn index_key(session: &Session, into: &Into) -> Result<bool> {
     let column = |column: &KeyColumn| format!("{} {}", quote_ident(&column.name), column.operator_class);
     let columns: Vec<String> = into.key.iter().map(column).collect();
     let sql = format!(
-        "CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})",
+        "{OWN_TABLESPACE_SQL}; CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})",
         quote_ident(&format!("{}_key", into.staging.relation.name)),
         quote_relation(&into.staging.relation),
         columns.join(", ")

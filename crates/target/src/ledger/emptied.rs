@@ -6,6 +6,7 @@
 use super::Ledger;
 use super::schema::LOCK_KEY;
 use crate::session::Session;
+use crate::sql::OWN_TABLESPACE_SQL;
 use howdah_model::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use tokio_postgres::types::{ToSql, Type};
@@ -67,7 +68,9 @@ impl Ledger {
         if self.volatile.is_none() || self.has_marks(session).await? {
             return Ok(());
         }
-        let sql = format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); {MAKE_SQL}; COMMIT");
+        let sql = format!(
+            "BEGIN; {OWN_TABLESPACE_SQL}; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); {MAKE_SQL}; COMMIT"
+        );
         let made = session.client().batch_execute(&sql.replace("@schema@", &self.quoted)).await;
         let Err(error) = made else { return Ok(()) };
         let mapped = self.error(&error, "making the marks of UNLOGGED tables");

@@ -5,7 +5,7 @@
 use super::{HOWDAH_VERSION, Ledger};
 use crate::error::session_error;
 use crate::session::{Session, rights};
-use crate::sql::{quote_ident, quote_literal};
+use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
 use howdah_model::{Error, ErrorKind, Result};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -33,6 +33,8 @@ const MIGRATIONS: &[&str] = &[
 enum Grants {
     /// To make the schema.
     Create,
+    /// To make tables in the schema, which is there.
+    CreateTables,
     /// To use what another role has made.
     Use,
     /// None that could be granted.
@@ -82,7 +84,13 @@ impl Ledger {
         let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = session.client().batch_execute(end).await;
         if let Err(error) = result {
-            let grants = if version == 0 { Grants::Create } else { Grants::None };
+            // Only a hint depends on this.
+            let has_schema = self.has_schema(session).await.unwrap_or(false);
+            let grants = match (version, has_schema) {
+                (0, false) => Grants::Create,
+                (0, true) => Grants::CreateTables,
+                _ => Grants::None,
+            };
             return Err(self.with_grants(session, error, grants).await);
         }
         ended.map_err(|error| self.error(&error, "creating the ledger"))?;
@@ -172,22 +180,29 @@ impl Ledger {
 
     /// The error, if it is about rights, with the statements that give them to this role.
     async fn with_grants(&self, session: &Session, error: Error, grants: Grants) -> Error {
-        if error.sqlstate() != Some("42501") || grants == Grants::None {
+        if error.sqlstate() != Some("42501") {
             return error;
         }
         // Only a hint depends on this.
         let Ok(who) = rights::who(session).await else { return error };
         let (schema, role) = (&self.quoted, quote_ident(&who.role));
-        if grants == Grants::Use {
-            let ways = ["INSERT", "UPDATE", "DELETE"];
-            let grants = self.grants(session, &role, ("USAGE", &ways)).await;
-            return error.with_hint(format!("its owner can run {grants}; or name another with --ledger"));
-        }
-        error.with_hint(format!(
-            "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
-             {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
-            quote_ident(&who.database)
-        ))
+        let hint = match grants {
+            Grants::None => return error,
+            Grants::Create => format!(
+                "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
+                 {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
+                quote_ident(&who.database)
+            ),
+            Grants::CreateTables => format!(
+                "its owner can run GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}; or name another with --ledger"
+            ),
+            Grants::Use => {
+                let ways = ["INSERT", "UPDATE", "DELETE"];
+                let grants = self.grants(session, &role, ("USAGE", &ways)).await;
+                format!("its owner can run {grants}; or name another with --ledger")
+            }
+        };
+        error.with_hint(hint)
     }
 
     /// The schema is there, of whatever version.
@@ -247,7 +262,7 @@ impl Ledger {
     /// Runs what is missing in an open transaction, under the lock.
     async fn migrate(&self, session: &Session) -> Result<()> {
         let begin = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; \
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
              SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SAVEPOINT before"
         );
         let fail = |error| self.error(&error, "creating the ledger");
@@ -257,34 +272,32 @@ impl Ledger {
         if version == 0 {
             session.client().batch_execute("ROLLBACK TO SAVEPOINT before").await.map_err(fail)?;
         }
+        let mut has_schema = self.has_schema(session).await?;
         for (index, statements) in MIGRATIONS.iter().enumerate().skip(self.known(version)?) {
             let version = index + 1;
             let record = format!(
                 "INSERT INTO @schema@.migration (version, howdah_version) VALUES ({version}, {})",
                 quote_literal(HOWDAH_VERSION)
             );
-            let sql = format!("{}\n{record}", self.without_schema_if_there(session, statements).await?);
+            let sql = format!("{}\n{record}", definition(statements, has_schema));
             let sql = sql.replace("@schema@", &self.quoted);
-            session.client().batch_execute(&sql).await.map_err(|error| self.create_error(&error, index))?;
+            let made = session.client().batch_execute(&sql).await;
+            made.map_err(|error| self.create_error(&error, index, has_schema))?;
+            has_schema = true;
         }
         Ok(())
     }
 
-    /// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not
-    /// spare its user the CREATE privilege on the database, and the comment belongs to the owner.
-    async fn without_schema_if_there(&self, session: &Session, statements: &str) -> Result<String> {
+    async fn has_schema(&self, session: &Session) -> Result<bool> {
         let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
         let sql = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let found = session.client().query_typed(sql, &asked).await;
         let found = found.map_err(|error| self.error(&error, "creating the ledger"))?;
-        let on_schema =
-            |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
-        let lines = statements.lines().filter(|line| found.is_empty() || !on_schema(line));
-        Ok(lines.collect::<Vec<_>>().join("\n"))
+        Ok(!found.is_empty())
     }
 
     /// `version` is the one that it is of, 0 if there is none yet.
-    fn create_error(&self, error: &tokio_postgres::Error, version: usize) -> Error {
+    fn create_error(&self, error: &tokio_postgres::Error, version: usize, has_schema: bool) -> Error {
         let schema = &self.quoted;
         let mapped = self.error(error, "creating the ledger");
         if error.code().is_none_or(|code| code.code() != "42501") {
@@ -301,7 +314,16 @@ impl Ledger {
                 .with_hint("a load by its owner brings it up to date; or name another schema with --ledger");
         }
         let cause = session_error(error, "creating the ledger");
-        let message = format!("the ledger schema {schema} cannot be created: {}", cause.message());
+        let what = if has_schema { "the ledger's tables in schema" } else { "the ledger schema" };
+        let message = format!("{what} {schema} cannot be created: {}", cause.message());
         Error::new(ErrorKind::Ledger, message).with_sqlstate("42501")
     }
+}
+
+/// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not
+/// spare its user the CREATE privilege on the database, and the comment belongs to the owner.
+fn definition(statements: &str, has_schema: bool) -> String {
+    let on_schema = |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
+    let lines = statements.lines().filter(|line| !has_schema || !on_schema(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
