@@ -567,13 +567,12 @@ fn in_file(chunk: &CopyChunk, row: u64) -> Option<&Bytes> {
     aside.ok().and_then(|no| chunk.aside[no].in_file.as_ref())
 }
 
+/// A record as it is kept, with its number where that is known.
+type Kept = (Option<u64>, Bytes);
+
 /// The rows, counted from 0, that are rejected records as they are kept. Of records that are byte for byte the same, it makes no
 /// difference which was stored.
-fn struck_by_bytes(
-    chunk: &CopyChunk,
-    rows: &[Range<usize>],
-    rejected: &[(Option<u64>, Bytes)],
-) -> HashSet<u64> {
+fn struck_by_bytes(chunk: &CopyChunk, rows: &[Range<usize>], rejected: &[Kept]) -> HashSet<u64> {
     let mut times: HashMap<&Bytes, u64> = HashMap::new();
     for (_, record) in rejected {
         *times.entry(record).or_default() += 1;
@@ -594,7 +593,7 @@ fn struck_by_bytes(
 }
 
 /// The same by the numbers of the records, of which none was left out.
-fn struck_by_number(chunk: &CopyChunk, rows: u64, rejected: &[(Option<u64>, Bytes)]) -> Option<HashSet<u64>> {
+fn struck_by_number(chunk: &CopyChunk, rows: u64, rejected: &[Kept]) -> Option<HashSet<u64>> {
     let row = |record: Option<u64>| record?.checked_sub(chunk.origin.first_record).filter(|row| *row < rows);
     let struck: HashSet<u64> = rejected.iter().map(|(record, _)| row(*record)).collect::<Option<_>>()?;
     (struck.len() == rejected.len()).then_some(struck)
