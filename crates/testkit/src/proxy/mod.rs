@@ -64,6 +64,12 @@ pub enum HttpFailure {
     },
     /// `503 Slow Down`; the server never sees the request.
     SlowDown,
+    /// `500 Internal Server Error`, in the same way.
+    InternalError,
+    /// `429 Too Many Requests`, in the same way.
+    TooManyRequests,
+    /// The connection is cut before the server sees the request.
+    Reset,
 }
 
 /// Where the proxy forwards to.
@@ -221,8 +227,8 @@ enum Verdict {
     RefuseAnswer,
     /// Forward them all, and cut the connection after so many bytes of the response's body.
     CutBody(u64),
-    /// Answer in the server's place.
-    SlowDown,
+    /// Answer this in the server's place.
+    Answer(&'static [u8]),
 }
 
 impl Shared {
@@ -280,7 +286,10 @@ impl Shared {
                 match failure {
                     _ if !armed.gets.is_multiple_of(every.max(1)) => Verdict::Forward,
                     HttpFailure::CutBody { after_bytes } => Verdict::CutBody(after_bytes),
-                    HttpFailure::SlowDown => Verdict::SlowDown,
+                    HttpFailure::SlowDown => Verdict::Answer(request::SLOW_DOWN),
+                    HttpFailure::InternalError => Verdict::Answer(request::INTERNAL_ERROR),
+                    HttpFailure::TooManyRequests => Verdict::Answer(request::TOO_MANY_REQUESTS),
+                    HttpFailure::Reset => Verdict::CutAfter(0),
                 }
             }
             _ => Verdict::Forward,

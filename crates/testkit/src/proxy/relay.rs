@@ -4,7 +4,7 @@
 //! future cuts the connection.
 
 use super::frontend::FrontendReader;
-use super::request::{BodyCut, SLOW_DOWN};
+use super::request::BodyCut;
 use super::{Shared, Verdict};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,8 +104,8 @@ async fn read_client(
                 connection.refuse.store(true, Ordering::SeqCst);
                 (bytes, None)
             }
-            Verdict::SlowDown => {
-                send(shared, &answers, SLOW_DOWN).await;
+            Verdict::Answer(answer) => {
+                send(shared, &answers, answer).await;
                 continue;
             }
         };

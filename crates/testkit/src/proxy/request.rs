@@ -7,6 +7,15 @@ pub(super) const SLOW_DOWN: &[u8] = b"HTTP/1.1 503 Slow Down\r\nContent-Type: ap
     Content-Length: 101\r\n\r\n<?xml version=\"1.0\"?><Error><Code>SlowDown</Code>\
     <Message>Reduce your request rate.</Message></Error>";
 
+/// What one that is broken answers.
+pub(super) const INTERNAL_ERROR: &[u8] =
+    b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/xml\r\n\
+    Content-Length: 106\r\n\r\n<?xml version=\"1.0\"?><Error><Code>InternalError</Code>\
+    <Message>We met an internal error.</Message></Error>";
+
+/// What stores besides S3 answer when they are asked too often.
+pub(super) const TOO_MANY_REQUESTS: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
+
 /// Whether these bytes begin a GET that is not a listing.
 pub(super) fn is_object_get(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -47,10 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slow_down_answer_is_as_long_as_it_says() {
-        let text = std::str::from_utf8(SLOW_DOWN).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{}", body.len());
+    fn answers_are_as_long_as_they_say() {
+        for answer in [SLOW_DOWN, INTERNAL_ERROR, TOO_MANY_REQUESTS] {
+            let text = std::str::from_utf8(answer).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{}", body.len());
+        }
     }
 
     #[test]

@@ -56,6 +56,7 @@ impl Before {
             found.lost += lost;
             found.doubled += doubled;
             found.left_behind.extend(derived(stage, place));
+            found.left_behind.extend(relatives(stage, place));
             found.left_behind.extend(number.and_then(|before| numbers(stage, place, before)));
         }
         let left = &mut found.left_behind;
@@ -189,6 +190,26 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Tables that a foreign key joins with it: rows that are referred to stay, and those that refer to a row go with it alone.
+fn relatives(stage: &Stage, place: &str) -> Vec<String> {
+    let holds = |sql: &str, what: &str| {
+        let sql = format!("SET search_path TO {place}; {sql}");
+        (stage.database.value(&sql) != "t").then(|| format!("{place}: {what}"))
+    };
+    let shape = stage.scenario.shape;
+    let parent = shape.has_foreign_key().then(|| {
+        let all =
+            "SELECT count(*) = 256 AND sum(part) = 32640 AND min(part) = 0 AND max(part) = 255 FROM parent";
+        holds(all, "rows that others refer to are not what they were")
+    });
+    let child = shape.is_referred_to().then(|| {
+        let left = "SELECT array_agg(id ORDER BY id) IS NOT DISTINCT FROM \
+            (SELECT array_agg(id ORDER BY id) FROM wanted WHERE id <= 100) FROM child";
+        holds(left, "rows that refer to others are not those whose rows are there")
+    });
+    [parent, child].into_iter().flatten().flatten().collect()
 }
 
 /// Numbers go on: a run that fails uses some up, and no run more than some for each row.

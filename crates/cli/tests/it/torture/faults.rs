@@ -53,7 +53,7 @@ pub(super) enum Fault {
     LostAnswer,
     /// The body of an object is cut short.
     ShortRead,
-    /// The object store says 503 Slow Down.
+    /// The object store says 503 Slow Down, 500 or 429, or resets the connection.
     SlowDown,
     /// A file or an object is replaced while it is read.
     Changed,
@@ -68,6 +68,9 @@ pub(super) enum Fault {
     /// The system gives howdah no more memory.
     OutOfMemory,
 }
+
+const STORE_FAILURES: [HttpFailure; 4] =
+    [HttpFailure::SlowDown, HttpFailure::InternalError, HttpFailure::TooManyRequests, HttpFailure::Reset];
 
 impl Fault {
     pub(super) const ALL: [Fault; 26] = [
@@ -321,7 +324,7 @@ fn fill_disk(fault: Fault, world: &World<'_>, stage: &Stage, running: &mut Runni
 fn arm(fault: Fault, world: &World<'_>, random: &mut Rng) {
     let failure = match fault {
         Fault::ShortRead => HttpFailure::CutBody { after_bytes: random.u64(..40_000) },
-        Fault::SlowDown => HttpFailure::SlowDown,
+        Fault::SlowDown => STORE_FAILURES[random.usize(..STORE_FAILURES.len())],
         _ => return,
     };
     world.to_s3.set_times(Broken::Http { every: random.u64(1..4), failure }, random.u64(1..4));

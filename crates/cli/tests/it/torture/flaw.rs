@@ -3,11 +3,15 @@
 use super::data::Record;
 use super::mode::{Arrival, OnError};
 use super::scenario::Scenario;
+use super::shape::Shape;
 use super::written::{Charset, Format};
 use fastrand::Rng;
 
 /// Stands for a byte that is no character in UTF-8. No other value has it.
 pub(super) const NO_CHARACTER: char = '\u{10FFFF}';
+
+/// No note is longer but where that is what is wrong, and where all are wide.
+const NOTE_CHARS_MAX: usize = 200;
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +20,10 @@ pub(super) enum Flaw {
     Check,
     /// NOT NULL refuses it.
     NoPart,
+    /// An exclusion constraint refuses it beside a row that was there before.
+    Excluded,
+    /// More characters than the type has room for.
+    TooLong,
     /// No integer where one must be.
     Type,
     /// More digits than the type has.
@@ -45,9 +53,11 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    const ALL: [Flaw; 15] = [
+    const ALL: [Flaw; 17] = [
         Flaw::Check,
         Flaw::NoPart,
+        Flaw::Excluded,
+        Flaw::TooLong,
         Flaw::Type,
         Flaw::Range,
         Flaw::Day,
@@ -71,6 +81,10 @@ impl Flaw {
         let mut flaws: Vec<Flaw> = Flaw::ALL.into_iter().filter(|flaw| flaw.can_come(scenario)).collect();
         random.shuffle(&mut flaws);
         flaws.truncate(random.usize(1..5));
+        // The condition of a trigger keeps its column's type.
+        if flaws.iter().any(|flaw| matches!(flaw, Flaw::RaisedBefore | Flaw::RaisedAfter)) {
+            flaws.retain(|flaw| *flaw != Flaw::TooLong);
+        }
         flaws
     }
 
@@ -87,6 +101,13 @@ impl Flaw {
                 true
             }
             Flaw::NoPartition => shape.is_dated(),
+            Flaw::TooLong => *shape != Shape::Wide,
+            // Partitioned tables have none before PostgreSQL 17.
+            Flaw::Excluded => {
+                mode.arrival == Arrival::Append
+                    && !(shape.is_dated() || *shape == Shape::Partitioned)
+                    && (mode.is_staged() || knobs.indexes != "rebuild")
+            }
             Flaw::OldKey => has_keys && mode.arrival == Arrival::Append,
             Flaw::Repeat => has_keys,
             Flaw::Orphan => shape.has_foreign_key() && has_keys && fires,
@@ -116,6 +137,8 @@ impl Flaw {
             Flaw::NoPart => &["23502", "23514"],
             Flaw::Type => &["22P02"],
             Flaw::Range => &["22003"],
+            Flaw::TooLong => &["22001"],
+            Flaw::Excluded => &["23P01"],
             Flaw::Day => &["22008"],
             Flaw::Short | Flaw::Long => &["22P04"],
             Flaw::OldKey | Flaw::Repeat => &["23505"],
@@ -129,6 +152,8 @@ impl Flaw {
     pub(super) fn spoil(self, fields: &mut Vec<Option<String>>, id: u64) {
         let (no, value) = match self {
             Flaw::Check => (2, "99999".to_owned()),
+            Flaw::Excluded => (2, "88888".to_owned()),
+            Flaw::TooLong => (5, "x".repeat(NOTE_CHARS_MAX + 1)),
             Flaw::Type => (2, "many".to_owned()),
             Flaw::Range => (3, "99999999999.00".to_owned()),
             Flaw::Day => (4, "2024-02-30".to_owned()),
@@ -162,6 +187,11 @@ impl Flaw {
     pub(super) fn sql(self) -> &'static str {
         match self {
             Flaw::Check => "ALTER TABLE t ADD CONSTRAINT refuses CHECK (score < 99999);",
+            Flaw::Excluded => {
+                "UPDATE t SET score = 88888 WHERE id = 1; UPDATE wanted SET score = 88888 WHERE id = 1; \
+                 ALTER TABLE t ADD CONSTRAINT apart EXCLUDE USING btree (score WITH =) WHERE (score = 88888);"
+            }
+            Flaw::TooLong => "ALTER TABLE t ALTER note TYPE varchar(200);",
             Flaw::NoPart => "ALTER TABLE t ALTER part SET NOT NULL;",
             Flaw::RaisedBefore => {
                 "CREATE FUNCTION raise_before() RETURNS trigger LANGUAGE plpgsql AS \

@@ -34,7 +34,7 @@ impl Change {
             // A load that makes what the files have makes the column anew, and it cannot get its name back.
             RenameColumn => shape != Shape::Narrow,
             // The constraint of that column is written otherwise from then on.
-            AlterType => !flaws.contains(&Flaw::Check),
+            AlterType => !flaws.iter().any(|flaw| matches!(flaw, Flaw::Check | Flaw::Excluded)),
             _ => true,
         };
         let all: Vec<Change> = all.into_iter().filter(fits).collect();
