@@ -50,6 +50,15 @@ impl SmallDisk {
         Some(SmallDisk { folder, guard: guard.expect("sh") })
     }
 
+    /// The system lets this process mount something (the capability `CAP_SYS_ADMIN`), unless something else forbids it.
+    pub fn is_allowed() -> bool {
+        const SYS_ADMIN: u64 = 1 << 21;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+        effective.is_some_and(|effective| effective & SYS_ADMIN != 0)
+    }
+
     /// Where it is mounted; the servers' user owns it.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("disk")

@@ -102,6 +102,7 @@ struct Shared {
     ends: watch::Sender<u64>,
     accepted: AtomicU64,
     fired: AtomicU64,
+    held: AtomicU64,
 }
 
 /// The current fault and its counters.
@@ -152,6 +153,7 @@ impl Proxy {
             ends: watch::Sender::new(0),
             accepted: AtomicU64::new(0),
             fired: AtomicU64::new(0),
+            held: AtomicU64::new(0),
         });
         let listener = block_on(async { TcpListener::bind("127.0.0.1:0").await }).expect("a free port");
         let address = listener.local_addr().expect("the address of a bound socket");
@@ -199,6 +201,11 @@ impl Proxy {
     /// delays are not counted.
     pub fn fired(&self) -> u64 {
         self.shared.fired.load(Ordering::SeqCst)
+    }
+
+    /// How often bytes were held back by [`Fault::Stall`] so far.
+    pub fn held(&self) -> u64 {
+        self.shared.held.load(Ordering::SeqCst)
     }
 
     fn arm(&self, fault: Fault, left: Option<u64>) {
@@ -303,7 +310,14 @@ impl Shared {
     /// Returns once the fault is not [`Fault::Stall`].
     async fn wait_while_stalled(&self) {
         let mut changes = self.changes.subscribe();
-        while self.fault() == Fault::Stall && changes.changed().await.is_ok() {}
+        let mut was_held = false;
+        while self.fault() == Fault::Stall {
+            self.held.fetch_add(u64::from(!was_held), Ordering::SeqCst);
+            was_held = true;
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     fn delay(&self) -> Duration {

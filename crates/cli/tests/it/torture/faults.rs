@@ -10,7 +10,7 @@ use super::world::World;
 use crate::scene::{END_SESSIONS, PATIENCE};
 use fastrand::Rng;
 use howdah_testkit::{Fault as Broken, Finished, HowdahCommand, HttpFailure, Running};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -277,6 +277,7 @@ fn strike_server_or_network(
             world.to_server.set_times(Broken::CutAfterCommit { skip: random.u64(..6) }, 1);
         }
         Fault::Refuse | Fault::Stall => {
+            let held = world.to_server.held();
             world.to_server.set(if fault == Fault::Stall { Broken::Stall } else { Broken::Refuse });
             if fault == Fault::Refuse {
                 world.to_server.cut_all();
@@ -284,19 +285,33 @@ fn strike_server_or_network(
             // Now and then longer than what a run waits for at once.
             std::thread::sleep(Duration::from_millis(if random.u8(..5) == 0 { 4000 } else { 0 }));
             pause(random);
-            let stalled = running.is_running();
+            let stalled = world.to_server.held() > held && running.is_running();
             world.to_server.set(Broken::Pass);
             return fault == Fault::Refuse || stalled;
         }
         Fault::ClockJump => {
             let clock = world.means.clock.as_ref().expect("asked for before");
             clock.jump([-86_400, -3600, 3600, 86_400][random.usize(..4)]);
+            return reads_the_clock(running) && is_another_time(stage);
         }
         Fault::OutOfMemory => running.deny_memory(),
         // The others are struck by their caller, or were armed before the load began.
         _ => {}
     }
     true
+}
+
+/// The run has loaded what moves its clock, and is still at work.
+fn reads_the_clock(running: &mut Running) -> bool {
+    let loaded = std::fs::read_to_string(format!("/proc/{}/maps", running.pid())).unwrap_or_default();
+    loaded.contains("clock.so") && running.is_running()
+}
+
+/// The server takes it for another time than it is.
+fn is_another_time(stage: &Stage) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that goes").as_secs();
+    let differs = format!("SELECT abs(extract(epoch FROM clock_timestamp()) - {now}) > 1800");
+    stage.database.try_rows(&differs).is_ok_and(|rows| rows[0][0].as_deref() == Some("t"))
 }
 
 /// Fills a disk until the server has run into it, and makes room again a while later.

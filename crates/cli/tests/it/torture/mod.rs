@@ -26,18 +26,22 @@ use beside::Beside;
 use check::{Before, Findings};
 use fastrand::Rng;
 use faults::Fault;
-use howdah_testkit::{Finished, MAJORS, S3};
+use howdah_testkit::{Finished, MAJORS, S3, SmallDisk};
 use mode::Mode;
 use scenario::Scenario;
 use shape::Shape;
 use stage::{Stage, Verb};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use world::{Means, World};
 
 const FAULTS_DEFAULT: u64 = 40;
+/// Of so many faults each kind hits at least once.
+const FAULTS_OF_EACH_KIND: u64 = 300;
+/// Loads that a kind which has not hit by then gets on top: a full disk is often met by nobody.
+const LOADS_FOR_LAST: u32 = 30;
 /// Runs of one load, the struck ones included, after which it counts as not getting on.
 const RUNS_MAX: u32 = 8;
 
@@ -58,6 +62,8 @@ struct Account {
     loads: u64,
     misses: u64,
     skipped: u64,
+    /// Kinds that cannot be had on this machine.
+    impossible: BTreeSet<Fault>,
     findings: Findings,
     /// Loads that did not end as they must, by what repeats them.
     failures: Vec<String>,
@@ -79,6 +85,7 @@ impl Account {
         self.loads += other.loads;
         self.misses += other.misses;
         self.skipped += other.skipped;
+        self.impossible.extend(other.impossible);
         self.findings.add(other.findings);
         self.failures.extend(other.failures);
     }
@@ -131,6 +138,16 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
     ));
     assert!(account.failures.is_empty(), "{} loads failed: {:#?}", account.failures.len(), account.failures);
     assert!(account.hits() >= budget.faults, "{account:?}");
+    if budget.faults >= FAULTS_OF_EACH_KIND {
+        let missing =
+            |fault: &Fault| !account.hits.contains_key(fault) && !account.impossible.contains(fault);
+        let missing: Vec<Fault> = Fault::ALL.into_iter().filter(missing).collect();
+        assert!(missing.is_empty(), "never had effect: {missing:?}");
+    }
+    // A green night must not be one without full disks.
+    if std::env::var("CI").is_ok_and(|ci| ci == "true") && SmallDisk::is_allowed() {
+        assert!(account.impossible.is_empty(), "could not be had: {:?}", account.impossible);
+    }
 }
 
 /// Loads into one server until its share of the faults has hit. The deck is dealt so that together the servers see all.
@@ -151,22 +168,36 @@ fn campaign(s3: &S3, server_no: usize, budget: Budget) -> Account {
         let Some(fault) = deck.pop() else { continue };
         if !fault.is_possible(&world) {
             account.skipped += 1;
+            account.impossible.insert(fault);
             continue;
         }
-        let seed = random.u64(..1 << 40);
-        // The rest of the night is not lost with one load. The panic has told the rest.
-        let ran = catch_unwind(AssertUnwindSafe(|| run(&world, &usual, seed, fault, &mut account)));
-        if ran.is_err() {
-            account.failures.push(format!("HOWDAH_TORTURE_LOAD={major}:{seed}:{fault:?}"));
-            world.to_server.end_forgotten();
-            world.heal();
-        }
+        run_or_tell(&world, &usual, (random.u64(..1 << 40), fault), &mut account);
         assert!(
             account.misses < account.hits() * 2 + 40,
             "PostgreSQL {major}: faults do not hit: {account:?}"
         );
     }
+    // The last of the servers sees to it that each kind hits.
+    if budget.faults >= FAULTS_OF_EACH_KIND && server_no + 1 == MAJORS.len() {
+        for fault in Fault::ALL.into_iter().filter(|fault| fault.is_possible(&world)) {
+            for _ in 0..LOADS_FOR_LAST {
+                if account.hits.contains_key(&fault) {
+                    break;
+                }
+                run_or_tell(&world, &usual, (random.u64(..1 << 40), fault), &mut account);
+            }
+        }
+    }
     account
+}
+
+/// The rest of the night is not lost with one load. Its panic has told the rest.
+fn run_or_tell(world: &World<'_>, usual: &[String], (seed, fault): (u64, Fault), account: &mut Account) {
+    if catch_unwind(AssertUnwindSafe(|| run(world, usual, seed, fault, account))).is_err() {
+        account.failures.push(format!("HOWDAH_TORTURE_LOAD={}:{seed}:{fault:?}", world.server.major()));
+        world.to_server.end_forgotten();
+        world.heal();
+    }
 }
 
 /// All faults in an order of the seed's, those first that no other server begins with.
