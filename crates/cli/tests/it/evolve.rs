@@ -1,7 +1,7 @@
 //! `--evolve widen`: columns of tables that exist get a wider type where their own does not take the values, and nowhere else.
 
 use crate::auto::{load, shape};
-use crate::scene::{Files, PATIENCE, while_waiting};
+use crate::scene::{Files, PATIENCE, howdah, while_waiting};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
@@ -316,6 +316,15 @@ fn an_added_column_has_the_type_that_it_was_told() {
             Some(words) => assert!(again.stderr.contains(words), "{}", again.stderr),
             None => assert!(!again.stderr.contains("--types"), "{}", again.stderr),
         }
+    }
+    // What is told is no guess that values could make another.
+    for (mode, name) in [("append", "w"), ("truncate", "v")] {
+        database.sql(&format!("CREATE TABLE {name} (id int)"));
+        let source = files.put("w.csv", b"id,price\n1,5\n2,10\n");
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", name, "--mode", mode]);
+        let widening = load.args(["--evolve", "widen", "--types", "price=numeric(12,2)"]);
+        widening.arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(shape(&database, name), "id integer, price numeric(12,2)", "{mode}");
     }
 }
 

@@ -125,7 +125,10 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
             }
             let same = |known: &&mut Open| known.relation == *plan.copied_into() && known.name == column.name;
             match open.iter_mut().find(same) {
-                Some(known) => known.state.join(state),
+                Some(known) => {
+                    known.state.join(state);
+                    known.read |= reading.is_some();
+                }
                 None => open.push(Open {
                     relation: plan.copied_into().clone(),
                     name: column.name.clone(),
@@ -158,10 +161,11 @@ pub(super) fn has_open(job: &Job, plan: &TablePlan) -> bool {
 
 /// Columns made from a sample, by this job, and with `--evolve widen` all whose type is known here.
 fn may_widen(job: &Job, plan: &TablePlan, column: &Column) -> bool {
-    let mut made = made(plan).filter(|made| made.name == column.name);
+    if let Some(made) = made(plan).find(|made| made.name == column.name) {
+        return made.may_widen;
+    }
     let evolves = job.shaping.evolve == Evolve::Widen && plan.create.is_none();
-    made.any(|made| made.may_widen)
-        || (evolves && is_inferred(&column.type_name) && column.type_name != "text")
+    evolves && is_inferred(&column.type_name) && column.type_name != "text"
 }
 
 /// Columns that this job makes, in a new table or in one that is there.

@@ -50,7 +50,7 @@ fn means_the_same_everywhere(reading: &Reading, value: &[u8]) -> bool {
         }
         Reading::Number { decimal, sign, .. } => {
             let has_sign = *decimal != '.' && value.contains(&b'.');
-            let lacks_sign = *sign == Some('%');
+            let lacks_sign = *sign == Some('%') && value.iter().any(|byte| matches!(byte, b'1'..=b'9'));
             is_infinity(value)
                 || value.eq_ignore_ascii_case(b"nan")
                 || !has_sign && !lacks_sign && number::plain(value).is_some()
@@ -366,6 +366,7 @@ mod tests {
             (&["$5.10", "$1.25"][..], "$1", "€5.00"),
             (&["12%", "0.5%"], "7 %", "0.5"),
             (&["12%", "0.5%"], "7%", "7"),
+            (&["12%", "0.5%"], "0", "0.5"),
             (&["5,10 €", "1,25"], "3", "3 $"),
         ] {
             let (state, among) = both(values);
