@@ -23,7 +23,8 @@ pub(super) struct Escapes {
     pub(super) doubled: usize,
     /// `\n`, `\r` and `\t`.
     pub(super) letters: usize,
-    /// Those of them that no small letter follows: as it does in the names of paths and users.
+    /// Those of them that end a line of words or their field, or come twice. In the names of paths and users letters and digits
+    /// follow, in regular expressions signs.
     pub(super) breaks: usize,
     /// Those before line endings.
     pub(super) endings: usize,
@@ -77,7 +78,7 @@ impl Escapes {
                 Some(b'n' | b'r' | b't') => {
                     self.letters += 1;
                     speaks = !behind.get(1).is_some_and(u8::is_ascii_lowercase);
-                    self.breaks += usize::from(speaks);
+                    self.breaks += usize::from(is_break(behind, delimiter));
                 }
                 Some(b'N') => {
                     let ends = |bytes: &[u8]| matches!(bytes.first(), None | Some(b'\n' | b'\r'));
@@ -102,5 +103,15 @@ impl Escapes {
                 return;
             }
         }
+    }
+}
+
+/// Nothing follows the letter of a sequence but a blank, the end of the field, or the same sequence again.
+fn is_break(behind: &[u8], delimiter: &[u8]) -> bool {
+    let (letter, rest) = (behind.first(), behind.get(1..).unwrap_or_default());
+    match rest {
+        [] | [b' ' | b'\n' | b'\r', ..] => true,
+        [b'\\', next, ..] => Some(next) == letter,
+        _ => !delimiter.is_empty() && rest.starts_with(delimiter),
     }
 }

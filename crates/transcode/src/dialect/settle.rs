@@ -35,12 +35,14 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) ->
     let may_be_text = given.quote.is_none_or(|quote| quote.is_none())
         && !dialect.delimiter.is_empty()
         && !quotes.are_meant();
-    let unsure = may_be_text.then(|| settle_copy_text(dialect, &escapes, given)).flatten();
+    // Those of COPY's text format are data, which seldom stand around whole fields alone.
+    let is_quoted = quotes.quoted > 0 && (quotes.flawed == 0 || dialect.delimiter != "\t");
+    let unsure = may_be_text.then(|| settle_copy_text(dialect, &escapes, is_quoted, given)).flatten();
     settle_quote(dialect, windows, given);
     let unsure = unsure.or_else(|| unsure_endings(dialect, &escapes));
     let mut may_escape_with = Vec::new();
     if given.escape.is_none() && dialect.escape != Escape::Backslash {
-        if may_be_text && escapes.foreign == 0 {
+        if may_be_text && !is_quoted && escapes.foreign == 0 {
             may_escape_with.push(None);
         }
         if dialect.quote.is_some() && escapes.foreign == escapes.quotes && quotes.escaped == 0 {
@@ -60,14 +62,22 @@ fn unsure_endings(dialect: &Dialect, escapes: &Escapes) -> Option<Unsure> {
 }
 
 /// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are backslashes that
-/// are doubled, where all others are COPY's, too. Quotes are data there.
-fn settle_copy_text(dialect: &mut Dialect, escapes: &Escapes, given: &Given) -> Option<Unsure> {
+/// are doubled, where all others are COPY's, too. Quotes are data there: where fields are quoted as csv quotes them, only tabs
+/// and `\N` say so.
+fn settle_copy_text(
+    dialect: &mut Dialect,
+    escapes: &Escapes,
+    is_quoted: bool,
+    given: &Given,
+) -> Option<Unsure> {
     let (has_nulls, has_doubled) = (escapes.nulls > 0, escapes.doubled > 0);
-    let copies = if dialect.delimiter == "\t" {
-        has_nulls || has_doubled || escapes.has_marker || escapes.breaks >= BREAKS_SURE
+    let has_tabs = dialect.delimiter == "\t";
+    let copies = if has_tabs {
+        let shows = has_doubled || escapes.has_marker || escapes.breaks >= BREAKS_SURE;
+        has_nulls || shows && !is_quoted
     } else {
         let signs = [has_nulls, has_doubled, escapes.has_marker];
-        escapes.foreign == 0 && signs.into_iter().filter(|sign| *sign).count() > 1
+        !is_quoted && escapes.foreign == 0 && signs.into_iter().filter(|sign| *sign).count() > 1
     };
     let all_known = escapes.foreign == 0;
     if copies && (all_known || has_nulls) {
@@ -75,12 +85,18 @@ fn settle_copy_text(dialect: &mut Dialect, escapes: &Escapes, given: &Given) -> 
         dialect.escape = given.escape.unwrap_or(if all_known { Escape::Backslash } else { Escape::None });
         return None;
     }
-    let may_copy = if dialect.delimiter == "\t" { escapes.letters > 0 } else { has_doubled };
+    let may_copy = has_doubled || has_tabs && escapes.letters > 0;
     let is_told = given.escape.is_some() || dialect.escape == Escape::Backslash;
-    (may_copy && all_known && !is_told).then(|| Unsure {
-        what: "backslashes may be those of COPY's text format, and are kept as they are".to_owned(),
-        option: "--format text",
-    })
+    if !may_copy || !all_known || is_told {
+        return None;
+    }
+    // As text, their quotes would be stored.
+    let (what, option) = if is_quoted && !has_tabs {
+        ("backslashes may be escapes, and are kept as they are", "--escape '\\'")
+    } else {
+        ("backslashes may be those of COPY's text format, and are kept as they are", "--format text")
+    };
+    Some(Unsure { what: what.to_owned(), option })
 }
 
 /// How a dialect's quotes are used.

@@ -91,3 +91,42 @@ fn a_backslash_before_a_line_ending_in_quotes_is_told() {
     let finding = text(&bytes.replace("Line\\", "Line\\\\"));
     assert!(finding.unsure.is_empty(), "{:?}", finding.unsure);
 }
+
+/// As Excel writes its text, and others one of their columns.
+#[test]
+fn quotes_around_whole_fields_are_no_data_of_copy_text() {
+    let share = |no: usize| ["finance", "backup", "team", "2024"][no % 4];
+    let excel: String = (0..40)
+        .map(|no| match no % 8 {
+            0 => format!("{no}\t2\t3\t4\t\"Smith, John\"\t\\\\srv\\{}\n", share(no / 8)),
+            _ => format!("{no}\t2\t3\t4\tSmith {no}\t\\\\srv\\{}\n", share(no)),
+        })
+        .collect();
+    let finding = text(&excel);
+    assert_eq!(finding.dialect.quote, Some(b'"'), "{}", finding.describe());
+    assert_eq!(rows(&finding, excel.as_bytes())[0][4..], ["Smith, John", "\\\\srv\\finance"]);
+    let strings: String = (0..40).map(|no| format!("{no}\t2\t3\tx\t\"a\\n\\nB {no}\"\n")).collect();
+    for bytes in [&excel, &strings] {
+        let finding = text(bytes);
+        assert_eq!(finding.dialect.quote, Some(b'"'), "{}", finding.describe());
+        assert!(finding.unsure.iter().any(|unsure| unsure.option == "--format text"), "{:?}", finding.unsure);
+    }
+    for delimiter in [",", ";", "|"] {
+        let line = |no: usize| format!("{no},10,20,\"C:\\\\temp\",\\N\n").replace(',', delimiter);
+        let finding = text(&(0..40).map(line).collect::<String>());
+        assert_eq!(finding.dialect.quote, Some(b'"'), "{}", finding.describe());
+        assert!(!finding.may_escape_with.contains(&None), "{}", finding.describe());
+    }
+}
+
+#[test]
+fn names_of_users_and_expressions_hold_no_line_breaks() {
+    for bytes in [
+        "1\tAD\\t10452\n2\tAD\\n20871\n3\tAD\\t99120\n",
+        "1\tAD\\Tina\n2\tAD\\nORA\n3\tAD\\tINA\n4\tAD\\rUDI\n",
+        "1\t[\\r\\n]\n2\t[\\r\\n]+\n3\t\\r?\\n\n",
+    ] {
+        let finding = text(bytes);
+        assert!(!is_copy_text(&finding), "{bytes:?}: {}", finding.describe());
+    }
+}
