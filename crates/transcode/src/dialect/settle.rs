@@ -45,7 +45,14 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) ->
         if may_be_text && !is_quoted && escapes.foreign == 0 {
             may_escape_with.push(None);
         }
-        if dialect.quote.is_some() && escapes.foreign == escapes.quotes && quotes.escaped == 0 {
+        let escaping = Dialect { escape: Escape::Backslash, ..dialect.clone() };
+        let fits = || {
+            // A backslash that ends a path would let records run together.
+            let other = Quotes::count(&escaping, windows);
+            other.flawed <= quotes.flawed && other.cells >= quotes.cells
+        };
+        let may_escape = escapes.foreign == escapes.quotes && quotes.escaped == 0;
+        if dialect.quote.is_some() && may_escape && fits() {
             may_escape_with.push(dialect.quote);
         }
     }

@@ -130,3 +130,14 @@ fn names_of_users_and_expressions_hold_no_line_breaks() {
         assert!(!is_copy_text(&finding), "{bytes:?}: {}", finding.describe());
     }
 }
+
+#[test]
+fn backslashes_that_end_paths_in_quotes_do_not_escape() {
+    for (bytes, may) in [
+        ("1,\"C:\\temp\\\",x\n2,\"D:\\new\\\",y\n3,\"D\",z\n", false),
+        ("1,\"C:\\temp\",x\n2,\"D:\\new\",y\n3,\"D\",z\n", true),
+    ] {
+        let finding = text(bytes);
+        assert_eq!(finding.may_escape_with.contains(&Some(b'"')), may, "{bytes:?}: {}", finding.describe());
+    }
+}
