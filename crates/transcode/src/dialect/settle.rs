@@ -38,7 +38,7 @@ pub(super) fn settle(dialect: &mut Dialect, windows: &Windows, given: &Given) ->
     // Those of COPY's text format are data, which seldom stand around whole fields alone.
     let is_quoted = quotes.quoted > 0 && (quotes.flawed == 0 || dialect.delimiter != "\t");
     let unsure = may_be_text.then(|| settle_copy_text(dialect, &escapes, is_quoted, given)).flatten();
-    settle_quote(dialect, windows, given);
+    settle_quote(dialect, &quotes, given);
     let unsure = unsure.or_else(|| unsure_endings(dialect, &escapes));
     let mut may_escape_with = Vec::new();
     if given.escape.is_none() && dialect.escape != Escape::Backslash {
@@ -157,9 +157,8 @@ impl Quotes {
 
 /// Quotes that open nothing anywhere are data. Quotes inside quotes that are not escaped, more than once, where
 /// none is escaped, are never escaped.
-fn settle_quote(dialect: &mut Dialect, windows: &Windows, given: &Given) {
-    let counts = Quotes::count(dialect, windows);
-    let open = given.escape.is_none();
+fn settle_quote(dialect: &mut Dialect, counts: &Quotes, given: &Given) {
+    let open = given.escape.is_none() && dialect.quote.is_some();
     if given.quote.is_none() && open && counts.quoted == 0 && counts.flawed > counts.bare {
         (dialect.quote, dialect.escape) = (None, Escape::None);
     } else if open && dialect.escape == Escape::Doubled && counts.bare > 1 && counts.escaped == 0 {
