@@ -10,7 +10,7 @@ use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, hol
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
-use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Rival, StoredInPart};
+use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -93,7 +93,7 @@ async fn in_turn(
     (asks, is_patient): (bool, bool),
     tried: &Tried,
 ) -> Result<Option<Noted>> {
-    let own = own_files(session, ledger, plan).await?;
+    let own = own(session, ledger, plan).await?;
     if asks {
         let rivals = rivals(session, ledger, (plan, &own)).await?;
         if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
@@ -113,14 +113,14 @@ async fn in_turn(
 }
 
 /// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
-/// not in the table.
-async fn own_files(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<BTreeSet<String>> {
+/// not in the table. What others had stored when the job began first was gone then, or known: the rows in the table may be its own.
+async fn own(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Own> {
     if plan.job.arrival.is_staged() || !comes_on_top(&plan.job) {
-        return Ok(BTreeSet::new());
+        return Ok(Own { since: ledger.begun_files(session, &plan.job_id).await?.0, ..Own::default() });
     }
-    let begun = ledger.begun_files(session, &plan.job_id).await?;
+    let (since, begun) = ledger.begun_files(session, &plan.job_id).await?;
     let location = |no: &u32| plan.files.get(*no as usize).map(|file| file.location.clone());
-    Ok(begun.iter().filter_map(location).collect())
+    Ok(Own { files: begun.iter().filter_map(location).collect(), since, at_work: false })
 }
 
 /// Of a job at work its rivals are told already. Who means to load beside it does.
@@ -129,7 +129,8 @@ fn expect_ended(
     plan: &Plan,
     in_part: Option<&StoredInPart>,
 ) -> Result<()> {
-    match in_part.filter(|stored| !(plan.job.force || stored.at_work)) {
+    let is_meant = plan.job.force || plan.job.known == KnownFiles::Load;
+    match in_part.filter(|stored| !(is_meant || stored.at_work)) {
         Some(stored) => Err(in_part::error(connection, ledger, stored)),
         None => Ok(()),
     }
@@ -141,7 +142,8 @@ async fn expect_alone(
     ledger: &Ledger,
     plan: &Plan,
 ) -> Result<()> {
-    let own = own_files(session, ledger, plan).await?;
+    // Who means to load beside it has begun in its sight, and gives way to nobody.
+    let own = Own { at_work: true, ..own(session, ledger, plan).await? };
     expect_no_rivals(plan, rivals(session, ledger, (plan, &own)).await?)?;
     let in_part = in_part::find(session, ledger, (plan, &own)).await?;
     expect_ended((connection, ledger), plan, in_part.as_ref())
@@ -211,11 +213,7 @@ fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
 }
 
 /// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is loading.
-async fn rivals(
-    session: &Session,
-    ledger: &Ledger,
-    (plan, own): (&Plan, &BTreeSet<String>),
-) -> Result<Vec<Rival>> {
+async fn rivals(session: &Session, ledger: &Ledger, (plan, own): (&Plan, &Own)) -> Result<Vec<Rival>> {
     let mut rivals = ledger.rivals(session, plan, own).await?;
     rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
     let mut by_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

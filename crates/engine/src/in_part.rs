@@ -5,9 +5,8 @@ use crate::begin::{comes_on_top, in_turn_ms};
 use crate::plan::is_filled;
 use crate::{Connection, again};
 use howdah_model::{Error, ErrorKind, Plan, Result};
-use howdah_target::ledger::{Ledger, StoredInPart};
+use howdah_target::ledger::{Ledger, Own, StoredInPart};
 use howdah_target::session::Session;
-use std::collections::BTreeSet;
 
 /// Rows of another job that those of this one would come on top of, but for files that are its `own`; with `--force` also those of
 /// other versions of the files. What nobody is at work for comes first.
@@ -17,7 +16,7 @@ use std::collections::BTreeSet;
 pub(crate) async fn find(
     session: &Session,
     ledger: &Ledger,
-    (plan, own): (&Plan, &BTreeSet<String>),
+    (plan, own): (&Plan, &Own),
 ) -> Result<Option<StoredInPart>> {
     match look(session, ledger, (plan, own)).await {
         Err(_) if plan.job.force && !session.is_closed() => Ok(None),
@@ -28,7 +27,7 @@ pub(crate) async fn find(
 async fn look(
     session: &Session,
     ledger: &Ledger,
-    (plan, own): (&Plan, &BTreeSet<String>),
+    (plan, own): (&Plan, &Own),
 ) -> Result<Option<StoredInPart>> {
     if !comes_on_top(&plan.job) {
         return Ok(None);

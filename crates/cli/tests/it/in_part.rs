@@ -178,3 +178,16 @@ fn a_job_at_work_is_not_said_not_to_have_ended() {
     running.wait(PATIENCE).expect_code(0);
     assert_eq!(scene.database.value(STORED), "18000");
 }
+
+/// The rows in the table are its own.
+#[test]
+fn a_job_goes_on_where_rows_of_another_were_removed_before_it_began() {
+    let overtaken = Overtaken::new(15, &[]);
+    let scene = &overtaken.scene;
+    scene.database.sql("TRUNCATE t; ALTER TABLE t ADD CONSTRAINT full_up CHECK (id < 20000)");
+    let load = overtaken.both().args(["--null", "-"]);
+    load.run(PATIENCE).expect_code(1);
+    scene.database.sql("ALTER TABLE t DROP CONSTRAINT full_up");
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(scene.database.value(STORED), "21000");
+}

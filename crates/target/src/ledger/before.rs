@@ -32,6 +32,17 @@ pub struct LoadedFile {
     pub file: KnownFile,
 }
 
+/// What is not asked of others for a job, as it is the job's own or was known when it began.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    /// Files of which it has stored chunks, by location.
+    pub files: BTreeSet<String>,
+    /// When it began first, as this session writes times: what others had done before, it was let in beside.
+    pub since: Option<String>,
+    /// It is at work: who means to load beside it, by `--force` or `--known load`, takes nothing from it.
+    pub at_work: bool,
+}
+
 /// Rows that a job which did not end has stored of files of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredInPart {
@@ -126,11 +137,13 @@ const RIVALS_SQL: &str = "\
     JOIN @files@ f USING (name, version, target) \
     JOIN @schema@.job j USING (job_id) \
     LEFT JOIN working w USING (job_id) \
-    WHERE j.job_id <> $1 AND (j.status = 'done' OR w.job_id IS NOT NULL) \
+    WHERE j.job_id <> $1 AND (w.job_id IS NOT NULL \
+             OR j.status = 'done' AND ($7 IS NULL OR j.finished_at >= $7::pg_catalog.timestamptz)) \
+      AND NOT ($8 AND @beside@) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
 /// By job and table, those that nobody is at work for and the latest jobs first; of any version of the files, if `$6`; of files whose
-/// first rows came since `$7`, if that is given.
+/// first rows came since `$7`, and of rows that came since `$9`, if these are given.
 const IN_PART_SQL: &str = "\
     SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(f.table_no), \
            pg_catalog.sum(c.rows)::pg_catalog.int8, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS at_work \
@@ -141,15 +154,23 @@ const IN_PART_SQL: &str = "\
                         AND (f.version = p.version OR $6 AND p.version IS NOT NULL) \
           GROUP BY f.job_id, f.file_no, f.location, f.target) f \
     JOIN @schema@.job j USING (job_id) \
-    JOIN LATERAL (SELECT pg_catalog.sum(c.rows) AS rows, pg_catalog.min(c.stored_at) AS first_at FROM @schema@.chunk c \
+    JOIN LATERAL (SELECT pg_catalog.sum(c.rows) FILTER (WHERE $9 IS NULL OR c.stored_at >= $9::pg_catalog.timestamptz) AS rows, \
+                         pg_catalog.min(c.stored_at) AS first_at FROM @schema@.chunk c \
                   WHERE c.job_id = f.job_id AND c.file_no = f.file_no AND c.rows > 0) c ON c.rows > 0 \
     WHERE j.status <> 'done' AND j.job_id <> $1 \
       AND ($7 IS NULL OR c.first_at >= $7::pg_catalog.timestamptz) \
+      AND NOT ($10 AND @beside@) \
     GROUP BY j.job_id, j.started_at, f.target ORDER BY at_work, j.started_at DESC, f.target";
+
+/// The job means to load beside others.
+const BESIDE_SQL: &str = "\
+    (coalesce(j.plan #>> '{job,force}'::pg_catalog.text[], '') = 'true' \
+     OR coalesce(j.plan #>> '{job,known}'::pg_catalog.text[], '') = 'load')";
 
 /// Chunks of a job whose own row somebody has deleted are another job's.
 const BEGUN_SQL: &str = "\
-    SELECT DISTINCT c.file_no FROM @schema@.chunk c JOIN @schema@.job j USING (job_id) WHERE c.job_id = $1";
+    SELECT DISTINCT j.started_at::pg_catalog.text, c.file_no FROM @schema@.job j LEFT JOIN @schema@.chunk c USING (job_id) \
+    WHERE j.job_id = $1";
 
 /// Each file of a plan that is loaded, by all its names.
 struct Spelled<'a> {
@@ -161,9 +182,9 @@ struct Spelled<'a> {
 }
 
 impl Spelled<'_> {
-    fn of<'a>(plan: &'a Plan, own: &BTreeSet<String>) -> Spelled<'a> {
+    fn of<'a>(plan: &'a Plan, own: &Own) -> Spelled<'a> {
         let asked =
-            (0..).zip(&plan.files).filter(|(_, file)| !file.left_out && !own.contains(&file.location));
+            (0..).zip(&plan.files).filter(|(_, file)| !file.left_out && !own.files.contains(&file.location));
         let spelled = asked.flat_map(|(no, file)| {
             let locations = std::iter::once(&file.location).chain(&file.real_location);
             locations.map(move |location| (no, location.as_str(), file))
@@ -183,15 +204,20 @@ impl Spelled<'_> {
 }
 
 impl Ledger {
-    /// The files of which the job has stored chunks, by their numbers. One round trip.
+    /// When the job began first, and the files of which it has stored chunks, by their numbers. One round trip.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn begun_files(&self, session: &Session, job_id: &str) -> Result<BTreeSet<u32>> {
+    pub async fn begun_files(
+        &self,
+        session: &Session,
+        job_id: &str,
+    ) -> Result<(Option<String>, BTreeSet<u32>)> {
         let sql = BEGUN_SQL.replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
-        Ok(rows.iter().map(|row| row.get::<_, i32>(0).unsigned_abs()).collect())
+        let files = rows.iter().filter_map(|row| row.get::<_, Option<i32>>(1)).map(i32::unsigned_abs);
+        Ok((rows.first().map(|row| row.get(0)), files.collect()))
     }
 
     /// What jobs that did not end have stored of this plan but for files that are its job's `own`, the same versions of the files, or
@@ -202,7 +228,7 @@ impl Ledger {
     pub async fn stored_in_part(
         &self,
         session: &Session,
-        (plan, own): (&Plan, &BTreeSet<String>),
+        (plan, own): (&Plan, &Own),
         any_version: bool,
     ) -> Result<Vec<StoredInPart>> {
         let mut spelled = Spelled::of(plan, own);
@@ -211,7 +237,7 @@ impl Ledger {
             let table = usize::try_from(*table_no).ok().and_then(|no| plan.tables.get(no));
             version.take_if(|_| table.is_none_or(|table| table.create.is_some()));
         }
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.locations, Type::TEXT_ARRAY),
             (&spelled.versions, Type::TEXT_ARRAY),
@@ -220,6 +246,8 @@ impl Ledger {
             (&any_version, Type::BOOL),
             (&plan.job.once_more_until, Type::TEXT),
             (&self.schema, Type::TEXT),
+            (&own.since, Type::TEXT),
+            (&own.at_work, Type::BOOL),
         ];
         let holders = format!("pg_catalog.hashtextextended($8 || '/' || j.job_id, {KEY_SEED})");
         let sql = self.over_files(&IN_PART_SQL.replace("@holders@", &holders_sql(&holders)));
@@ -287,19 +315,21 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn rivals(&self, session: &Session, plan: &Plan, own: &BTreeSet<String>) -> Result<Vec<Rival>> {
+    pub async fn rivals(&self, session: &Session, plan: &Plan, own: &Own) -> Result<Vec<Rival>> {
         let key = |seed: i64| format!("pg_catalog.hashtextextended($6 || '/' || j.job_id, {seed})");
         let workers = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
         let sql =
             RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
         let spelled = Spelled::of(plan, own);
-        let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.file_numbers, Type::INT4_ARRAY),
             (&spelled.locations, Type::TEXT_ARRAY),
             (&spelled.versions, Type::TEXT_ARRAY),
             (&spelled.targets, Type::TEXT_ARRAY),
             (&self.schema, Type::TEXT),
+            (&own.since, Type::TEXT),
+            (&own.at_work, Type::BOOL),
         ];
         let rows = session.client().query_typed(&self.over_files(&sql), &parameters).await;
         let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
@@ -313,7 +343,9 @@ impl Ledger {
     }
 
     fn over_files(&self, sql: &str) -> String {
-        sql.replace("@files@", NAMED_FILES_SQL).replace("@schema@", &self.quoted)
+        sql.replace("@files@", NAMED_FILES_SQL)
+            .replace("@beside@", BESIDE_SQL)
+            .replace("@schema@", &self.quoted)
     }
 }
 

@@ -24,7 +24,7 @@ mod undo;
 mod verify;
 
 pub use account::FileAccount;
-pub use before::{FileToLoad, LoadedFile, Rival, StoredInPart};
+pub use before::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
 pub use check::RejectKind;
 pub(crate) use claim::BEGUN_SQL;
 pub use emptied::Volatile;
