@@ -106,7 +106,16 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
         Ok((Some(session), set, other))
     };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
-    let (session, set, other) = patiently(&run.context, retry_for, work).await?;
+    let (session, set, other) = match patiently(&run.context, retry_for, work).await {
+        // The load needs none of them.
+        Err(error) if error.sqlstate() == Some("55P03") => {
+            run.warn(format!(
+                "the server's settings stay as they are: another load is setting them: {error}"
+            ));
+            return Ok(());
+        }
+        done => done?,
+    };
     if let Some(database) = other {
         run.warn(format!("the server's settings stay as they are: {}", tuners::says(&database)));
         return Ok(());

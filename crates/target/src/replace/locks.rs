@@ -81,6 +81,8 @@ impl Locks {
             }
             return Err(refused(&error, replacement.old));
         }
+        // What fails from here on is not for its sake.
+        *self.not_free.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(until)
     }
 }

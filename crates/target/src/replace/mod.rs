@@ -273,6 +273,9 @@ pub async fn swap(
         let until = locks.take(session, all).await?;
         for (replacement, rows) in all {
             take_place(session, (ledger, job_id), *replacement, until).await?;
+            // What was left of the time was for the swap.
+            let anew = format!("SET LOCAL lock_timeout = {}", locks.timeout_ms);
+            client.batch_execute(&anew).await.map_err(lost)?;
             let changes = Changes { inserted: *rows, ..Changes::default() };
             ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
         }
