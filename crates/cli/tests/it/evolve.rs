@@ -185,7 +185,7 @@ fn stored_wall_times_do_not_become_instants_of_the_sessions_zone() {
             "CREATE TABLE e (id int, at timestamp, day date); INSERT INTO e VALUES (1, '2026-03-08 02:30', '2026-03-08')",
         );
         let to = format!("{} options='-c TimeZone=America/New_York'", database.conninfo());
-        let load = crate::scene::howdah("load").args(["--to", &to, "--table", "e", "--evolve", "widen"]);
+        let load = howdah("load").args(["--to", &to, "--table", "e", "--evolve", "widen"]);
         load.arg(&source).run(PATIENCE).expect_code(0);
         assert_eq!(shape(&database, "e"), "id integer, at text, day text", "{version}");
         let stored = database.value("SELECT string_agg(e::text, ' ' ORDER BY id) FROM e");
