@@ -21,7 +21,8 @@ pub(crate) fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
     }
 }
 
-/// The same of whole records as the file has them.
+/// The same of whole records as the file has them, but for a bare `\N`: where it is not NULL, no type but text holds it, and
+/// the load refuses it in any other. In quotes it is a value.
 pub(crate) fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u8])) {
     let (mut record, mut at) = (Record::default(), 0);
     while let Some(rest) = records.get(at..) {
@@ -34,12 +35,17 @@ pub(crate) fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usi
             Next::More | Next::End => return,
         };
         for (no, value) in record.values().enumerate() {
-            if !record.is_null(no) {
+            if !record.is_null(no) && !is_null_word(&record, no) {
                 each(no, value);
             }
         }
         at += length;
     }
+}
+
+/// COPY's NULL, neither quoted nor escaped.
+pub(crate) fn is_null_word(record: &Record, no: usize) -> bool {
+    record.value(no) == b"\\N" && !record.quoted(no) && !record.escaped(no)
 }
 
 /// The fields of the first `count` lines of COPY text, for people to look at; `None` is NULL.

@@ -66,8 +66,7 @@ impl Watches {
     /// Takes in the value of field `no`.
     #[inline]
     pub(crate) fn observe(&mut self, no: usize, value: &[u8]) {
-        // No type but text holds COPY's NULL, which makes no column one of text.
-        if let Some(Some((_, watch))) = self.columns.get_mut(no).filter(|_| value != b"\\N") {
+        if let Some(Some((_, watch))) = self.columns.get_mut(no) {
             watch.observe(value);
         }
     }

@@ -109,7 +109,7 @@ impl Record {
     }
 
     /// Field `no` was written with backslashes of COPY text, so that its value is no spelling of NULL either.
-    pub(crate) fn escaped(&self, no: usize) -> bool {
+    pub fn escaped(&self, no: usize) -> bool {
         self.cells.get(no).is_some_and(|cell| cell.escaped)
     }
 

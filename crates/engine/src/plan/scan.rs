@@ -45,6 +45,8 @@ pub(super) struct Columns {
     pub(super) quoted_empty: Vec<bool>,
     /// The empty field is NULL where it has no quotes.
     empty_is_null: bool,
+    /// No field is quoted, and backslashes may be those of COPY's text format.
+    may_be_text: bool,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -87,7 +89,7 @@ impl Columns {
         match self.quoted_empty.get_mut(no) {
             Some(quoted_empty) if value.is_empty() && self.empty_is_null => *quoted_empty = true,
             // COPY's NULL, which the sample had not, makes no column one of text; the load refuses it in any other.
-            Some(_) if value == b"\\N" => {}
+            Some(_) if self.may_be_text && value == b"\\N" => {}
             _ => self.take_value(no, value),
         }
     }
@@ -137,6 +139,7 @@ impl Columns {
             characters_max,
             quoted_empty,
             empty_is_null,
+            may_be_text: finding.may_escape_with.contains(&None),
             ..Columns::default()
         }
     }
@@ -163,8 +166,9 @@ impl Columns {
                 Next::Record { length, flaw: None }
                     if record.len() == finding.width && can_be_stored(&left[..length]) =>
                 {
-                    for (no, value) in record.values().enumerate().filter(|(no, _)| !record.is_null(*no)) {
-                        self.observe(no, value);
+                    let is_value = |no: &usize| !record.is_null(*no) && !values::is_null_word(&record, *no);
+                    for no in (0..record.len()).filter(is_value) {
+                        self.observe(no, record.value(no));
                     }
                     length
                 }
