@@ -13,12 +13,15 @@ use howdah_model::{Codec, Error, ErrorKind, Escape, Format, Job, Place, Result, 
 use howdah_source::Object;
 use howdah_target::session::encoding;
 use howdah_transcode::decompress;
-use howdah_transcode::dialect::{self, Finding, Given, Sample, Span, WINDOW_BYTES};
+use howdah_transcode::dialect::{self, Finding, Given, LONG_HEAD_BYTES, Sample, Span, WINDOW_BYTES};
 use howdah_transcode::encode::{self, Malformed};
 use std::io;
 
 /// Plain bytes of a file that can only be read from its beginning.
 const STREAM_HEAD_BYTES: usize = 4 * WINDOW_BYTES;
+
+/// A head in which a field does not end is read on to so many times as much.
+const LONGER_HEAD: usize = 16;
 
 /// Tables looked for in one file.
 const TABLES_MAX: usize = 100;
@@ -46,6 +49,11 @@ pub(super) struct Windows {
 }
 
 impl Windows {
+    /// Of a file that can only be read from its beginning.
+    fn of_head(head: Vec<u8>, whole: bool) -> Windows {
+        Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None }
+    }
+
     fn sample(&self) -> Sample<'_> {
         Sample {
             head: &self.head,
@@ -87,9 +95,13 @@ pub(super) async fn look_at(mut reader: HeadReader, given: &Given) -> Result<Loo
     let found = if codec == Codec::None && (all || object.ranged()) {
         Part { object: &object, start_byte: 0 }.find(stored, all, given.clone()).await?
     } else {
-        let (head, whole) = reader.plain(codec, STREAM_HEAD_BYTES).await?;
-        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
-        found_in(windows, given.clone()).await?
+        let mut wanted = STREAM_HEAD_BYTES;
+        loop {
+            let (head, whole) = reader.plain(codec, wanted).await?;
+            let found = found_in(Windows::of_head(head, whole), given.clone()).await?;
+            let Some(bytes) = found.longer_head(wanted) else { break found };
+            wanted = bytes;
+        }
     };
     Ok(Looked { reader, codec, found })
 }
@@ -170,11 +182,14 @@ impl Heads<'_> {
         from_byte: u64,
     ) -> Result<(Found, Vec<u8>)> {
         let before_bytes = usize::try_from(from_byte).unwrap_or(usize::MAX);
-        let wanted = before_bytes.saturating_add(STREAM_HEAD_BYTES);
-        let (mut before, whole) = reader.plain(codec, wanted).await?;
-        let head = before.split_off(before_bytes.min(before.len()));
-        let windows = Windows { head, middle: Vec::new(), tail: Vec::new(), whole, size_bytes: None };
-        Ok((found_in(windows, given(told, self.columns)).await?, before))
+        let mut wanted = STREAM_HEAD_BYTES;
+        loop {
+            let (mut before, whole) = reader.plain(codec, before_bytes.saturating_add(wanted)).await?;
+            let head = before.split_off(before_bytes.min(before.len()));
+            let found = found_in(Windows::of_head(head, whole), given(told, self.columns)).await?;
+            let Some(bytes) = found.longer_head(wanted) else { return Ok((found, before)) };
+            wanted = bytes;
+        }
     }
 
     pub(super) async fn head_of(
@@ -320,6 +335,12 @@ pub(super) fn given(told: &Told, columns: Option<&[String]>) -> Given {
 }
 
 impl Found {
+    /// How many bytes to read of the head, if this finding from `head_bytes` of it wants more.
+    pub(super) fn longer_head(&self, head_bytes: usize) -> Option<usize> {
+        let is_wanted = self.finding.has_open_field && head_bytes < LONG_HEAD_BYTES;
+        is_wanted.then(|| head_bytes.saturating_mul(LONGER_HEAD).min(LONG_HEAD_BYTES))
+    }
+
     /// What cannot be told apart, one sentence each.
     pub(super) fn unsure(&self) -> Vec<String> {
         let unsure = &self.finding.unsure;

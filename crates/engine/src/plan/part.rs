@@ -31,15 +31,19 @@ impl Part<'_> {
     pub(super) async fn find(&self, head: Vec<u8>, all: bool, given: Given) -> Result<Found> {
         let stored_bytes = self.object.stored_bytes().map(|bytes| bytes.saturating_sub(self.start_byte));
         let size_bytes = stored_bytes.unwrap_or(head.len() as u64);
-        let head = if all || head.len() >= WINDOW_BYTES {
+        let mut head = if all || head.len() >= WINDOW_BYTES {
             head
         } else {
             self.read(0, WINDOW.min(size_bytes)).await?
         };
-        let windows = self.windows(head.clone(), all, size_bytes).await?;
-        let whole = windows.whole;
-        let later = [windows.middle.clone(), windows.tail.clone()];
-        let mut found = found_in(windows, given.clone()).await?;
+        let (mut found, whole, later) = loop {
+            let windows = self.windows(head.clone(), all, size_bytes).await?;
+            let whole = windows.whole;
+            let later = [windows.middle.clone(), windows.tail.clone()];
+            let found = found_in(windows, given.clone()).await?;
+            let Some(bytes) = found.longer_head(head.len()) else { break (found, whole, later) };
+            head = self.read(0, size_bytes.min(bytes as u64)).await?;
+        };
         if !whole && may_be_copy_text(&found.finding) && size_bytes <= ESCAPES_BYTES_MAX {
             let all = self.read(0, size_bytes).await?;
             if copy_escape(b'\t', all.get(WINDOW_BYTES..).unwrap_or_default()).is_some() {
@@ -97,22 +101,23 @@ impl Part<'_> {
         Ok(end.find(finding, &bytes, within, stop == size_bytes))
     }
 
-    /// The sample of the first `bytes`, of which the head was read. Windows never overlap.
+    /// The sample of the first `bytes`, of which the head was read, a window at least. Windows never overlap.
     async fn windows(&self, mut head: Vec<u8>, whole: bool, bytes: u64) -> Result<Windows> {
         head.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
-        if whole || bytes <= WINDOW {
+        let head_bytes = WINDOW.max(head.len() as u64);
+        if whole || bytes <= head_bytes {
             let size_bytes = Some(head.len() as u64);
             return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
         }
-        if bytes <= 3 * WINDOW {
+        if bytes <= head_bytes + 2 * WINDOW {
             let rest = self.read(head.len() as u64, bytes).await?;
             let head = [head, rest].concat();
             let size_bytes = Some(head.len() as u64);
             return Ok(Windows { head, middle: Vec::new(), tail: Vec::new(), whole: true, size_bytes });
         }
-        let tail_start = bytes.saturating_sub(WINDOW).max(WINDOW);
+        let tail_start = bytes.saturating_sub(WINDOW).max(head_bytes);
         // Even, so that characters of two bytes stay whole.
-        let middle_start = (bytes / 2).saturating_sub(WINDOW / 2).max(WINDOW) & !1;
+        let middle_start = (bytes / 2).saturating_sub(WINDOW / 2).max(head_bytes) & !1;
         let tail = self.read(tail_start & !1, bytes).await?;
         let middle_end = (middle_start + WINDOW).min(tail_start & !1);
         let middle = self.read(middle_start, middle_end).await?;
@@ -230,5 +235,24 @@ mod tests {
             found += usize::from(end.is_some());
         }
         assert!(found * 4 >= SEEDS.len() * 3, "{found} of {}", SEEDS.len());
+    }
+
+    /// The second record begins far behind the first window.
+    #[tokio::test]
+    async fn a_head_is_read_on_to_the_end_of_its_field() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let rows = (0..3).map(|no| format!("{no},\"{}\"\n", "a line, of many\n".repeat(40_000)));
+        std::fs::write(&path, format!("id,body\n{}", rows.collect::<String>())).unwrap();
+        let objects = Sources::new().unwrap().list(path.to_str().unwrap()).await.unwrap();
+        let part = Part { object: &objects[0], start_byte: 0 };
+        let finding = part.find(Vec::new(), false, Given::default()).await.unwrap().finding;
+        assert_eq!(
+            (finding.width, finding.names.join("|").as_str()),
+            (2, "id|body"),
+            "{}",
+            finding.describe()
+        );
+        assert_eq!((finding.plain.end_byte, finding.unsure.len()), (None, 0), "{:?}", finding.unsure);
     }
 }

@@ -113,7 +113,10 @@ impl Columns {
     /// Those of the sample.
     pub(super) fn sampled(finding: &Finding, windows: &Windows) -> Columns {
         let mut columns = Columns::none(finding);
-        let all = columns.take_data(finding, whole_lines(&windows.head, windows.whole));
+        // The lines of a long field that the head cuts are no records.
+        let end = finding.head_end_byte.and_then(|end| usize::try_from(end).ok());
+        let head = &windows.head[..end.unwrap_or(windows.head.len()).min(windows.head.len())];
+        let all = columns.take_data(finding, whole_lines(head, windows.whole));
         columns.take_window(finding, &windows.middle, false);
         columns.take_window(finding, before_footer(finding, windows), true);
         Columns { complete: windows.whole && all, ..columns }

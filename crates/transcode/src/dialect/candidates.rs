@@ -106,7 +106,7 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
     // Records may hold many lines, but few hold more than twenty without quotes.
     let found = |delimiter: &str| {
         let frequent = frequent(delimiter);
-        frequent > 0 && (frequent * 20 >= contents.lines || before_quote(windows, contents, delimiter))
+        frequent > 0 && (frequent * 20 >= contents.lines || beside_quote(windows, contents, delimiter))
     };
     // Few files have one column.
     let mut all = vec![(String::new(), 1.5, false)];
@@ -127,11 +127,20 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
     all
 }
 
-/// A field in quotes may begin behind the delimiter.
-fn before_quote(windows: &[Window], contents: &Contents, delimiter: &str) -> bool {
+/// A field in quotes may begin behind the delimiter, or end before it; or it begins a record whose end is not there, and the
+/// delimiter stands in the line above.
+fn beside_quote(windows: &[Window], contents: &Contents, delimiter: &str) -> bool {
+    let delimiter = delimiter.as_bytes();
+    let holds = |text: &[u8], bytes: &[u8]| memchr::memmem::find(text, bytes).is_some();
+    let any_holds = |bytes: &[u8]| windows.iter().any(|window| holds(&window.text, bytes));
+    let first_line = || {
+        let head = windows.first().filter(|window| !window.begins_inside)?;
+        head.text[head.from..].split(|byte| matches!(byte, b'\n' | b'\r')).next()
+    };
     contents.quotes.iter().any(|quote| {
-        let opening = [delimiter.as_bytes(), &[*quote]].concat();
-        windows.iter().any(|window| memchr::memmem::find(&window.text, &opening).is_some())
+        any_holds(&[delimiter, &[*quote]].concat())
+            || any_holds(&[&[*quote], delimiter].concat())
+            || any_holds(&[b'\n', *quote]) && first_line().is_some_and(|line| holds(line, delimiter))
     })
 }
 

@@ -20,6 +20,7 @@ mod eol;
 mod escapes;
 mod footer;
 mod header;
+mod long_fields;
 mod nulls;
 mod preamble;
 mod rank;
@@ -39,9 +40,11 @@ use describe::grouped;
 use eol::Endings;
 use header::Nameless;
 use howdah_model::{Dialect, Eol, Escape, Result};
+use long_fields::{LongFields, Proof};
 use nulls::Spellings;
 use regions::{Cut, Regions};
 use rows::Reader;
+use settle::FileEnd;
 use windows::{Window, Windows};
 
 /// How much to read at the head, in the middle and at the tail of a file. A file of up to three times as much
@@ -49,6 +52,10 @@ use windows::{Window, Windows};
 /// films, airports, 268 MB of quoted texts; two virtual cores, release build, mean of 20 runs each), and a load
 /// of a small file is to take no longer for it than one notices.
 pub const WINDOW_BYTES: usize = 64 << 10;
+
+/// How much of the head to read at most where [it ends in a field](Finding::has_open_field), in steps of sixteen times as
+/// much: more than most values are long, and found in less than a second.
+pub const LONG_HEAD_BYTES: usize = 256 * WINDOW_BYTES;
 
 /// Windows of a file's plain bytes (decompressed, not recoded).
 #[derive(Debug, Clone, Copy, Default)]
@@ -140,6 +147,11 @@ pub struct Finding {
     pub names: Vec<String>,
     /// The header has fewer names than records have fields, and nobody knows which fields have none.
     pub lacks_names: bool,
+    /// A field in quotes does not end in the head of the sample, and tells little so: a longer head, up to
+    /// [`LONG_HEAD_BYTES`], may tell more.
+    pub has_open_field: bool,
+    /// Where the last record that is whole ends in the plain bytes of the head, if a long field follows that does not end there.
+    pub head_end_byte: Option<u64>,
     /// Fields of a record; 0 if there are no records.
     pub width: usize,
     /// For each field: its values at the beginning are numbers, days or the like. Empty if there are no records.
@@ -220,6 +232,8 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         header_rows: 0,
         names: Vec::new(),
         lacks_names: false,
+        has_open_field: false,
+        head_end_byte: None,
         width: 0,
         typed: Vec::new(),
         preamble_records: 0,
@@ -243,7 +257,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         finding.unsure.push(Unsure { what, option: "--format csv" });
         return Ok(finding);
     }
-    let width = finding.find_dialect(&windows, given);
+    let width = finding.find_dialect(&mut windows, given);
     if finding.is_copy_text() {
         windows.cut_end_marker();
     }
@@ -298,7 +312,7 @@ impl Finding {
     }
 
     /// Finds the dialect; the width of its records, where those of the first of several tables have spoken alone.
-    fn find_dialect(&mut self, windows: &Windows, given: &Given) -> Option<usize> {
+    fn find_dialect(&mut self, windows: &mut Windows, given: &Given) -> Option<usize> {
         let endings = Endings::of_text(windows.all());
         let eol = given.eol.or(endings.only());
         if let Some(dialect) = &given.dialect {
@@ -309,9 +323,11 @@ impl Finding {
         if given.delimiter.is_none() {
             given.delimiter = declared_delimiter(&windows.head.text);
         }
-        let mut ranked = rank::rank(windows, &given, eol);
+        let long = self.find_long_fields(windows, &given, eol);
+        let is_proven = !long.is_empty();
+        let mut ranked = rank::rank(windows, &given, eol, &long);
         let mut width = None;
-        if let Some(first) = blocks::first_table(windows, &given, eol, &ranked) {
+        if !is_proven && let Some(first) = blocks::first_table(windows, &given, eol, &ranked) {
             width = first.first().map(|best| best.score.width);
             ranked = first;
         }
@@ -331,6 +347,9 @@ impl Finding {
         let settled = settle::settle(&mut self.dialect, windows, &given);
         self.unsure.extend(settled.unsure);
         self.may_escape_with = settled.may_escape_with;
+        if given.quote.is_none() && given.escape.is_none() {
+            self.find_end(windows);
+        }
         if let Some((other, chance)) = &runner_up {
             self.evidence.push(format!(
                 "next best: {} ({:.0} %)",
@@ -343,6 +362,39 @@ impl Finding {
         }
         self.runner_up = runner_up;
         width
+    }
+
+    fn find_end(&mut self, windows: &Windows) {
+        let what = match settle::settle_end(&mut self.dialect, windows) {
+            FileEnd::Whole => return,
+            FileEnd::Doubtful => {
+                "the file may end inside a field in quotes: a quote opens one in its last record"
+            }
+            FileEnd::CutOff => {
+                "the file ends inside a field in quotes, unless the quote in its last record is a datum"
+            }
+        };
+        self.unsure.push(Unsure { what: what.to_owned(), option: "--quote" });
+    }
+
+    /// What long fields prove. Of the windows those parts are kept that are whole records then.
+    fn find_long_fields(&mut self, windows: &mut Windows, given: &Given, eol: Option<Eol>) -> Vec<Proof> {
+        let fields = LongFields::new(windows, || {
+            let everything: Vec<Window> = windows.all().map(Window::borrow).collect();
+            candidates::candidates(&everything, given, eol)
+        });
+        self.has_open_field = fields.is_open;
+        if fields.is_unsure && given.quote.is_none() {
+            let bytes = grouped(windows.head.text.len() as u64);
+            let what = format!("a quote opens a field that does not end within {bytes} bytes, or none");
+            self.unsure.push(Unsure { what, option: "--quote" });
+        }
+        if let Some(first) = fields.proofs.first() {
+            let end = first.parts.first().map(|part| part.end).filter(|end| *end < windows.head.text.len());
+            self.head_end_byte = end.and_then(|end| windows.head.plain_byte(end));
+            windows.keep(&first.parts);
+        }
+        fields.proofs
     }
 
     fn is_copy_text(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::Given;
 use super::candidates::{candidates, is_usual_in_text};
+use super::long_fields::Proof;
 use super::score::{Score, USUAL_DELIMITERS, few_are_marked, score, text_bits};
 use super::windows::{Window, Windows};
 use howdah_model::{Dialect, Eol};
@@ -26,21 +27,30 @@ const EXCERPT_LINES: usize = 8;
 /// The best ones are scored again on everything.
 const FINALISTS: usize = 5;
 
-/// All candidates, the best first; never empty.
-pub(super) fn rank(windows: &Windows, given: &Given, eol: Option<Eol>) -> Vec<Ranked> {
+/// All candidates, the best first; never empty. Where long fields prove some, these alone.
+pub(super) fn rank(windows: &Windows, given: &Given, eol: Option<Eol>, proofs: &[Proof]) -> Vec<Ranked> {
+    let proven = proofs.iter().map(|proof| (&proof.candidate.dialect, proof.candidate.doubt, false));
+    let proven = ranked(proven, &everything(windows));
+    if !proven.is_empty() {
+        return proven;
+    }
     let excerpts = excerpts(windows);
+    let candidates = candidates(&excerpts, given, eol);
     let seen_bytes = |windows: &[Window]| -> usize { windows.iter().map(|w| w.text.len() - w.from).sum() };
     let all_bytes: usize = windows.all().map(|window| window.text.len() - window.from).sum();
-    let candidates = candidates(&excerpts, given, eol);
     let mut ranked = ranked(candidates.iter().map(|c| (&c.dialect, c.doubt, c.weak)), &excerpts);
     if seen_bytes(&excerpts) < all_bytes && ranked.len() > 1 {
-        let everything: Vec<Window> = windows.all().map(Window::borrow).collect();
         ranked.truncate(FINALISTS);
         let finalists: Vec<(Dialect, f64)> = ranked.into_iter().map(|one| (one.dialect, one.doubt)).collect();
         // Nothing is weak any more: what was, has been left behind.
-        return self::ranked(finalists.iter().map(|(dialect, doubt)| (dialect, *doubt, false)), &everything);
+        let finalists = finalists.iter().map(|(dialect, doubt)| (dialect, *doubt, false));
+        return self::ranked(finalists, &everything(windows));
     }
     ranked
+}
+
+fn everything<'w>(windows: &'w Windows) -> Vec<Window<'w>> {
+    windows.all().map(Window::borrow).collect()
 }
 
 /// All candidates, by what they make of this part alone.
@@ -184,10 +194,6 @@ fn excerpts<'w>(windows: &'w Windows) -> Vec<Window<'w>> {
 }
 
 impl Window<'_> {
-    fn borrow(&self) -> Window<'_> {
-        self.view(0, self.text.len())
-    }
-
     /// So many bytes at least, and so many lines.
     fn begin(&self, bytes: usize) -> Window<'_> {
         let lines = memchr::memchr2_iter(b'\n', b'\r', &self.text).nth(EXCERPT_LINES);

@@ -119,6 +119,12 @@ impl Reader {
         let mut open = false;
         if self.swallowed < SWALLOWED_MAX {
             let mut next = self.cells.read(looked, at_end, &mut self.record);
+            if next == Next::More && looked.len() < rest.len() {
+                // Fields that have ended may stand at the beginning of a line that has not.
+                looked = &rest[..end_of_line(rest, looked.len())];
+                at_end = window.at_end && looked.len() == rest.len();
+                next = self.cells.read(looked, at_end, &mut self.record);
+            }
             if next == Next::More
                 && looked.len() < rest.len()
                 && self.closes_behind(rest, looked.len(), window)
@@ -168,7 +174,9 @@ impl Reader {
 
     /// The field that is open at `at` ends further on as a field does.
     fn closes_behind(&self, bytes: &[u8], at: usize, window: &Window) -> bool {
-        let mut at = at.saturating_sub(1);
+        // Escapes go in pairs, which must not be taken apart.
+        let is_plain = |byte: &u8| Some(*byte) != self.dialect.quote && *byte != b'\\';
+        let mut at = bytes[..at].iter().rposition(is_plain).map_or(0, |plain| plain + 1);
         while let Some(special) = self.cells.next_special(bytes, at) {
             if self.cells.escapes(bytes, special) {
                 at = special + 2;
@@ -194,6 +202,25 @@ impl Reader {
             }
         }
         None
+    }
+
+    /// A field in quotes is open at the end of these bytes, which begin with a record.
+    pub(super) fn is_open(&mut self, bytes: &[u8]) -> bool {
+        self.dialect.quote.is_some() && self.cells.read(bytes, false, &mut self.record) == Next::More
+    }
+
+    /// Where the next record begins, if `from` stands inside a field in quotes; `None` if that does not end in the window.
+    pub(super) fn behind_open_field(&mut self, window: &Window, from: usize) -> Option<usize> {
+        let quote = from + self.first_bare_quote(&window.text[from..])?;
+        if !self.cells.closes(&window.text, quote, window.at_end) {
+            return None;
+        }
+        let behind = quote + 1;
+        match self.cells.read(&window.text[behind..], window.at_end, &mut self.record) {
+            Next::Record { length, flaw: None } => Some(behind + length),
+            Next::End => Some(behind),
+            _ => None,
+        }
     }
 
     /// This offset of the file's last window stands inside quotes: the file ends outside, behind an odd number of them.
@@ -291,6 +318,13 @@ fn without_ending(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
+/// One past the line ending that stands at `from` or behind it.
+fn end_of_line(bytes: &[u8], from: usize) -> usize {
+    let Some(at) = memchr::memchr2(b'\n', b'\r', &bytes[from..]) else { return bytes.len() };
+    let pair = bytes[from + at..].starts_with(b"\r\n");
+    from + at + if pair { 2 } else { 1 }
+}
+
 /// More lines than the last record of a window holds.
 fn many_lines(rest: &[u8]) -> bool {
     memchr::memchr2_iter(b'\n', b'\r', rest).nth(40).is_some()
@@ -324,5 +358,16 @@ mod tests {
         assert_eq!(widths(b"a,b\n1,\"x\n2,y\n3,z"), [whole, (2, true), whole, whole]);
         assert_eq!(widths(b"a,\"b\nc\"\n1,2\n"), [whole, whole]);
         assert_eq!(widths(b"a,b\"\n1,2\n"), [whole, whole]);
+    }
+
+    #[test]
+    fn a_record_ends_behind_what_is_looked_at() {
+        let whole = (3, false);
+        for before in 0..40 {
+            let text = "say \"\"it\"\"\n".repeat((LOOK_BYTES - before) / 11 + 1);
+            let padding = &"x".repeat(LOOK_BYTES - before)[..(LOOK_BYTES - before) % 11];
+            let bytes = format!("\"{padding}{text}\",a name,5\r\n\"b\",c,6\r\n");
+            assert!(widths(bytes.as_bytes()) == [whole, whole], "{before}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::rows::Reader;
 use super::table::{Lines, mark};
 use super::windows::{Window, Windows};
 use super::{Given, Unsure};
-use crate::cells::Flaw;
+use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Escape};
 
 /// Stands between the fields of a file that has one field a record: a control character that text does not
@@ -172,6 +172,41 @@ pub(super) fn unused(dialect: &Dialect, windows: &Windows) -> Option<u8> {
     let usual = dialect.unused_bytes().next().filter(|_| none)?;
     let holds = |byte: u8| windows.all().any(|window| memchr::memchr(byte, &window.text).is_some());
     if holds(usual) { dialect.unused_bytes().find(|byte| !holds(*byte)) } else { None }
+}
+
+/// Whether the file ends inside a field in quotes, as one does that is still being written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileEnd {
+    /// No quote of the last record says so.
+    Whole,
+    /// That quote may be a datum: others are, or the last line is whole.
+    Doubtful,
+    CutOff,
+}
+
+/// A quote that opens a field of the last record, and closes nowhere, ends a dialect without quotes: it is the
+/// dialect's quote again where the last line has no ending and no other record has a quote astray.
+pub(super) fn settle_end(dialect: &mut Dialect, windows: &Windows) -> FileEnd {
+    if dialect.quote.is_some() || dialect.escape == Escape::Backslash {
+        return FileEnd::Whole;
+    }
+    let Some(window) = windows.all().last().filter(|window| window.at_end && !window.padded) else {
+        return FileEnd::Whole;
+    };
+    let quoting = Dialect { quote: Some(b'"'), escape: Escape::Doubled, ..dialect.clone() };
+    let is_ending = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let end = window.text.iter().rposition(|byte| !is_ending(byte)).map_or(0, |last| last + 1);
+    let start = window.text[..end].iter().rposition(is_ending).map_or(0, |ending| ending + 1);
+    let (Ok(cells), mut record) = (Cells::new(&quoting), Record::default()) else { return FileEnd::Whole };
+    let last = cells.read(&window.text[start..end], true, &mut record);
+    if !matches!(last, Next::Record { flaw: Some(Flaw::Unclosed(_)), .. }) {
+        return FileEnd::Whole;
+    }
+    if end < window.text.len() || Quotes::count(&quoting, windows).flawed > 1 {
+        return FileEnd::Doubtful;
+    }
+    *dialect = quoting;
+    FileEnd::CutOff
 }
 
 /// The sign of comments among the data, if lines that begin with it never have the shape of a record.

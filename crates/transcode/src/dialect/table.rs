@@ -116,6 +116,11 @@ impl Lines {
         lines
     }
 
+    /// One past the last line.
+    pub(super) fn end(&self, window: &Window) -> usize {
+        self.lines.last().map_or(window.from, |line| line.start + line.length)
+    }
+
     /// The lines that are records of their own, whatever a window cuts.
     pub(super) fn inner(&self) -> &[Line] {
         let [begun, open] = &self.edges;

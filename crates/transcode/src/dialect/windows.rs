@@ -4,6 +4,7 @@
 use super::Sample;
 use super::encoding::{Decoding, Encoding, nuls};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// One window of the file.
 pub(super) struct Window<'a> {
@@ -57,6 +58,14 @@ impl<'a> Windows<'a> {
                 window.cut(end);
             }
         }
+    }
+
+    /// Keeps these parts, of each window one: what is whole records. A window without any is left out.
+    pub(super) fn keep(&mut self, parts: &[Range<usize>]) {
+        let windows = std::iter::once(&mut self.head).chain(&mut self.middle).chain(&mut self.tail);
+        windows.zip(parts).for_each(|(window, part)| window.keep(part));
+        self.middle.take_if(|window| window.from >= window.text.len());
+        self.tail.take_if(|window| window.from >= window.text.len());
     }
 
     /// Head, middle and tail, as far as they are there.
@@ -117,6 +126,11 @@ impl<'a> Window<'a> {
         }
     }
 
+    /// The same bytes. For scoring: its offsets do not lead back to the file.
+    pub(super) fn borrow(&self) -> Window<'_> {
+        self.view(0, self.text.len())
+    }
+
     /// The same bytes from `from` to `to`. For scoring: its offsets do not lead back to the file.
     pub(super) fn view(&self, from: usize, to: usize) -> Window<'_> {
         Window {
@@ -149,11 +163,24 @@ impl<'a> Window<'a> {
 
     /// Nothing from here on is data.
     fn cut(&mut self, end: usize) {
+        self.truncate(end);
+        self.padded = true;
+    }
+
+    /// Leaves out what is before and behind whole records.
+    fn keep(&mut self, part: &Range<usize>) {
+        self.from = part.start;
+        if part.end < self.text.len() {
+            self.truncate(part.end);
+            self.at_end = false;
+        }
+    }
+
+    fn truncate(&mut self, end: usize) {
         match &mut self.text {
             Cow::Borrowed(text) => *text = &text[..end],
             Cow::Owned(text) => text.truncate(end),
         }
-        self.padded = true;
     }
 
     /// The offset in the file of an offset in the text.

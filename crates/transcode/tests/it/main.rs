@@ -7,6 +7,7 @@ mod careful;
 mod corpus;
 mod decompress;
 mod inference;
+mod long_fields;
 mod mend;
 mod mess;
 mod prose;

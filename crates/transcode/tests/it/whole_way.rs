@@ -5,7 +5,7 @@
 
 use howdah_model::{Dialect, Error, ErrorKind, Mend, Reading, Result};
 use howdah_testkit::Row;
-use howdah_transcode::dialect::{Finding, Given, Sample, WINDOW_BYTES, find};
+use howdah_transcode::dialect::{self, Finding, Given, LONG_HEAD_BYTES, Sample, WINDOW_BYTES};
 use howdah_transcode::infer::{ColumnState, Inferred, read, snake};
 use howdah_transcode::mend::{Counts, Field, Shape, reader};
 use howdah_transcode::{decompress, encode};
@@ -25,7 +25,7 @@ pub(crate) struct Loaded {
 
 /// Loads a file with no option but `--lenient`.
 pub(crate) fn load(bytes: &[u8], lenient: bool) -> Result<Loaded> {
-    let finding = find(&sample(bytes), &Given::default())?;
+    let finding = find(bytes)?;
     if finding.width == 0 {
         return Err(Error::new(ErrorKind::Usage, "no table can be made from files without a record"));
     }
@@ -50,13 +50,25 @@ pub(crate) fn load(bytes: &[u8], lenient: bool) -> Result<Loaded> {
     Ok(Loaded { finding, columns, rows, left_out: counts.mended(Mend::LeftOut) })
 }
 
-fn sample(bytes: &[u8]) -> Sample<'_> {
-    if bytes.len() <= 3 * WINDOW_BYTES {
+/// Finds how a file is written of which no option says anything.
+pub(crate) fn find(bytes: &[u8]) -> Result<Finding> {
+    let mut head_bytes = WINDOW_BYTES;
+    loop {
+        let finding = dialect::find(&sample(bytes, head_bytes), &Given::default())?;
+        if !finding.has_open_field || head_bytes == LONG_HEAD_BYTES {
+            return Ok(finding);
+        }
+        head_bytes *= 16;
+    }
+}
+
+fn sample(bytes: &[u8], head_bytes: usize) -> Sample<'_> {
+    if bytes.len() <= head_bytes + 2 * WINDOW_BYTES {
         return Sample::of_whole(bytes);
     }
-    let middle = bytes.len() / 2;
+    let middle = (bytes.len() / 2).max(head_bytes);
     Sample {
-        head: &bytes[..WINDOW_BYTES],
+        head: &bytes[..head_bytes],
         middle: &bytes[middle..middle + WINDOW_BYTES],
         tail: &bytes[bytes.len() - WINDOW_BYTES..],
         whole: false,

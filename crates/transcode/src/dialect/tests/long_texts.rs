@@ -96,3 +96,100 @@ fn documents_in_a_field_are_one_field() {
         }
     }
 }
+
+/// A table of texts, of each of which `text` makes the lines.
+fn texts(records: usize, text: impl Fn(usize) -> String) -> String {
+    let rows = (0..records).map(|no| format!("{no},title {no},\"{}\"\n", text(no)));
+    format!("id,title,body\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn what_stands_in_long_texts_cuts_no_records() {
+    let numbered = |lines: usize| -> String {
+        (0..lines).map(|no| format!("some words of text, number {no}\n")).collect()
+    };
+    let table = |lines: usize| -> String { (0..lines).map(|no| format!("{no},weir,{}\n", no * 7)).collect() };
+    for bytes in [
+        texts(10, |_| prose(300)),
+        texts(1, |_| prose(300)),
+        texts(50, |_| prose(100)),
+        texts(4, |no| numbered(300 * (no + 1))),
+        texts(100, |_| numbered(20)),
+        texts(30, |_| table(30)),
+        texts(30, |_| table(300)),
+        texts(300, |_| prose(300).replace("weir", "\"\"weir\"\"")),
+        texts(5, |_| "abc \n".repeat(2000)),
+    ] {
+        is_whole_table(&sampled(bytes.as_bytes()), 3);
+    }
+    let column: String = (0..50).map(|_| format!("\"{}\"\n", prose(100))).collect();
+    let found = sampled(format!("body\n{column}").as_bytes());
+    assert_eq!((found.dialect.quote, found.width), (Some(b'"'), 1), "{}", found.describe());
+}
+
+#[test]
+fn a_text_that_does_not_end_in_the_head_is_told() {
+    let bytes = texts(12, |_| "abc \n".repeat(WINDOW_BYTES));
+    let found = sampled(bytes.as_bytes());
+    assert!(found.has_open_field);
+    assert_eq!((found.dialect.clone(), found.width), (Dialect::csv(), 3), "{}", found.describe());
+    assert!(found.unsure.iter().any(|unsure| unsure.option == "--quote"), "{:?}", found.unsure);
+    let headless = bytes.split_once('\n').unwrap().1;
+    assert!(sampled(headless.as_bytes()).has_open_field);
+    let first = format!("body;id\n\"{}\";1\n", "abc \n".repeat(WINDOW_BYTES));
+    assert!(
+        find(&Sample { head: &first.as_bytes()[..WINDOW_BYTES], ..Sample::default() }, &Given::default())
+            .unwrap()
+            .has_open_field
+    );
+    let quote = Given { quote: Some(Some(b'"')), ..Given::default() };
+    let head = Sample { head: &bytes.as_bytes()[..WINDOW_BYTES], ..Sample::default() };
+    let found = find(&head, &quote).unwrap();
+    assert_eq!((found.width, found.unsure), (3, Vec::new()));
+    // A file that is cut off there has no more to tell.
+    let cut = whole(&bytes.as_bytes()[..20_000]);
+    assert_eq!(
+        (cut.dialect.clone(), cut.width, cut.unsure.len()),
+        (Dialect::csv(), 3, 1),
+        "{}",
+        cut.describe()
+    );
+    assert!(!sampled(texts(500, |_| prose(20)).as_bytes()).has_open_field);
+}
+
+#[test]
+fn quotes_astray_are_no_long_texts() {
+    // What is said in one record begins there with a quote, and ends with one in another.
+    let said = |no: usize| match no % 9 {
+        2 => "\"stands the weir",
+        5 => "the low water\"",
+        _ => "at the gauge",
+    };
+    let lines: String = (0..5000).map(|no| format!("{no}\t{}\n", said(no))).collect();
+    let found = sampled(format!("no\tline\n{lines}").as_bytes());
+    assert_eq!((found.dialect.quote, found.width), (None, 2), "{}", found.describe());
+    let lines: String = (0..20_000).map(|no| format!("{no},at the gauge\n")).collect();
+    let found = sampled(format!("no,line\n1,\"stray\n{lines}").as_bytes());
+    assert_eq!((found.dialect.quote, found.width), (None, 2), "{}", found.describe());
+    assert_eq!(found.unsure, Vec::new());
+}
+
+#[test]
+fn a_file_that_ends_inside_quotes_is_not_without_them() {
+    let row = |no: usize| format!("{no},name {no},note {no}\n");
+    for records in [2, 199, 20_000] {
+        let rows: String = (0..records).map(row).collect();
+        let found = sampled(format!("{rows}200,n,\"cut in a note").as_bytes());
+        assert_eq!((found.dialect.quote, found.width), (Some(b'"'), 3), "{}", found.describe());
+        assert_eq!(found.plain.end_byte, None);
+        // Quotes are data elsewhere, or the line is whole.
+        for end in ["\"one\n7,\"two,x\n8,\"three,x\n200,n,\"cut in a note", "n,\"cut in a note\n"] {
+            let found = sampled(format!("{rows}200,{}", end.replacen("\"one", "n,\"one", 1)).as_bytes());
+            assert_eq!((found.dialect.quote, found.width), (None, 3), "{}", found.describe());
+            assert!(
+                found.unsure.iter().any(|unsure| unsure.what.starts_with("the file may end")),
+                "{records}"
+            );
+        }
+    }
+}
