@@ -93,8 +93,10 @@ struct Open {
     records: usize,
     /// Before it, in its record.
     fields: usize,
-    /// Its lines are no records.
+    /// Its lines are no records: fewer are than of records.
     is_text: bool,
+    /// Fewer than half are.
+    is_surely_text: bool,
 }
 
 /// A candidate whose records are looked at.
@@ -153,7 +155,10 @@ impl Tried<'_> {
         }
         let mut parts = vec![part];
         parts.extend(windows.all().skip(1).map(|window| self.later(window)));
-        let is_first_open = self.is_unsure && self.records > 0 && self.proving + self.doubtful == 0;
+        let is_first_open = self.is_unsure
+            && open.is_some_and(|open| open.is_surely_text)
+            && self.records > 0
+            && self.proving + self.doubtful == 0;
         let holds = self.is_proven() || is_first_open && self.is_believable();
         holds.then(|| Proof { candidate: self.candidate.clone(), parts })
     }
@@ -214,10 +219,10 @@ impl Tried<'_> {
     /// window.
     fn count(&mut self, lines: &Lines, window: &Window) -> (Range<usize>, Option<Open>) {
         let no = self.open_line(lines, window);
-        let open = no.map(|no| Open {
-            records: no,
-            fields: self.reader.record.len(),
-            is_text: !self.are_mostly_records(&window.text[lines.lines[no].start..]),
+        let open = no.map(|no| {
+            let fields = self.reader.record.len();
+            let (is_text, is_surely_text) = self.is_text(&window.text[lines.lines[no].start..]);
+            Open { records: no, fields, is_text, is_surely_text }
         });
         let cut = no.filter(|_| open.is_some_and(|open| open.is_text));
         let own = &lines.lines[..cut.unwrap_or(lines.len())];
@@ -258,10 +263,12 @@ impl Tried<'_> {
             && are_most(&records)
     }
 
-    /// The same of a field that a window cuts.
-    fn are_mostly_records(&mut self, bytes: &[u8]) -> bool {
+    /// Whether the lines of a field that a window cuts are no records, and whether fewer than half are.
+    fn is_text(&mut self, bytes: &[u8]) -> (bool, bool) {
         let whole = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
-        self.width > 1 && are_most(&self.read_plain(&bytes[..whole]))
+        let records = self.read_plain(&bytes[..whole]);
+        let half = records.iter().filter(|is_record| **is_record).count() * 2 >= records.len();
+        (self.width == 1 || !are_most(&records), self.width == 1 || !half)
     }
 
     /// Which lines, blank ones aside, are records without quotes.

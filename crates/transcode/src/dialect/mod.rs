@@ -54,7 +54,7 @@ use windows::{Window, Windows};
 pub const WINDOW_BYTES: usize = 64 << 10;
 
 /// How much of the head to read at most where [it ends in a field](Finding::has_open_field), in steps of sixteen times as
-/// much: more than most values are long, and found in less than a second.
+/// much: more than most values are long. Of so much, a plan took 3.7 s of CPU in a debug build.
 pub const LONG_HEAD_BYTES: usize = 256 * WINDOW_BYTES;
 
 /// Windows of a file's plain bytes (decompressed, not recoded).
