@@ -80,6 +80,8 @@ impl Sources {
             Location::Http(url) => vec![self.url(&url).await?],
         };
         objects.sort_by(|one, other| one.location().cmp(other.location()));
+        // Two `**` lead to a file in several ways.
+        objects.dedup_by(|one, other| one.location() == other.location());
         let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
         let ids = objects.iter().filter_map(|object| Some((object.location().to_owned(), object.file_id()?)));
         files.extend(ids);

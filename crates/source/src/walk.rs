@@ -16,7 +16,8 @@ enum Part {
     Like(Pattern),
 }
 
-/// Goes down from one folder, a part of the pattern at a time. Links are followed; the system ends a circle of them.
+/// Goes down from one folder, a part of the pattern at a time. Links are followed, but below `**` not in circles: two of them in one
+/// folder double the paths with each level, and the system ends them only behind 40.
 pub(crate) struct Walk {
     parts: Vec<Part>,
     /// Paths with how many parts of the pattern have led there.
@@ -62,7 +63,8 @@ impl Walk {
                     self.todo.extend(found.map(|path| (path, done + 1)));
                 }
                 Some(Part::Folders) => {
-                    let is_meant = |path: &Path| !name(path).starts_with('.') && path.is_dir();
+                    let is_meant =
+                        |path: &Path| !name(path).starts_with('.') && path.is_dir() && !leads_back(path);
                     let found = entries(&path)?.into_iter().filter(|path| is_meant(path));
                     self.todo.extend(found.map(|path| (path, done)));
                     self.todo.push((path, done + 1));
@@ -71,6 +73,15 @@ impl Walk {
         }
         Ok(None)
     }
+}
+
+/// A link to one of the folders that have led to it.
+fn leads_back(path: &Path) -> bool {
+    let is_end = |end: &Path| {
+        let mut folders = path.ancestors().skip(1).filter_map(|folder| folder.canonicalize().ok());
+        folders.any(|folder| folder == end)
+    };
+    path.is_symlink() && path.canonicalize().is_ok_and(|end| is_end(&end))
 }
 
 fn name(path: &Path) -> std::borrow::Cow<'_, str> {

@@ -193,3 +193,16 @@ async fn a_name_that_is_not_utf8_counts_only_where_it_fits() {
         assert!(refused.hint().is_some(), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn links_in_circles_end_no_glob() {
+    let (folder, root) = folder(&["a.csv", "x/b.csv", "b/b/c.csv"]);
+    for (link, target) in [("one", "."), ("two", "."), ("x/up", ".."), ("y", "x")] {
+        std::os::unix::fs::symlink(target, folder.path().join(link)).unwrap();
+    }
+    assert_eq!(listed(&format!("{root}/**/a.csv")).await, ["a.csv"]);
+    // By the link, too.
+    assert_eq!(listed(&format!("{root}/**/b.csv")).await, ["b.csv", "b.csv"]);
+    assert_eq!(listed(&format!("{root}/y/up/*.csv")).await, ["a.csv"]);
+    assert_eq!(listed(&format!("{root}/**/b/**/*.csv")).await, ["c.csv"]);
+}
