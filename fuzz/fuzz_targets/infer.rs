@@ -5,6 +5,7 @@
 use howdah_transcode::infer::{
     Among, ColumnState, epoch, fold, parse_type, read, reading_for, snake, spelling,
 };
+use howdah_model::Reading;
 use libfuzzer_sys::fuzz_target;
 use std::collections::HashSet;
 
@@ -23,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     if let Some(reading) = &inferred.reading {
         assert!(values.iter().all(|value| read(reading, value, &mut out)));
         let (_, parsed) = parse_type(&format!("t:{}", spelling(reading))).expect("its own spelling");
-        assert_eq!(parsed.as_ref(), Some(reading));
+        assert_eq!(parsed, Some(as_typed(reading)));
     }
     if whole.finish(false).settled {
         assert_eq!(whole.finish(false).type_name, "text");
@@ -37,6 +38,15 @@ fuzz_target!(|data: &[u8]| {
     }
     names(data);
 });
+
+/// The reading as a person who types its spelling gets it: of any currency.
+fn as_typed(reading: &Reading) -> Reading {
+    let mut reading = reading.clone();
+    if let Reading::Number { sign, .. } = &mut reading {
+        *sign = None;
+    }
+    reading
+}
 
 fn state(values: &[&[u8]]) -> ColumnState {
     let mut state = ColumnState::default();
