@@ -1,14 +1,21 @@
 //! Standard input and named pipes: bytes that come once, in order, from a writer that may wait for long.
-//! A thread reads them, so that whoever waits for the next block can be stopped. A second reading, or one
-//! from the middle, is refused.
+//! A thread reads them, so that whoever waits for the next block can be stopped; it takes no byte behind that. A second
+//! reading, or one from the middle, is refused.
 
-use crate::failure::{self, uninterrupted};
+use crate::failure;
 use bytes::Bytes;
 use howdah_model::{Error, ErrorKind, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
+use rustix::io::retry_on_intr;
 use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
 /// A pipe holds 64 KiB on Linux (pipe(7)): larger reads return no more.
@@ -40,32 +47,55 @@ impl Pipe {
                 .in_file(location)
                 .with_hint("write the data to a file, and load that"));
         }
+        let cannot_start = |error: io::Error| {
+            Error::new(ErrorKind::Local, format!("starting to read a pipe failed: {error}")).in_file(location)
+        };
+        let (ended, end) = io::pipe().map_err(cannot_start)?;
+        let ended = Arc::new(ended);
         let (sender, receiver) = mpsc::channel(BLOCKS_AHEAD);
         let (path, location) = (self.path.clone(), location.to_owned());
-        std::thread::Builder::new()
+        let told = Arc::clone(&ended);
+        let thread = std::thread::Builder::new()
             .name("pipe".into())
-            .spawn(move || pump(path, &location, &sender))
-            .map_err(|error| Error::new(ErrorKind::Local, format!("starting a thread failed: {error}")))?;
-        Ok(PipeStream(receiver))
+            .spawn(move || pump(path.as_deref(), &location, &told, &sender))
+            .map_err(cannot_start)?;
+        let is_named = self.path.is_some();
+        Ok(PipeStream { blocks: receiver, end, _ended: ended, thread: is_named.then_some(thread) })
     }
 }
 
 /// Blocks in the order they were written.
-pub(crate) struct PipeStream(mpsc::Receiver<Result<Bytes>>);
+pub(crate) struct PipeStream {
+    blocks: mpsc::Receiver<Result<Bytes>>,
+    /// A byte in it ends the reading.
+    end: PipeWriter,
+    /// Kept, since a write that nobody can read would raise SIGPIPE, which a program may die of.
+    _ended: Arc<PipeReader>,
+    /// That of a named pipe, which never waits in a read.
+    thread: Option<JoinHandle<()>>,
+}
 
 impl PipeStream {
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
-        self.0.recv().await.transpose()
+        self.blocks.recv().await.transpose()
     }
 }
 
-/// Reads until the end, an error, or until nobody listens any more. Opening a pipe waits for its writer.
-fn pump(path: Option<PathBuf>, location: &str, blocks: &mpsc::Sender<Result<Bytes>>) {
-    let opened: std::io::Result<Box<dyn Read>> = match path {
-        None => Ok(Box::new(std::io::stdin().lock())),
-        Some(path) => File::open(path).map(|file| Box::new(file) as _),
-    };
-    let mut pipe = match opened {
+impl Drop for PipeStream {
+    /// A named pipe is closed behind this: bytes of its next writer are for whoever opens it next.
+    fn drop(&mut self) {
+        self.blocks.close();
+        // A byte, since a process forked meanwhile may hold the pipe open. One fits into any pipe.
+        let _ = self.end.write_all(&[0]);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reads until the end, an error, or until nobody listens any more.
+fn pump(path: Option<&Path>, location: &str, ended: &PipeReader, blocks: &mpsc::Sender<Result<Bytes>>) {
+    let mut pipe = match open(path) {
         Ok(pipe) => pipe,
         Err(error) => {
             // Nobody listens: nobody to tell.
@@ -73,7 +103,7 @@ fn pump(path: Option<PathBuf>, location: &str, blocks: &mpsc::Sender<Result<Byte
             return;
         }
     };
-    while let Some(block) = read_block(&mut pipe, location).transpose() {
+    while let Some(block) = next_block(&mut pipe, ended, location).transpose() {
         let is_last = block.is_err();
         if blocks.blocking_send(block).is_err() || is_last {
             return;
@@ -81,10 +111,40 @@ fn pump(path: Option<PathBuf>, location: &str, blocks: &mpsc::Sender<Result<Byte
     }
 }
 
-fn read_block(pipe: &mut impl Read, location: &str) -> Result<Option<Bytes>> {
+/// Whoever opens a pipe waits for its writer, and cannot be stopped; so it is waited for afterwards.
+fn open(path: Option<&Path>) -> io::Result<File> {
+    match path {
+        None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        Some(path) => {
+            let flags = OFlags::NONBLOCK.bits().cast_signed();
+            File::options().read(true).custom_flags(flags).open(path)
+        }
+    }
+}
+
+/// None at the end, and when nobody listens any more.
+fn next_block(pipe: &mut File, ended: &PipeReader, location: &str) -> Result<Option<Bytes>> {
+    let failed =
+        |error: io::Error| failure::of_file(&error, "reading", location).with_kind(ErrorKind::SourceIo);
     let mut block = vec![0; PIPE_BLOCK_BYTES];
-    let count = uninterrupted(|| pipe.read(&mut block))
-        .map_err(|error| failure::of_file(&error, "reading", location).with_kind(ErrorKind::SourceIo))?;
-    block.truncate(count);
-    Ok((count > 0).then(|| block.into()))
+    while wait(pipe, ended).map_err(failed)? {
+        match pipe.read(&mut block) {
+            Ok(0) => break,
+            Ok(count) => {
+                block.truncate(count);
+                return Ok(Some(block.into()));
+            }
+            // Another process that reads standard input may have been faster.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for bytes or the end of a pipe, or, which is false, until nobody listens any more.
+fn wait(pipe: &File, ended: &PipeReader) -> io::Result<bool> {
+    let mut awaited = [PollFd::new(pipe, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
+    retry_on_intr(|| poll(&mut awaited, None))?;
+    Ok(awaited[1].revents().is_empty())
 }

@@ -1,0 +1,100 @@
+"""Pipes and standard input: every byte is for whoever waits for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import howdah
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Database
+
+WAIT_SECONDS_MAX = 60
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    began = time.monotonic()
+    while not what():
+        assert time.monotonic() - began < WAIT_SECONDS_MAX
+        time.sleep(0.01)
+
+
+def times_open(path: Path) -> int:
+    """Count this process's descriptors of a file."""
+    count = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            count += descriptor.readlink() == path
+        except FileNotFoundError:
+            pass
+    return count
+
+
+def reads_a_pipe(process: subprocess.Popen[bytes]) -> bool:
+    """Tell whether the process has a thread that waits for standard input."""
+    assert process.poll() is None
+    return any(task.read_text() == "pipe\n" for task in Path(f"/proc/{process.pid}/task").glob("*/comm"))
+
+
+def test_what_is_written_behind_a_stopped_load_is_for_the_next_one(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    # Open at both ends, as a service has it that goes on writing from load to load.
+    stream = os.open(path, os.O_RDWR)
+
+    def stop() -> None:
+        wait_for(lambda: times_open(path) == 2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    stopper = threading.Thread(target=stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stopper.start()
+            howdah.load(path, "t", to=database.conninfo)
+    finally:
+        stopper.join()
+        signal.signal(signal.SIGINT, handler)
+    assert times_open(path) == 1
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(howdah.load, path, "t", to=database.conninfo)
+        wait_for(lambda: times_open(path) == 2)
+        os.write(stream, b"".join(b"%d\n" % number for number in range(1000)))
+        os.close(stream)
+        assert loading.result().rows_stored == 1000
+    assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "1000|1000"
+
+
+def test_standard_input_is_left_alone_by_a_stopped_load(database: Database) -> None:
+    program = f"""
+        import signal, sys, howdah
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            howdah.load("-", "t", to={database.conninfo!r})
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        print(sys.stdin.read())
+    """
+    database.sql("CREATE TABLE t (a int)")
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        wait_for(lambda: reads_a_pipe(process))
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == b"stopped\n"
+        process.stdin.write(b"1\n2\n3\n")
+        process.stdin.close()
+        assert process.stdout.read() == b"1\n2\n3\n\n"
