@@ -82,8 +82,9 @@ def load(
     `asyncio.to_thread`; to stop it from outside, let `on_event` raise an exception.
 
     Args:
-        sources: What to load: a path, a glob, a directory, `-` (standard input), or a URL with `s3://`,
-            `gs://`, `az://`, `http://` or `https://`; one, several, or a mapping of each to its table.
+        sources: What to load: a path, a glob, a directory, `-` (standard input, which `plan`, `check` or `load` reads
+            once in a process), or a URL with `s3://`, `gs://`, `az://`, `http://` or `https://`; one, several, or a
+            mapping of each to its table.
             Compression (gzip, zstd, bzip2, xz, lz4) is told by content. `{table}` in a source stands for the
             table's name.
         table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.

@@ -1,4 +1,4 @@
-"""Pipes and standard input: every byte is for whoever waits for it."""
+"""Pipes and standard input: every byte is for whoever waits for it, and a second reading is refused."""
 
 from __future__ import annotations
 
@@ -98,3 +98,24 @@ def test_standard_input_is_left_alone_by_a_stopped_load(database: Database) -> N
         process.stdin.write(b"1\n2\n3\n")
         process.stdin.close()
         assert process.stdout.read() == b"1\n2\n3\n\n"
+
+
+@pytest.mark.parametrize("first", ["howdah.plan", "howdah.load"])
+def test_standard_input_is_not_read_by_a_second_call(database: Database, first: str) -> None:
+    program = f"""
+        import howdah
+        for call in ({first}, howdah.load):
+            try:
+                call("-", "t", to={database.conninfo!r}, format="csv", header=True)
+            except howdah.Error as error:
+                print(error.kind, error)
+    """
+    database.sql("CREATE TABLE t (a int)")
+    # More than is read ahead; a load of it fails.
+    text = "a\n" + "x\n" * 200_000
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
+    told = subprocess.run(command, check=True, input=text, capture_output=True, text=True).stdout
+    last = told.splitlines()[-2:]
+    assert last[0] == "source_io file -: a pipe can be read only once, from its beginning", told
+    assert last[1] == "hint: write the data to a file, and load that", told
+    assert told.count("only once") == 1

@@ -24,6 +24,9 @@ const PIPE_BLOCK_BYTES: usize = 64 << 10;
 /// Blocks read ahead: one is filled while the other is taken.
 const BLOCKS_AHEAD: usize = 1;
 
+/// Standard input is one for the whole process: what one load has read of it, the next would miss.
+static STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// Standard input, or a path that is a pipe.
 #[derive(Debug)]
 pub(crate) struct Pipe {
@@ -40,9 +43,10 @@ impl Pipe {
         Pipe { path: Some(path), taken: AtomicBool::new(false) }
     }
 
-    /// Starts reading. Works once.
+    /// Starts reading. Works once; of standard input, once in a process.
     pub(crate) fn stream(&self, offset: u64, location: &str) -> Result<PipeStream> {
-        if offset > 0 || self.taken.swap(true, Ordering::Relaxed) {
+        let taken = if self.path.is_none() { &STDIN_TAKEN } else { &self.taken };
+        if offset > 0 || taken.swap(true, Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::SourceIo, "a pipe can be read only once, from its beginning")
                 .in_file(location)
                 .with_hint("write the data to a file, and load that"));

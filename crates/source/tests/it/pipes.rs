@@ -76,6 +76,8 @@ async fn standard_input_is_read_once() {
         assert!(stream(&object, 0).await.unwrap() == noise(bytes.parse().unwrap()));
         let again = sources.open("-", None).await.unwrap();
         assert_eq!((again.location(), kind(again.stream(0).await)), ("-", ErrorKind::SourceIo));
+        let another_load = crate::sources(&[]).list("-").await.unwrap().remove(0);
+        assert_eq!(kind(another_load.stream(0).await), ErrorKind::SourceIo);
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
