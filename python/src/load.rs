@@ -39,7 +39,7 @@ pub(crate) fn load<'py>(
         py,
         on_event,
         move |listener, stop| async move {
-            let (job, refused) = Refused::prepare(settings, &connection).await?;
+            let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
             load_job(job, connection, &refused, (listener, stop), |error| error).await
         },
         too_late,

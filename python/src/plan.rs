@@ -31,7 +31,7 @@ pub(crate) fn plan<'py>(
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
     let connection = connection::of(py, &settings, Absent::Refused, None)?;
     let plan = run::run(py, None, move |listener, stop| async move {
-        let (job, _) = Refused::prepare(settings, &connection).await?;
+        let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)
     })?;

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import howdah
 import pytest
+from conftest import PROGRAMS
 from test_command import COMMAND
 
 if TYPE_CHECKING:
@@ -148,6 +149,47 @@ def test_a_signal_handler_of_the_program_is_respected(database: Database, pipe: 
     process = start(sys.executable, "-W", "ignore", "-c", textwrap.dedent(program))
     wait_for_sessions(database, process)
     assert interrupt(process) == ("hurry\n", "")
+
+
+@pytest.fixture
+def held_ledger(database: Database, tmp_path: Path) -> Iterator[str]:
+    """Let a job end, and keep others from reading of it; gives its name."""
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("1\nx\n2\n3\n")
+    job = howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, format="csv", on_error="skip").job
+    command = [PROGRAMS / "psql/bin/psql", "-Xq", "-d", database.conninfo]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        holder.stdin.write("BEGIN;\nLOCK TABLE howdah.job;\n")
+        holder.stdin.flush()
+        wait_until(database, "SELECT EXISTS (SELECT FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock')")
+        yield job
+        holder.stdin.close()
+
+
+def wait_until(database: Database, what: str) -> None:
+    began = time.monotonic()
+    while database.sql(what) != "t":
+        assert time.monotonic() - began < START_SECONDS_MAX
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("verb", ["load", "plan"])
+def test_ctrl_c_is_heard_while_rejected_records_are_looked_up(
+    database: Database, held_ledger: str, tmp_path: Path, verb: str
+) -> None:
+    (tmp_path / "mended.csv").write_text("4\n")
+    program = f"""
+        import signal, howdah
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            howdah.{verb}({str(tmp_path / "mended.csv")!r}, to={database.conninfo!r}, rejects={held_ledger!r})
+        except KeyboardInterrupt as interrupt:
+            print(type(interrupt.__cause__).__name__)
+    """
+    process = start(sys.executable, "-W", "ignore", "-c", textwrap.dedent(program))
+    wait_until(database, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+    assert interrupt(process) == ("StoppedError\n", "")
 
 
 @pytest.mark.parametrize("command", [[COMMAND], [sys.executable, "-W", "ignore", "-m", "howdah"]])
