@@ -5,7 +5,8 @@ from .documents import ServerStatus
 def pg_start() -> str:
     """Start the embedded server if it does not run, making its data directory the first time.
 
-    The first start takes about a second, later ones a tenth. Several processes may call this at once.
+    The first start takes about a second, later ones a tenth. Several processes may call this at once. Ctrl-C raises
+    KeyboardInterrupt at once; what has begun goes on meanwhile.
 
     Returns:
         Its connection string, for `to` or any libpq client: unix socket only, no password.
@@ -20,6 +21,8 @@ def pg_start() -> str:
 
 def pg_stop() -> bool:
     """Stop the embedded server; open transactions are rolled back.
+
+    Ctrl-C raises KeyboardInterrupt at once; what has begun goes on meanwhile.
 
     Returns:
         Whether it ran.

