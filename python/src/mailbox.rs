@@ -24,6 +24,8 @@ pub(crate) struct Mailbox {
 #[derive(Default)]
 struct State {
     events: VecDeque<Event>,
+    /// How many of them are remarks.
+    remarks: usize,
     closed: bool,
 }
 
@@ -52,6 +54,7 @@ impl Mailbox {
             .arrived
             .wait_timeout_while(self.lock(), patience, |state| state.events.is_empty() && !state.closed);
         let (mut state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        state.remarks = 0;
         Mail { events: std::mem::take(&mut state.events), closed: state.closed }
     }
 
@@ -72,19 +75,35 @@ impl Listener for Mailbox {
             return;
         }
         let mut state = self.lock();
-        // Adding to an event that waits further ahead keeps it before its file's `file_done`.
-        if !state.events.iter_mut().rev().any(|waiting| add(waiting, event)) && state.has_room(event) {
-            state.events.push_back(event.clone());
-        }
+        state.put(event);
         drop(state);
         self.arrived.notify_all();
     }
 }
 
 impl State {
-    fn has_room(&self, event: &Event) -> bool {
-        let is_remark = matches!(event, Event::Retry { .. } | Event::Notice { .. } | Event::Warning { .. });
-        !is_remark || self.events.len() < REMARKS_MAX
+    fn put(&mut self, event: &Event) {
+        // Adding to an event that waits further ahead keeps it before its file's `file_done`. What comes behind a loss is no part
+        // of what was lost.
+        let mut latest = self.events.iter_mut().rev().take_while(|waiting| !loses(waiting, event));
+        if latest.any(|waiting| add(waiting, event)) {
+            return;
+        }
+        if matches!(event, Event::Retry { .. } | Event::Notice { .. } | Event::Warning { .. }) {
+            if self.remarks == REMARKS_MAX {
+                return;
+            }
+            self.remarks += 1;
+        }
+        self.events.push_back(event.clone());
+    }
+}
+
+/// The event that waits says that what was stored of the other one's file is lost.
+fn loses(waiting: &Event, event: &Event) -> bool {
+    match (waiting, event) {
+        (Event::Lost { file_no, .. }, Event::Stored { file_no: file, .. }) => file_no == file,
+        _ => false,
     }
 }
 

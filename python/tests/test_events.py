@@ -69,6 +69,71 @@ def test_a_slow_callback_misses_no_row_and_holds_nothing_up(database: Database, 
     assert calls < 20
 
 
+def test_what_is_stored_behind_a_loss_is_told_behind_it(database: Database, source: Path) -> None:
+    # The load's first transaction stands still in its last chunks.
+    database.sql(
+        f"""
+        CREATE SEQUENCE n;
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN
+                IF NEW.a = {RECORDS - 1} AND nextval('n') = 1 THEN PERFORM pg_sleep(600); END IF;
+                RETURN NEW;
+            END $$;
+        CREATE TRIGGER wait BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION wait()
+        """
+    )
+    events: list[Event] = []
+
+    def listen(event: Event) -> None:
+        if event["type"] == "planned":
+            # All that follows waits to be told.
+            end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+            while database.sql(end) == "0":
+                time.sleep(0.05)
+            while database.sql("SELECT count(*) FROM t") != str(RECORDS):
+                time.sleep(0.05)
+        events.append(event)
+
+    howdah.load(
+        source, "t", to=database.conninfo, mode="truncate", freeze=True, chunk_size="32kB", jobs=1, on_event=listen
+    )
+    rows, losses = 0, 0
+    for event in events:
+        if event["type"] == "stored":
+            rows += event["rows"]
+        if event["type"] == "lost":
+            assert event["rows"] == rows
+            rows, losses = 0, losses + 1
+    assert (rows, losses) == (RECORDS, 1)
+
+
+def test_many_files_that_are_done_keep_no_remark_from_being_told(database: Database, tmp_path: Path) -> None:
+    files = 1100
+    # When more than a thousand files are in, a chunk fails in a way that may pass.
+    database.sql(
+        """
+        CREATE SEQUENCE n;
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF nextval('n') = 1080 THEN RAISE 'once' USING ERRCODE = '40001'; END IF; RETURN NEW; END $$;
+        CREATE TABLE t (a int);
+        CREATE TRIGGER fail BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION fail()
+        """
+    )
+    for number in range(files):
+        (tmp_path / f"{number}.csv").write_text(f"{number}\n")
+    types = []
+
+    def listen(event: Event) -> None:
+        if event["type"] == "planned":
+            while database.sql("SELECT count(*) FROM t") != str(files):
+                time.sleep(0.05)
+        types.append(event["type"])
+
+    howdah.load(tmp_path, "t", to=database.conninfo, format="csv", jobs=1, on_event=listen)
+    assert types.count("file_done") == files
+    assert types.count("retry") == 1
+
+
 def test_what_the_callback_raises_stops_the_load_and_comes_out(database: Database, source: Path) -> None:
     def listen(event: Event) -> None:
         if event["type"] == "stored":
