@@ -31,10 +31,10 @@ impl Failure {
     fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
         let error = &self.error;
         let hint = error.hint().map(python_names);
-        let message = match error.kind() {
-            // Only howdah's own sentences name options.
-            ErrorKind::Usage | ErrorKind::Columns => python_names(&error.to_string()),
-            _ => error.to_string(),
+        let message = match error.sqlstate() {
+            None => python_names(&error.to_string()),
+            // The server's own sentences name no options of ours.
+            Some(_) => error.to_string(),
         };
         let message = match &hint {
             Some(hint) => format!("{message}\nhint: {hint}"),

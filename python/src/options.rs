@@ -19,6 +19,7 @@ use howdah_engine::model::{Error, ErrorKind, SourceSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyMapping, PyMemoryView, PyString};
+use std::collections::BTreeMap;
 
 /// The arguments of `load`, `plan` and `check`.
 pub(crate) struct LoadArguments {
@@ -128,7 +129,7 @@ fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
         copy_options: keywords.take("copy_options")?,
         columns: keywords.take("columns")?.map(|names| vec![names]),
         map: Vec::new(),
-        named_map: keywords.take("map")?.unwrap_or_default(),
+        named_map: keywords.take::<Pairs>("map")?.map(|pairs| pairs.0).unwrap_or_default(),
         ignore_extra: keywords.take("ignore_extra")?,
     })
 }
@@ -137,7 +138,7 @@ fn shaping(keywords: &mut Keywords<'_>) -> PyResult<ShapingOptions> {
     Ok(ShapingOptions {
         create: keywords.take("create")?,
         types: Vec::new(),
-        named_types: keywords.take("types")?.unwrap_or_default(),
+        named_types: keywords.take::<Pairs>("types")?.map(|pairs| pairs.0).unwrap_or_default(),
         names: keywords.take::<Word<NamesName>>("names")?.map(|word| word.0),
         primary_key: keywords.take::<Names>("primary_key")?.map(|names| vec![names.0]).unwrap_or_default(),
         evolve: keywords.take::<Word<EvolveName>>("evolve")?.map(|word| word.0),
@@ -342,6 +343,18 @@ impl<'py> FromPyObject<'_, 'py> for Number {
             return value.str()?.extract().map(Number);
         }
         value.extract().map(Number)
+    }
+}
+
+/// Any mapping of names to names, not `dict` alone.
+struct Pairs(BTreeMap<String, String>);
+
+impl<'py> FromPyObject<'_, 'py> for Pairs {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Pairs> {
+        let pairs = value.cast::<PyMapping>()?.items()?;
+        pairs.iter().map(|pair| pair.extract()).collect::<PyResult<_>>().map(Pairs)
     }
 }
 

@@ -90,6 +90,12 @@ def test_what_a_shell_is_told_keeps_its_words(
         ),
         ({"map": {"x": "a"}}, howdah.UsageError, "usage", "map renames the fields of a header"),
         ({"header": True}, howdah.DataError, "columns", ""),
+        (
+            {"on_error": "skip", "reject_file": "/nowhere/bad.csv"},
+            howdah.LocalError,
+            "local",
+            "reject_file /nowhere/bad.csv cannot be written",
+        ),
     ],
 )
 def test_an_error_has_its_class_and_kind(

@@ -6,7 +6,8 @@ import bz2
 import gzip
 import lzma
 import pickle
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import howdah
 import pytest
@@ -80,6 +81,16 @@ def test_columns_are_chosen_by_position_or_by_a_header_that_holds_more(database:
     (tmp_path / "u").write_text("4,3\n")
     howdah.load(tmp_path / "u", "t", to=database.conninfo, columns=["b", "a"])
     assert database.sql("SELECT * FROM t ORDER BY a") == "1|2\n3|4"
+
+
+def test_any_mapping_names_columns_and_types(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("x\n1\n")
+    names, types = MappingProxyType({"x": "a"}), MappingProxyType({"a": "numeric"})
+    howdah.load(tmp_path / "t", "t", to=database.conninfo, create=True, map=names, types=types)
+    assert database.sql("SELECT a, pg_typeof(a) FROM t") == "1|numeric"
+    load: Any = howdah.load
+    with pytest.raises(TypeError, match="argument 'map'"):
+        load(tmp_path / "t", "t", to=database.conninfo, map=[("x", "a")])
 
 
 def test_copy_options_are_taken_verbatim(database: Database, tmp_path: Path) -> None:

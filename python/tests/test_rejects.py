@@ -39,7 +39,7 @@ def test_too_many_are_an_error(database: Database, tmp_path: Path) -> None:
     database.sql("CREATE TABLE t (a int)")
     path = tmp_path / "t.csv"
     path.write_text("1\nx\ny\n")
-    with pytest.raises(howdah.DataError, match="more than --max-errors 1 allows") as failed:
+    with pytest.raises(howdah.DataError, match="more than max_errors 1 allows") as failed:
         howdah.load(path, "t", to=database.conninfo, format="csv", on_error="skip", max_errors=1)
     assert failed.value.kind == "too_many_errors"
 
@@ -62,7 +62,7 @@ def test_a_reject_file_that_cannot_be_written_hides_neither_the_reason_nor_the_a
     unwritable = "/proc/rejects.csv"
     options = {"to": database.conninfo, "format": "csv", "on_error": "skip", "reject_file": unwritable}
     # The first chunk comes in with the one record that may be bad.
-    with pytest.raises(howdah.DataError, match="more than --max-errors 1 allows") as failed:
+    with pytest.raises(howdah.DataError, match="more than max_errors 1 allows") as failed:
         howdah.load(path, "t", max_errors=1, chunk_size=4, jobs=1, **options)
     assert failed.value.summary is not None
     assert any(unwritable in warning for warning in failed.value.summary.warnings)

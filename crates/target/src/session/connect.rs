@@ -404,7 +404,7 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
             refused.with_hint("turn ssl on at the server, or go without TLS by sslmode=prefer or disable")
         }
         (None, None) if cause == NO_PASSWORD => refused.with_sqlstate(PASSWORD_MISSING).with_hint(format!(
-            "if a password is missing, give it by PGPASSWORD or in ~/.pgpass, or let -W ask for it; this was role {}, \
+            "if a password is missing, give it by PGPASSWORD, in ~/.pgpass or by --password-command; this was role {}, \
              database {}",
             info.user, info.database
         )),
