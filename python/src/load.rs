@@ -3,7 +3,7 @@
 use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
-use howdah_cli::refused::Refused;
+use howdah_cli::refused::{Refused, as_warning};
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, Event, Job, Listener, Summary};
 use howdah_engine::{Absent, Connection, Context, Sources, Stop};
@@ -67,7 +67,7 @@ pub(crate) async fn load_job(
     let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.
     if let (Some(_), Some(after)) = (&error, &after) {
-        let message = after.to_string();
+        let message = as_warning(after);
         context.listener.on_event(&Event::Warning { message: message.clone() });
         summary.warnings.push(message);
     }

@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result, SourceSpec};
 use howdah_engine::rejected;
-use howdah_engine::{Connection, Context, Planned, history};
+use howdah_engine::{Connection, Context, Planned, again, history};
 use std::path::{Path, PathBuf};
 
 /// What is to be done about rejected records when a load has ended.
@@ -45,7 +45,8 @@ impl Refused {
     /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load.
     ///
     /// # Errors
-    /// `Local` if a file cannot be written; `Usage` if it is a source; those of the ledger.
+    /// `Interrupted` if the load was stopped, or is meanwhile: nobody waits for gigabytes then; `Local` if a file cannot be written;
+    /// `Usage` if it is a source; those of the ledger.
     pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
         let connection = &context.connection;
         let summary = &outcome.summary;
@@ -58,12 +59,33 @@ impl Refused {
         }
         match self.file.as_deref().filter(|_| summary.rows_rejected > 0 || outcome.error.is_none()) {
             Some(path) => {
-                let row = history::job(connection, &self.schema, &summary.job).await?;
-                rejected::replace_files(connection, &self.schema, &row, path).await
+                let writing = async {
+                    let row = history::job(connection, &self.schema, &summary.job).await?;
+                    rejected::replace_files(connection, &self.schema, &row, path).await
+                };
+                let written = context.stop.guard(writing).await;
+                written.map_err(|error| match error.kind() {
+                    ErrorKind::Interrupted => self.unwritten(connection, &summary.job, path),
+                    _ => error,
+                })
             }
             None => Ok(Vec::new()),
         }
     }
+
+    fn unwritten(&self, connection: &Connection, job_id: &str, path: &Path) -> Error {
+        let message = "stopped by the user before the file of rejected records was written";
+        let error =
+            Error::new(ErrorKind::Interrupted, message).in_file(path.display().to_string()).with_hint(
+                "`howdah status JOB --reject-file FILE` writes those that the ledger's table reject has",
+            );
+        again::in_full(error, connection, job_id, &self.schema)
+    }
+}
+
+/// The same as a warning, where another error counts more.
+pub fn as_warning(error: &Error) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))
 }
 
 /// Before a load begins, not when it is over: what can be told of a file that is to be written.

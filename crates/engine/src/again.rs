@@ -40,7 +40,7 @@ pub(crate) fn option(name: &str, value: &str) -> String {
 }
 
 /// The error, whose hint names `howdah restore`, or another verb with `JOB`, in short, with the whole command.
-pub(crate) fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str) -> Error {
+pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str) -> Error {
     let Some(hint) = error.hint() else { return error };
     let mut full = hint.replace("howdah status JOB", &command(connection, "status", job_id, schema));
     // One that is in full already stands in backquotes.

@@ -150,10 +150,6 @@ async fn account(
         Err(error) => (Findings::default(), Some(error)),
     };
     let status = error.as_ref().map_or(Status::Done, ended_by);
-    let within = match status {
-        Status::Interrupted => STOPPED_WITHIN,
-        Status::Done | Status::Failed => FAILED_WITHIN,
-    };
     let telling = report::report(run, ledger, findings, status);
     let (mut report, mut error) = match (error, status) {
         (None, _) => match telling.await {
@@ -161,24 +157,25 @@ async fn account(
             Err(failed) => (report::bare(run, Status::Failed), Some(failed)),
         },
         // What was found so far is worth telling, but not worth waiting for.
-        (error, _) => match tokio::time::timeout(within, telling).await {
+        (error, _) => match tokio::time::timeout(within(status), telling).await {
             Ok(Ok(report)) => (report, error),
             _ => (report::bare(run, status), error),
         },
     };
     let mut written = Vec::new();
     if let Some(path) = reject_file.filter(|_| status != Status::Interrupted) {
-        match write_rejects(run, ledger, path).await {
+        match run.context.stop.guard(write_rejects(run, ledger, path)).await {
             Ok(files) => written = files,
             Err(failed) => error = error.or(Some(failed)),
         }
     }
+    let status = error.as_ref().map_or(status, ended_by);
     // Until here it held the job.
     drop(session);
     let forgetting = forget(&run.context, ledger, &run.plan.job_id);
     let forgotten = match status {
         Status::Done => forgetting.await,
-        _ => tokio::time::timeout(within, forgetting).await.unwrap_or_else(|_| Err(late())),
+        _ => tokio::time::timeout(within(status), forgetting).await.unwrap_or_else(|_| Err(late())),
     };
     if let Err(left) = forgotten {
         let restore = restore_command(&run.context, ledger, &run.plan.job_id);
@@ -192,6 +189,14 @@ async fn account(
     report.warnings = run.tally.summary(&run.plan, status).warnings;
     report.status = error.as_ref().map_or(Status::Done, ended_by);
     Checked { report, written, error }
+}
+
+/// How long a check that did not end well may take to clear up.
+fn within(status: Status) -> Duration {
+    match status {
+        Status::Interrupted => STOPPED_WITHIN,
+        Status::Done | Status::Failed => FAILED_WITHIN,
+    }
 }
 
 pub(crate) async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {

@@ -3,7 +3,7 @@
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::refused::Refused;
+use crate::refused::{Refused, as_warning};
 use crate::units::show_count;
 use crate::{Exit, account};
 use howdah_engine::model::{Error, ErrorReport, Job, Result, Summary};
@@ -50,7 +50,7 @@ pub(super) async fn run(
     let error = match (outcome.error.map(advise), after.err()) {
         (Some(error), Some(after)) => {
             printer.error(&after);
-            outcome.summary.warnings.push(after.to_string());
+            outcome.summary.warnings.push(as_warning(&after));
             Some(error)
         }
         (error, after) => error.or(after),

@@ -2,9 +2,9 @@
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv};
-use howdah_testkit::{Fault, Finished, HowdahCommand, Proxy, Running, Server};
+use howdah_testkit::{Connection, Fault, Finished, HowdahCommand, Proxy, Running, Server};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Promised are two seconds; the rest is for a busy machine.
@@ -168,6 +168,59 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     proxy.set(Fault::Pass);
     load().run(PATIENCE).expect_code(0);
     scene.assert_exact("after a stall");
+}
+
+/// A load with one bad record that stands still behind its second chunk, and the connection that keeps others from reading what
+/// was rejected.
+fn load_whose_rejects_are_held(scene: &Scene, source: &Path, bad: &Path) -> (Running, Connection) {
+    shut_gate_behind(&scene.database, 2);
+    let load =
+        scene.load().args(["--chunk-size", "64kB", "--jobs", "1", "--on-error", "skip", "--reject-file"]);
+    let mut running = load.arg(bad).arg(source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()));
+    wait_until(scene, "SELECT count(*) FROM howdah.reject", PATIENCE);
+    let holder = scene.database.connect();
+    holder.sql("BEGIN; LOCK TABLE howdah.reject");
+    (running, holder)
+}
+
+#[test]
+fn rejected_records_are_not_waited_for_behind_ctrl_c() {
+    for is_done in [false, true] {
+        let plain = csv(31, 1, 20_000);
+        let files = Files::new();
+        let header = plain.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let text = [&plain[..header], b"bad", &plain[header..]].concat();
+        let (source, bad) = (files.put("a.csv", &text), files.path().join("bad.csv"));
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let (running, holder) = load_whose_rejects_are_held(&scene, &source, &bad);
+        if is_done {
+            open_gate(&scene.database);
+            let waits =
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'howdah.reject'::regclass";
+            wait_until(&scene, waits, PATIENCE);
+        }
+        running.interrupt();
+        let told = running.wait(STOPS_WITHIN).expect_code(130).stderr;
+        let status = if is_done { "done" } else { "interrupted" };
+        assert_eq!(scene.database.value("SELECT status FROM howdah.job"), status);
+        let job = scene.database.value("SELECT job_id FROM howdah.job");
+        assert!(
+            told.contains("stopped by the user before the file of rejected records was written"),
+            "{told}"
+        );
+        assert!(told.contains(&format!("`howdah status {job} ")), "{told}");
+        assert!(!bad.exists());
+        drop(holder);
+        open_gate(&scene.database);
+        if !is_done {
+            let again = scene.load().args(["--chunk-size", "64kB", "--on-error", "skip", "--reject-file"]);
+            again.arg(&bad).arg(&source).run(PATIENCE).expect_code(3);
+        } else {
+            scene.verb("status").arg(&job).arg("--reject-file").arg(&bad).run(PATIENCE).expect_code(0);
+        }
+        assert!(std::fs::read_to_string(&bad).unwrap().contains("\nbad"));
+    }
 }
 
 /// Waits until the server says so.
