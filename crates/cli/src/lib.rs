@@ -22,6 +22,7 @@ pub mod refused;
 pub mod rerun;
 pub mod settings;
 pub mod shaping;
+mod signals;
 pub mod units;
 
 use clap::Parser;
@@ -89,20 +90,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
         }
     };
     let printer = Printer::new(&options.command);
-    let runtime = match start() {
+    let stop = Stop::default();
+    let runtime = match start().and_then(|runtime| signals::listen(stop.clone()).map(|()| runtime)) {
         Ok(runtime) => runtime,
         Err(error) => {
             let error = Error::new(ErrorKind::Local, format!("cannot start: {error}"));
             return give_up(&error, &printer).code();
         }
     };
-    let stop = Stop::default();
-    let ended = told_by_error(|| {
-        runtime.block_on(async {
-            tokio::spawn(raise_on_signal(stop.clone()));
-            dispatch(options.command, &printer, &stop, site_packages).await
-        })
-    });
+    let ended =
+        told_by_error(|| runtime.block_on(dispatch(options.command, &printer, &stop, site_packages)));
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
     let exit = match ended {
@@ -172,43 +169,6 @@ async fn dispatch(
         Command::Pg(options) => commands::pg::pg(&options, printer, site_packages),
         Command::Completions { shell } => commands::generate::completions(shell, printer),
         Command::Man { directory } => commands::generate::man(directory.as_deref(), printer),
-    }
-}
-
-/// Whoever started this process had it ignore SIGHUP, as `nohup` does; where there is no `/proc`, nobody knows. Source: proc(5).
-fn ignores_hangup() -> bool {
-    const SIGHUP_BIT: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & SIGHUP_BIT != 0)
-}
-
-/// The first signal stops the load cleanly; the second ends the process at once.
-async fn raise_on_signal(stop: Stop) {
-    use tokio::signal::unix::{SignalKind, signal};
-    // Asked before a handler is in its place.
-    let bears_hangup = ignores_hangup();
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    let mut hangup = if bears_hangup { None } else { signal(SignalKind::hangup()).ok() };
-    let mut hung_up = async || match &mut hangup {
-        Some(hangup) => drop(hangup.recv().await),
-        None => std::future::pending().await,
-    };
-    for last in [false, true] {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            () = hung_up() => {}
-        }
-        if last {
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
-        stop.raise();
     }
 }
 

@@ -31,7 +31,7 @@ const EXITS: [(Exit, &str); 5] = [
     ),
     (
         Exit::Interrupted,
-        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on; the hint says where another way is needed: a pipe, no ledger. Indexes that were dropped are put back before; a second signal ends the process at once, which is safe too: `howdah restore` puts them back",
+        "Stopped by Ctrl-C, SIGTERM or SIGHUP; what is stored stays, and the same command or `howdah resume` goes on; the hint says where another way is needed: a pipe, no ledger. Indexes that were dropped are put back before; a SIGINT or SIGTERM that comes a second or more after the first signal ends the process at once, which is safe too: `howdah restore` puts them back",
     ),
 ];
 

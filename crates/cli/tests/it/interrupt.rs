@@ -54,6 +54,32 @@ fn an_interrupted_load_stops_says_so_and_is_resumed() {
     assert!(refused.stderr.contains("this job finished"), "{}", refused.stderr);
 }
 
+/// A terminal that closes sends SIGHUP from its shell and from the system, logind SIGTERM and SIGHUP.
+#[test]
+fn signals_that_come_together_stop_a_load_cleanly() {
+    let (scene, _files, source) = prepared(18);
+    scene.slow_down("BEFORE", Duration::from_millis(200));
+    let load = || scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+    let signals: [[fn(&Running); 2]; 3] = [
+        [Running::hang_up, Running::hang_up],
+        [Running::terminate, Running::hang_up],
+        [Running::interrupt, Running::terminate],
+    ];
+    for (no, together) in (1..).zip(signals) {
+        let mut running = load().spawn();
+        assert!(scene.wait_for_chunks(no * 4, || running.is_running()));
+        for send in together {
+            send(&running);
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        let told = running.wait(STOPS_WITHIN).expect_code(130).stderr;
+        assert!(told.contains("error: stopped by the user"), "{no}: {told}");
+        assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "interrupted");
+    }
+    load().run(PATIENCE).expect_code(0);
+    scene.assert_exact("after signals that came together");
+}
+
 const HAS_ROWS: &str = "SELECT count(*) > 0 FROM t";
 
 /// The same command would store once more what is there already.

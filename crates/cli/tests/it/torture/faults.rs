@@ -246,7 +246,7 @@ fn strike_server_or_network(
             running.interrupt();
             // Whoever waits for the end of what is cleared away does not have to.
             if random.bool() {
-                std::thread::sleep(Duration::from_millis(random.u64(..300)));
+                std::thread::sleep(Duration::from_millis(random.u64(900..1300)));
                 if running.is_running() {
                     running.interrupt();
                 }
