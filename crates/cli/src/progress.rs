@@ -33,6 +33,8 @@ struct State {
     screen: Option<MultiProgress>,
     total: Option<ProgressBar>,
     files: Vec<File>,
+    /// Files that have a bar. There may be many files, and this is asked for every block that is read.
+    bars: usize,
     rows: u64,
     /// Of these, stored by another run, which says nothing about how fast this one is.
     rows_before: u64,
@@ -205,6 +207,7 @@ impl State {
             screen,
             total: None,
             files: Vec::new(),
+            bars: 0,
             rows: 0,
             rows_before: 0,
             bytes_stored: 0,
@@ -231,15 +234,15 @@ impl State {
     }
 
     fn read(&mut self, file_no: u32, bytes: u64) {
-        let open = self.files.iter().filter(|file| file.bar.is_some()).count();
         let Some(file) = self.files.get_mut(file_no as usize) else { return };
         file.bytes_read += bytes;
         if let (Some(screen), Some(total), None, false) = (&self.screen, &self.total, &file.bar, file.done)
-            && open < BARS_MAX
+            && self.bars < BARS_MAX
         {
             let bar = screen.insert_before(total, ProgressBar::new(file.stored_bytes.unwrap_or(0)));
             bar.set_style(style(file.stored_bytes.is_some(), &name(&file.location)));
             file.bar = Some(bar);
+            self.bars += 1;
         }
         if let Some(bar) = &file.bar {
             bar.set_position(file.bytes_passed());
@@ -283,6 +286,7 @@ impl State {
         file.done = true;
         if let Some(bar) = file.bar.take() {
             bar.finish_and_clear();
+            self.bars -= 1;
         }
         format!(
             "{}: {} from {}",
@@ -426,6 +430,27 @@ mod tests {
         state.file_done(0);
         let line = state.total_line();
         assert!(line.contains(", 100 %, 0"), "{line}");
+    }
+
+    #[test]
+    fn a_file_is_drawn_when_another_one_has_ended() {
+        let mut state = State::new(Some(MultiProgress::with_draw_target(ProgressDrawTarget::hidden())));
+        state.total = Some(ProgressBar::hidden());
+        let files = 0..BARS_MAX + 2;
+        state.files = files.map(|no| File::new(no.to_string(), Some(9), true)).collect();
+        let drawn = |state: &State| state.files.iter().map(|file| file.bar.is_some()).collect::<Vec<_>>();
+        let mut wanted = vec![true; BARS_MAX];
+        wanted.extend([false, false]);
+        for no in (0..).take(BARS_MAX + 2) {
+            state.read(no, 1);
+        }
+        assert_eq!(drawn(&state), wanted);
+        state.file_done(3);
+        for no in (0..).take(BARS_MAX + 2) {
+            state.read(no, 1);
+        }
+        (wanted[3], wanted[BARS_MAX]) = (false, true);
+        assert_eq!(drawn(&state), wanted);
     }
 
     #[test]
