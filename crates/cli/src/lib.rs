@@ -98,8 +98,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
             return give_up(&error, &printer).code();
         }
     };
-    let ended =
-        told_by_error(|| runtime.block_on(dispatch(options.command, &printer, &stop, site_packages)));
+    let ended = told_by_error(|| runtime.block_on(dispatch(options.command, &printer, &stop, site_packages)));
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
     let exit = match ended {

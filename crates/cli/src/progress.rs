@@ -1,16 +1,20 @@
 //! Progress on stderr while a load runs: bars where somebody watches, plain lines where not.
 //!
-//! A listener of the engine's events like any other; it counts, and redraws a few times a second.
+//! A listener of the engine's events like any other: it counts, which is all that the load's threads wait for. What is to be shown is
+//! written by a thread of its own, a few times a second ([`drawer`]).
+
+mod drawer;
 
 use crate::account;
-use crate::printer::{self, Printer};
+use crate::printer::Printer;
 use crate::shaping;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
-use howdah_engine::model::{Codec, Event, Listener, Plan};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::{Arc, Mutex, PoisonError};
+use drawer::Canvas;
+use howdah_engine::model::{Codec, Error, ErrorKind, Event, Listener, Plan, Result};
+use indicatif::{MultiProgress, ProgressDrawTarget};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
 
 /// Files that are drawn at once; the others show up as these finish.
 const BARS_MAX: usize = 12;
@@ -20,21 +24,47 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the total is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
+/// Lines that wait to be written; of a terminal that takes nothing for longer, only warnings are kept besides.
+const LINES_MAX: usize = 1000;
+/// How long the end of a load waits for those lines. Behind it nothing is held up by a terminal but the command itself.
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
-/// Draws what happens.
-pub struct Progress {
+/// Shows what happens.
+pub struct Progress(Arc<Shared>);
+
+struct Shared {
     printer: Printer,
     state: Mutex<State>,
+    /// There is something to be shown.
+    changed: Condvar,
+    /// It is.
+    shown: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 struct State {
     started: Instant,
     drawn: Instant,
-    screen: Option<MultiProgress>,
-    total: Option<ProgressBar>,
+    /// Somebody watches bars.
+    has_screen: bool,
+    quiet: bool,
+    lines: Vec<Line>,
+    /// Lines for which there was no room since then.
+    lines_dropped: u64,
+    /// It is not to be waited until the next look.
+    due: bool,
+    /// The thread is at it.
+    writes: bool,
+    /// Whoever has something to tell waits until it is written: the thread may be held up for good.
+    over: bool,
     files: Vec<File>,
     /// Files that have a bar. There may be many files, and this is asked for every block that is read.
-    bars: usize,
+    bars: BTreeSet<usize>,
     rows: u64,
     /// Of these, stored by another run, which says nothing about how fast this one is.
     rows_before: u64,
@@ -47,13 +77,48 @@ struct State {
     ended: bool,
 }
 
-/// Ends what it stands for when it is dropped.
-pub struct Telling(JoinHandle<()>);
+/// What is told of a load, until this is dropped: then all of it is written, unless nobody takes it.
+pub struct Telling(Arc<Shared>);
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.0.abort();
+        let shared = &self.0;
+        let mut state = shared.lock();
+        // Also of a load that has failed before it had anything to sum up.
+        state.end();
+        shared.changed.notify_all();
+        let waited = shared.shown.wait_timeout_while(state, SHOWN_WITHIN, |state| state.due || state.writes);
+        waited.unwrap_or_else(PoisonError::into_inner).0.over = true;
     }
+}
+
+/// A sentence for the user.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Remark(String),
+    Warning(String),
+}
+
+/// What is to be shown now.
+struct View {
+    lines: Vec<Line>,
+    /// Of a screen, until the end.
+    total: Option<Total>,
+    bars: Vec<Bar>,
+}
+
+struct Total {
+    bytes_known: Option<u64>,
+    bytes_passed: u64,
+    line: String,
+}
+
+struct Bar {
+    file_no: usize,
+    location: String,
+    stored_bytes: Option<u64>,
+    bytes_passed: u64,
+    rows: u64,
 }
 
 struct File {
@@ -65,7 +130,6 @@ struct File {
     /// Of those read, in the table. Not known where the file is compressed: what is stored is counted in plain bytes.
     bytes_in: Option<u64>,
     rows: u64,
-    bar: Option<ProgressBar>,
     done: bool,
 }
 
@@ -78,7 +142,6 @@ impl File {
             bytes_skipped: 0,
             bytes_in: is_plain.then_some(0),
             rows: 0,
-            bar: None,
             done: false,
         }
     }
@@ -101,113 +164,61 @@ impl File {
 
 impl Progress {
     /// Draws bars if somebody watches, else writes lines; nothing but warnings with `--quiet`.
-    pub fn new(printer: Printer) -> Progress {
+    ///
+    /// # Errors
+    /// `Local`, when no thread can be had.
+    pub fn new(printer: Printer) -> Result<Progress> {
         let screen = printer.draws().then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
         // A terminal that cannot move its cursor (TERM=dumb) gets lines.
         let screen = screen.filter(|screen| !screen.is_hidden());
-        Progress { printer, state: Mutex::new(State::new(screen)) }
+        let state = Mutex::new(State::new(screen.is_some(), printer.quiet()));
+        let canvas = Canvas::new(printer.clone(), screen);
+        let shared =
+            Arc::new(Shared { printer, state, changed: Condvar::default(), shown: Condvar::default() });
+        let of_thread = Arc::clone(&shared);
+        let drawing = std::thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(move || drawer::draw(&of_thread, canvas));
+        drawing.map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))?;
+        Ok(Progress(shared))
+    }
+
+    /// All that is told is written when what comes back is dropped. Nothing is drawn from then on.
+    pub fn telling(&self) -> Telling {
+        Telling(Arc::clone(&self.0))
     }
 }
 
 impl Listener for Progress {
     fn on_event(&self, event: &Event) {
-        if self.printer.quiet() {
-            if let Event::Warning { message } = event {
-                self.printer.warn(message);
-            }
-            return;
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::Planned { plan } => {
-                for line in shaping::found(plan) {
-                    self.line(&state, &line);
-                }
-                state.begin(plan);
-            }
-            Event::Read { file_no, bytes } => state.read(*file_no, *bytes),
-            Event::Skipped { file_no, bytes } => state.skipped(*file_no, *bytes),
-            Event::Stored { file_no, rows, bytes, before } => {
-                state.stored(*file_no, *rows, if *before { None } else { Some(*bytes) });
-            }
-            Event::Lost { file_no, rows } => state.lost(*file_no, *rows),
-            Event::FileDone { file_no } => {
-                let line = state.file_done(*file_no);
-                self.line(&state, &line);
-            }
-            Event::Sessions { open, waits } => state.sessions = show_sessions(*open, waits),
-            Event::Retry { reason, delay } => {
-                let line = format!("trying again in {}: {reason}", show_seconds(delay.as_secs_f64()));
-                self.line(&state, &line);
-            }
-            Event::Paused { reason } => {
-                if let Some(reason) = reason {
-                    self.line(&state, &format!("paused: {reason}"));
-                }
-                state.paused.clone_from(reason);
-            }
-            Event::Phase { what } => {
-                state.phase.clone_from(what);
-                state.sessions.clear();
-            }
-            Event::Notice { message } => self.line(&state, message),
-            Event::Warning { message } => self.line(&state, &format!("warning: {message}")),
-            Event::Done { .. } => state.end(),
-            _ => {}
-        }
-        self.tell_total(&mut state);
-    }
-}
-
-impl Progress {
-    /// Tells how far the load is also while nothing happens, until this is dropped.
-    pub fn keep_telling(self: &Arc<Self>) -> Telling {
-        let progress = Arc::clone(self);
-        Telling(tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(LOOK_EVERY).await;
-                let mut state = progress.state.lock().unwrap_or_else(PoisonError::into_inner);
-                progress.tell_total(&mut state);
-            }
-        }))
-    }
-
-    fn tell_total(&self, state: &mut State) {
-        let every = if state.screen.is_some() { DRAW_EVERY } else { LINE_EVERY };
-        if self.printer.quiet() || state.ended || state.files.is_empty() || state.drawn.elapsed() < every {
-            return;
-        }
-        state.drawn = Instant::now();
-        let line = state.total_line();
-        match &state.total {
-            Some(total) => {
-                total.set_position(state.bytes_passed());
-                total.set_message(printer::line(&line).into_owned());
-            }
-            None => self.line(state, &line),
-        }
-    }
-
-    fn line(&self, state: &State, line: &str) {
-        let line = printer::line(line);
-        match &state.screen {
-            // Above the bars.
-            Some(screen) => drop(screen.println(line)),
-            None => self.printer.say(&line),
+        let Progress(shared) = self;
+        let mut state = shared.lock();
+        state.count(event);
+        if state.over {
+            let lines = std::mem::take(&mut state.lines);
+            drop(state);
+            lines.iter().for_each(|line| line.write(&shared.printer));
+        } else if state.due {
+            shared.changed.notify_all();
         }
     }
 }
 
 impl State {
-    fn new(screen: Option<MultiProgress>) -> State {
+    fn new(has_screen: bool, quiet: bool) -> State {
         let now = Instant::now();
         State {
             started: now,
             drawn: now,
-            screen,
-            total: None,
+            has_screen,
+            quiet,
+            lines: Vec::new(),
+            lines_dropped: 0,
+            due: false,
+            writes: false,
+            over: false,
             files: Vec::new(),
-            bars: 0,
+            bars: BTreeSet::new(),
             rows: 0,
             rows_before: 0,
             bytes_stored: 0,
@@ -219,6 +230,91 @@ impl State {
         }
     }
 
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Planned { plan } => {
+                for line in shaping::found(plan) {
+                    self.remark(line);
+                }
+                self.begin(plan);
+            }
+            Event::Read { file_no, bytes } => self.read(*file_no, *bytes),
+            Event::Skipped { file_no, bytes } => self.skipped(*file_no, *bytes),
+            Event::Stored { file_no, rows, bytes, before } => {
+                self.stored(*file_no, *rows, if *before { None } else { Some(*bytes) });
+            }
+            Event::Lost { file_no, rows } => self.lost(*file_no, *rows),
+            Event::FileDone { file_no } => {
+                let line = self.file_done(*file_no);
+                self.remark(line);
+            }
+            Event::Sessions { open, waits } => self.sessions = show_sessions(*open, waits),
+            Event::Retry { reason, delay } => {
+                self.remark(format!("trying again in {}: {reason}", show_seconds(delay.as_secs_f64())));
+            }
+            Event::Paused { reason } => {
+                if let Some(reason) = reason {
+                    self.remark(format!("paused: {reason}"));
+                }
+                self.paused.clone_from(reason);
+            }
+            Event::Phase { what } => {
+                self.phase.clone_from(what);
+                self.sessions.clear();
+            }
+            Event::Notice { message } => self.remark(message.clone()),
+            Event::Warning { message } => {
+                self.lines.push(Line::Warning(message.clone()));
+                self.due = true;
+            }
+            Event::Done { .. } => self.end(),
+            _ => {}
+        }
+    }
+
+    fn remark(&mut self, text: String) {
+        if self.quiet {
+            return;
+        }
+        if self.lines.len() < LINES_MAX {
+            self.lines.push(Line::Remark(text));
+        } else {
+            self.lines_dropped += 1;
+        }
+        self.due = true;
+    }
+
+    /// What is to be shown now; lines are shown once.
+    fn view(&mut self) -> View {
+        let mut lines = std::mem::take(&mut self.lines);
+        let dropped = std::mem::take(&mut self.lines_dropped);
+        if dropped > 0 {
+            let text = format!("{} lines more are not told: nobody took them", show_count(dropped));
+            lines.push(Line::Remark(text));
+        }
+        let tells_total = !(self.quiet || self.ended || self.files.is_empty());
+        if tells_total && !self.has_screen && self.drawn.elapsed() >= LINE_EVERY {
+            self.drawn = Instant::now();
+            lines.push(Line::Remark(self.total_line()));
+        }
+        let total = (tells_total && self.has_screen).then(|| Total {
+            bytes_known: self.bytes_known,
+            bytes_passed: self.bytes_passed(),
+            line: self.total_line(),
+        });
+        let bar = |no: &usize| {
+            let file = self.files.get(*no)?;
+            Some(Bar {
+                file_no: *no,
+                location: file.location.clone(),
+                stored_bytes: file.stored_bytes,
+                bytes_passed: file.bytes_passed(),
+                rows: file.rows,
+            })
+        };
+        View { lines, total, bars: self.bars.iter().filter_map(bar).collect() }
+    }
+
     fn begin(&mut self, plan: &Plan) {
         self.files = plan
             .files
@@ -226,26 +322,14 @@ impl State {
             .map(|file| File::new(file.location.clone(), file.stored_bytes, file.codec == Codec::None))
             .collect();
         self.bytes_known = plan.files.iter().map(|file| file.stored_bytes).sum();
-        if let Some(screen) = &self.screen {
-            let total = screen.add(ProgressBar::new(self.bytes_known.unwrap_or(0)));
-            total.set_style(style(self.bytes_known.is_some(), "total"));
-            self.total = Some(total);
-        }
     }
 
     fn read(&mut self, file_no: u32, bytes: u64) {
-        let Some(file) = self.files.get_mut(file_no as usize) else { return };
+        let no = file_no as usize;
+        let Some(file) = self.files.get_mut(no) else { return };
         file.bytes_read += bytes;
-        if let (Some(screen), Some(total), None, false) = (&self.screen, &self.total, &file.bar, file.done)
-            && self.bars < BARS_MAX
-        {
-            let bar = screen.insert_before(total, ProgressBar::new(file.stored_bytes.unwrap_or(0)));
-            bar.set_style(style(file.stored_bytes.is_some(), &name(&file.location)));
-            file.bar = Some(bar);
-            self.bars += 1;
-        }
-        if let Some(bar) = &file.bar {
-            bar.set_position(file.bytes_passed());
+        if self.has_screen && !file.done && self.bars.len() < BARS_MAX {
+            self.bars.insert(no);
         }
     }
 
@@ -267,10 +351,6 @@ impl State {
             if let (Some(bytes_in), Some(bytes)) = (&mut file.bytes_in, bytes) {
                 *bytes_in += bytes;
             }
-            if let Some(bar) = &file.bar {
-                bar.set_message(show_rows(file.rows));
-                bar.set_position(file.bytes_passed());
-            }
         }
     }
 
@@ -284,10 +364,7 @@ impl State {
     fn file_done(&mut self, file_no: u32) -> String {
         let Some(file) = self.files.get_mut(file_no as usize) else { return String::new() };
         file.done = true;
-        if let Some(bar) = file.bar.take() {
-            bar.finish_and_clear();
-            self.bars -= 1;
-        }
+        self.bars.remove(&(file_no as usize));
         format!(
             "{}: {} from {}",
             account::short(&file.location),
@@ -297,15 +374,8 @@ impl State {
     }
 
     fn end(&mut self) {
-        self.ended = true;
-        for file in &mut self.files {
-            if let Some(bar) = file.bar.take() {
-                bar.finish_and_clear();
-            }
-        }
-        if let Some(total) = self.total.take() {
-            total.finish_and_clear();
-        }
+        (self.ended, self.due) = (true, true);
+        self.bars.clear();
     }
 
     fn bytes_read(&self) -> u64 {
@@ -334,7 +404,7 @@ impl State {
         );
         if let Some(all) = self.bytes_known.filter(|all| *all > 0 && read > 0) {
             let is_done = self.files.iter().all(|file| file.done);
-            if self.screen.is_none() {
+            if !self.has_screen {
                 // Rounded down: all is said of all alone.
                 let percent = (passed as f64 / all as f64).min(1.0) * 100.0;
                 line.push_str(&format!(", {} %", percent.floor()));
@@ -369,29 +439,12 @@ fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
     }
 }
 
-/// The last part of a location, as far as it fits.
-fn name(location: &str) -> String {
-    const SHOWN: usize = 28;
-    let name = location.rsplit('/').next().unwrap_or(location);
-    let name = printer::line(name);
-    let from = name.chars().count().saturating_sub(SHOWN);
-    name.chars().skip(from).collect()
-}
-
-fn style(known: bool, name: &str) -> ProgressStyle {
-    // Braces in a file's name are text, not a template.
-    let name = format!("{name:<28}").replace('{', "{{").replace('}', "}}");
-    let bar = if known { "{bar:24} {percent:>3} %" } else { "{binary_bytes}" };
-    ProgressStyle::with_template(&format!("{name} {bar}  {{wide_msg}}"))
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn state(bytes: u64) -> State {
-        let mut state = State::new(None);
+        let mut state = State::new(false, false);
         state.files = vec![File::new("a.csv".to_owned(), Some(bytes), true)];
         state.bytes_known = Some(bytes);
         state.started = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
@@ -434,23 +487,31 @@ mod tests {
 
     #[test]
     fn a_file_is_drawn_when_another_one_has_ended() {
-        let mut state = State::new(Some(MultiProgress::with_draw_target(ProgressDrawTarget::hidden())));
-        state.total = Some(ProgressBar::hidden());
+        let mut state = State::new(true, false);
         let files = 0..BARS_MAX + 2;
         state.files = files.map(|no| File::new(no.to_string(), Some(9), true)).collect();
-        let drawn = |state: &State| state.files.iter().map(|file| file.bar.is_some()).collect::<Vec<_>>();
-        let mut wanted = vec![true; BARS_MAX];
-        wanted.extend([false, false]);
-        for no in (0..).take(BARS_MAX + 2) {
-            state.read(no, 1);
-        }
-        assert_eq!(drawn(&state), wanted);
+        let read_all = |state: &mut State| (0..).take(BARS_MAX + 2).for_each(|no| state.read(no, 1));
+        let drawn = |state: &mut State| state.view().bars.iter().map(|bar| bar.file_no).collect::<Vec<_>>();
+        read_all(&mut state);
+        assert_eq!(drawn(&mut state), (0..BARS_MAX).collect::<Vec<_>>());
         state.file_done(3);
-        for no in (0..).take(BARS_MAX + 2) {
-            state.read(no, 1);
+        read_all(&mut state);
+        assert_eq!(drawn(&mut state), (0..=BARS_MAX).filter(|no| *no != 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn of_lines_that_nobody_takes_warnings_are_kept() {
+        let mut state = State::new(false, false);
+        for no in 0..LINES_MAX + 3 {
+            state.count(&Event::Notice { message: no.to_string() });
         }
-        (wanted[3], wanted[BARS_MAX]) = (false, true);
-        assert_eq!(drawn(&state), wanted);
+        state.count(&Event::Warning { message: "look".to_owned() });
+        let lines = state.view().lines;
+        assert_eq!(lines.len(), LINES_MAX + 2);
+        assert_eq!(lines[LINES_MAX], Line::Warning("look".to_owned()));
+        let told = "3 lines more are not told: nobody took them".to_owned();
+        assert_eq!(lines[LINES_MAX + 1], Line::Remark(told));
+        assert!(state.view().lines.is_empty());
     }
 
     #[test]

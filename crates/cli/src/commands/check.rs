@@ -34,8 +34,8 @@ pub async fn check(
     let connection =
         stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
-    let progress = Arc::new(Progress::new(printer.clone()));
-    let telling = progress.keep_telling();
+    let progress = Arc::new(Progress::new(printer.clone())?);
+    let telling = progress.telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan(&context, only_checked(job)).await?;

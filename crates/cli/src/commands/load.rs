@@ -36,8 +36,8 @@ pub(super) async fn run(
     refused: &Refused,
     advise: impl Fn(Error) -> Error,
 ) -> Result<Exit> {
-    let progress = Arc::new(Progress::new(printer.clone()));
-    let telling = progress.keep_telling();
+    let progress = Arc::new(Progress::new(printer.clone())?);
+    let telling = progress.telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let prepare = |planned| refused.planned(planned);

@@ -35,10 +35,12 @@ pub async fn restore(
     let connection =
         stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
     let schema = ledger_schema(&options.target)?;
-    let listener = Arc::new(Progress::new(printer.clone()));
+    let listener = Arc::new(Progress::new(printer.clone())?);
+    let telling = listener.telling();
     let server = connection.display();
     let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
     let restored = restore::restore(&context, &schema, options.job.as_deref()).await?;
+    drop(telling);
     if printer.json() {
         printer.out(&json(&Restored { restored: restored.back, not_restored: restored.not_back }));
     } else if restored.back + restored.not_back == 0 {

@@ -73,5 +73,6 @@ mod tune;
 mod twice;
 mod unlogged;
 mod unquoted;
+mod unread;
 mod verify;
 mod web;

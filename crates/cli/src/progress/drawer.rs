@@ -1,0 +1,118 @@
+//! Writes what there is to show, on a thread of its own: a terminal or a pipe that takes nothing holds up nobody else.
+
+use super::{DRAW_EVERY, LOOK_EVERY, Line, Shared, View};
+use crate::printer::{self, Printer};
+use crate::units::show_rows;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+/// Draws until the process ends.
+pub(super) fn draw(shared: &Arc<Shared>, mut canvas: Canvas) {
+    let wait = if canvas.screen.is_some() { DRAW_EVERY } else { LOOK_EVERY };
+    let mut state = shared.lock();
+    loop {
+        let waited = shared.changed.wait_timeout_while(state, wait, |state| !state.due);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let view = state.view();
+        (state.due, state.writes) = (false, true);
+        drop(state);
+        canvas.show(view);
+        state = shared.lock();
+        state.writes = false;
+        shared.shown.notify_all();
+    }
+}
+
+/// Where it is drawn: on a screen, or line below line.
+pub(super) struct Canvas {
+    printer: Printer,
+    screen: Option<MultiProgress>,
+    total: Option<ProgressBar>,
+    /// By the number of their file.
+    bars: HashMap<usize, ProgressBar>,
+}
+
+impl Canvas {
+    pub(super) fn new(printer: Printer, screen: Option<MultiProgress>) -> Canvas {
+        Canvas { printer, screen, total: None, bars: HashMap::new() }
+    }
+
+    fn show(&mut self, view: View) {
+        for line in &view.lines {
+            self.line(line);
+        }
+        let Some(screen) = self.screen.clone() else { return };
+        self.bars.retain(|no, bar| {
+            let stays = view.bars.iter().any(|shown| shown.file_no == *no);
+            if !stays {
+                bar.finish_and_clear();
+            }
+            stays
+        });
+        let Some(shown) = view.total else {
+            if let Some(total) = self.total.take() {
+                total.finish_and_clear();
+            }
+            return;
+        };
+        let total = self.total.get_or_insert_with(|| {
+            let total = screen.add(ProgressBar::new(shown.bytes_known.unwrap_or(0)));
+            total.set_style(style(shown.bytes_known.is_some(), "total"));
+            total
+        });
+        for shown in view.bars {
+            let bar = self.bars.entry(shown.file_no).or_insert_with(|| {
+                let bar = screen.insert_before(total, ProgressBar::new(shown.stored_bytes.unwrap_or(0)));
+                bar.set_style(style(shown.stored_bytes.is_some(), &name(&shown.location)));
+                bar
+            });
+            bar.set_message(show_rows(shown.rows));
+            bar.set_position(shown.bytes_passed);
+        }
+        total.set_position(shown.bytes_passed);
+        total.set_message(printer::line(&shown.line).into_owned());
+    }
+
+    fn line(&self, line: &Line) {
+        match &self.screen {
+            // Above the bars.
+            Some(screen) => drop(screen.println(printer::line(&line.in_full()))),
+            None => line.write(&self.printer),
+        }
+    }
+}
+
+impl Line {
+    /// Writes it where nothing is drawn.
+    pub(super) fn write(&self, printer: &Printer) {
+        match self {
+            Line::Warning(text) => printer.warn(text),
+            Line::Remark(text) => printer.say(&printer::line(text)),
+        }
+    }
+
+    fn in_full(&self) -> String {
+        match self {
+            Line::Warning(text) => format!("warning: {text}"),
+            Line::Remark(text) => text.clone(),
+        }
+    }
+}
+
+/// The last part of a location, as far as it fits.
+fn name(location: &str) -> String {
+    const SHOWN: usize = 28;
+    let name = location.rsplit('/').next().unwrap_or(location);
+    let name = printer::line(name);
+    let from = name.chars().count().saturating_sub(SHOWN);
+    name.chars().skip(from).collect()
+}
+
+fn style(known: bool, name: &str) -> ProgressStyle {
+    // Braces in a file's name are text, not a template.
+    let name = format!("{name:<28}").replace('{', "{{").replace('}', "}}");
+    let bar = if known { "{bar:24} {percent:>3} %" } else { "{binary_bytes}" };
+    ProgressStyle::with_template(&format!("{name} {bar}  {{wide_msg}}"))
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
