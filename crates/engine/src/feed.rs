@@ -23,7 +23,7 @@ mod unpackers;
 
 pub(crate) use mender::mending_shape;
 pub(crate) use sieve::{eol_of_chunk, sifter};
-pub(crate) use stored::{Opened, wait_to_retry};
+pub(crate) use stored::{Opened, open_all, wait_to_retry};
 pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_shape};
 
 use crate::budget::Buffers;

@@ -6,7 +6,7 @@
 //! the missing chunks are loaded, then the barrier is repeated.
 
 use crate::arrival::on_session;
-use crate::feed::{Opened, first_byte};
+use crate::feed::{first_byte, open_all};
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
@@ -189,11 +189,7 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
     run.context.listener.on_event(&Event::Notice { message });
     run.context.listener.on_event(&Event::Phase { what: None });
     run.frozen.restart(run).await;
-    let mut opened = Vec::new();
-    for file in &run.plan.files {
-        let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
-        opened.push(Opened::new(object));
-    }
+    let opened = open_all(&run.context, &run.plan).await?;
     run.set_receipts(receipts);
     run.tally.restart_rows();
     pipeline::run(run, opened).await

@@ -7,7 +7,7 @@
 
 use crate::Context;
 use crate::arrival::on_session;
-use crate::feed::Opened;
+use crate::feed::open_all;
 use crate::indexes::tell;
 use crate::load::by_file;
 use crate::partitioner::Partitioner;
@@ -414,11 +414,7 @@ async fn read_again(
         verify::aim(table)?;
     }
     (plan.job.create_partitions, plan.job.arrival.freeze) = (None, false);
-    let mut opened = Vec::new();
-    for file in &plan.files {
-        let object = run.context.sources.open(&file.location, file.version.as_deref()).await?;
-        opened.push(Opened::new(object));
-    }
+    let opened = open_all(&run.context, &plan).await?;
     let context = Context { listener: Arc::new(Silent), ..run.context.clone() };
     let partitioner = Partitioner::new(None, Vec::new())?;
     let nothing_in = HashMap::new();

@@ -2,10 +2,10 @@
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server, side_by_side};
+use howdah_testkit::{Database, Fault, Finished, HowdahCommand, MAJORS, Proxy, S3, Server, side_by_side};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ROWS: u64 = 6_000;
 /// Some eight chunks of it.
@@ -474,4 +474,27 @@ fn what_a_role_lacks_for_it_is_said_in_the_plan() {
         let refused = of_view.run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains("ordinary and partitioned tables"), "{refused}");
     }
+}
+
+#[test]
+fn a_store_that_is_away_when_all_is_to_be_read_again_is_asked_again() {
+    let plain = csv(21, 0, 500);
+    let s3 = S3::start();
+    s3.put("again", "a.csv", &plain);
+    let proxy = Proxy::before_s3(&s3);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    shut_gate_behind(&scene.database, 0);
+    let load = load(&scene, "checksum").envs(s3.env_through(&proxy)).arg("s3://again/a.csv");
+    let running = load.spawn();
+    let began = Instant::now();
+    let waits =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    assert!(scene.database.wait_for(waits, 1, || began.elapsed() < PATIENCE));
+    proxy.set(Fault::Refuse);
+    open_gate(&scene.database);
+    while !running.stderr_so_far().contains("trying again in") && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    proxy.set(Fault::Pass);
+    assert_verified(&running.wait(PATIENCE).expect_code(0), "checksum", 500);
 }

@@ -4,10 +4,11 @@
 //! Objects far away are read ahead by a task, so that the decoder does not wait for the network; local files
 //! and pipes are read in the thread that decodes.
 
+use crate::Context;
 use crate::pipeline::{Run, unwanted};
 use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
-use howdah_model::{Error, ErrorKind, Event, Result, Stage};
+use howdah_model::{Error, ErrorKind, Event, Plan, Result, Stage};
 use howdah_source::{BlockStream, Object};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
@@ -138,6 +139,20 @@ impl Opened {
             None => Ok(None),
         }
     }
+}
+
+/// All files of a plan in the versions that it has, to be read once more.
+///
+/// # Errors
+/// Those of the sources that will not pass; `Interrupted`.
+pub(crate) async fn open_all(context: &Context, plan: &Plan) -> Result<Vec<Opened>> {
+    let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    let mut opened = Vec::new();
+    for file in &plan.files {
+        let open = || context.sources.open(&file.location, file.version.as_deref());
+        opened.push(Opened::new(retry::patiently(context, retry_for, open).await?));
+    }
+    Ok(opened)
 }
 
 /// Adds stored bytes to the counters and tells the listener.
