@@ -89,7 +89,7 @@ class Paused(TypedDict):
 
 
 class Phase(TypedDict):
-    """No rows are copied for now: the load is at this ("building 3 indexes"); with None, rows are copied again."""
+    """The load is at this ("building 3 indexes"), whatever was read and stored; with None, rows are copied again."""
 
     type: Literal["phase"]
     what: Optional[str]

@@ -327,7 +327,8 @@ impl State {
     fn read(&mut self, file_no: u32, bytes: u64) {
         let no = file_no as usize;
         let Some(file) = self.files.get_mut(no) else { return };
-        file.bytes_read += bytes;
+        // What a crash of the server took is read once more.
+        file.bytes_read = (file.bytes_read + bytes).min(file.stored_bytes.unwrap_or(u64::MAX));
         if self.has_screen && !file.done && self.bars.len() < BARS_MAX {
             self.bars.insert(no);
         }

@@ -45,8 +45,10 @@ fn told(location: &str, reject: &Reject) -> LeftOut {
 /// One file's counters.
 #[derive(Debug, Default)]
 pub(crate) struct FileTally {
-    /// Stored bytes read.
+    /// Stored bytes read, in the reading under way or the last one.
     pub bytes_read: AtomicU64,
+    /// The most that an earlier reading of this run has read.
+    bytes_read_before: AtomicU64,
     /// Records found, those in receipts of earlier runs included.
     pub rows_read: AtomicU64,
     /// Rows in the table.
@@ -75,6 +77,23 @@ pub(crate) struct FileTally {
 }
 
 impl FileTally {
+    /// Stored bytes that this run had to read: those that are read once more count once.
+    fn bytes_read_once(&self) -> u64 {
+        self.bytes_read.load(Relaxed).max(self.bytes_read_before.load(Relaxed))
+    }
+
+    /// It is read once more: its rows are counted from zero. What other runs had stored stays known.
+    fn restart(&self) {
+        self.bytes_read_before.fetch_max(self.bytes_read.swap(0, Relaxed), Relaxed);
+        self.chunks.store(0, Relaxed);
+        self.rows_read.store(0, Relaxed);
+        self.left_out.store(0, Relaxed);
+        self.rejected.store(0, Relaxed);
+        self.rows_stored.store(0, Relaxed);
+        self.read_done.store(false, Relaxed);
+        self.open_chunks.store(0, Relaxed);
+    }
+
     /// A chunk was found that is to be stored.
     pub(crate) fn found_chunk(&self, records: u64, omitted: Omitted) {
         self.count_chunk(records, omitted);
@@ -402,18 +421,10 @@ impl Tally {
         }
     }
 
-    /// The files are read once more: their rows are counted from zero. What other runs had stored stays known.
+    /// The files are read once more.
     pub(crate) fn restart_rows(&self) {
         self.again.store(true, Relaxed);
-        for file in &self.files {
-            file.chunks.store(0, Relaxed);
-            file.rows_read.store(0, Relaxed);
-            file.left_out.store(0, Relaxed);
-            file.rejected.store(0, Relaxed);
-            file.rows_stored.store(0, Relaxed);
-            file.read_done.store(false, Relaxed);
-            file.open_chunks.store(0, Relaxed);
-        }
+        self.files.iter().for_each(FileTally::restart);
     }
 
     /// The account so far.
@@ -487,7 +498,7 @@ impl Tally {
             rows_read,
             rows_stored,
             rows_rejected,
-            bytes_read: tally.bytes_read.load(Relaxed),
+            bytes_read: tally.bytes_read_once(),
             done: tally.read_done.load(Relaxed)
                 && tally.open_chunks.load(Relaxed) == 0
                 && rows_read == rows_stored + rows_rejected,
@@ -571,5 +582,22 @@ impl Tally {
         let all: u64 = waits.values().sum();
         // A count of samples: far below 2^53.
         waits.iter().map(|(wait, seen)| (wait.clone(), *seen as f64 / all.max(1) as f64)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_read_once_more_count_once() {
+        let file = FileTally::default();
+        file.bytes_read.fetch_add(100, Relaxed);
+        file.restart();
+        file.bytes_read.fetch_add(30, Relaxed);
+        assert_eq!(file.bytes_read_once(), 100);
+        // A crash in the midst of the first reading.
+        file.bytes_read.fetch_add(110, Relaxed);
+        assert_eq!(file.bytes_read_once(), 140);
     }
 }

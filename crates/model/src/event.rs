@@ -100,7 +100,8 @@ pub enum Event {
         /// Why.
         reason: Option<String>,
     },
-    /// No rows are copied for now: the load is at this; without it, rows are copied again.
+    /// The load is at this, which how much was read and stored says nothing of: no rows are copied, or some of those that a crash of
+    /// the server took; without it, rows are copied.
     Phase {
         /// What it is at, for the middle of a sentence.
         what: Option<String>,
