@@ -358,6 +358,9 @@ impl Guard {
     fn give_up(&mut self, run: &Run, error: Error) {
         run.halt.fail_all(error);
         self.gave_up = true;
+        if self.paused_since.take().is_some() {
+            run.tally.pauses.end(Instant::now());
+        }
         // Those who wait find out that nothing is wanted any more.
         run.gate.set(None);
     }
@@ -370,14 +373,16 @@ impl Guard {
         match (&reason, self.paused_since) {
             (Some(reason), Some(since)) if since.elapsed() >= limit => {
                 self.give_up(run, gave_up(reason, since.elapsed()));
-                run.tally.paused(since.elapsed());
                 return;
             }
-            (Some(_), None) => self.paused_since = Some(Instant::now()),
+            (Some(_), None) => {
+                self.paused_since = Some(Instant::now());
+                run.tally.pauses.begin(Instant::now());
+            }
             (None, Some(since)) => {
                 let seconds = since.elapsed().as_secs();
                 self.paused_since = None;
-                run.tally.paused(since.elapsed());
+                run.tally.pauses.end(Instant::now());
                 tell(&run.context, format!("the load goes on, after a pause of {seconds} s"));
             }
             _ => {}

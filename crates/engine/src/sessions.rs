@@ -122,6 +122,7 @@ pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
             }
         }
     }
+    shared.fullness.end(run);
     run.gate.limit_opened(shared.handed.found_max());
     if let Some(session) = shared.handed.last() {
         run.context.connection.keep(session);

@@ -1,5 +1,7 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
+pub(crate) mod pauses;
+
 use crate::jobs::{Seen, Trace};
 use crate::limit;
 use howdah_model::summary::Status;
@@ -9,6 +11,7 @@ use howdah_model::{
 };
 use howdah_target::ledger::FileAccount;
 use howdah_transcode::mend::Counts;
+use pauses::Pauses;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -189,7 +192,8 @@ pub(crate) struct Tally {
     come: Mutex<BTreeMap<String, u64>>,
     tuned: Mutex<Vec<String>>,
     verified: Mutex<Option<Verified>>,
-    paused_ms: AtomicU64,
+    /// When no chunk was begun.
+    pub pauses: Pauses,
     /// The files are read once more, after a crash of the server.
     again: AtomicBool,
 }
@@ -215,7 +219,7 @@ impl Tally {
             come: Mutex::default(),
             tuned: Mutex::default(),
             verified: Mutex::default(),
-            paused_ms: AtomicU64::new(0),
+            pauses: Pauses::default(),
             again: AtomicBool::new(false),
         }
     }
@@ -331,11 +335,6 @@ impl Tally {
     /// What is stored is what was read.
     pub(crate) fn set_verified(&self, verified: Verified) {
         *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(verified);
-    }
-
-    /// No chunk was begun for so long.
-    pub(crate) fn paused(&self, paused: Duration) {
-        self.paused_ms.fetch_add(u64::try_from(paused.as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// The files are read once more, after a crash of the server.
@@ -475,7 +474,7 @@ impl Tally {
             limit: None,
             retries: self.retries.load(Relaxed),
             tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            paused_seconds: self.paused_ms.load(Relaxed) as f64 / 1000.0,
+            paused_seconds: self.pauses.paused(Instant::now()).as_secs_f64(),
             files,
             tables: tables.into_values().collect(),
             verified: self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone(),

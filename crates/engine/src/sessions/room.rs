@@ -45,11 +45,14 @@ impl Fullness {
     fn pause(&self, run: &Run, limit: Duration) -> Option<(Duration, bool)> {
         let mut state = self.state();
         let is_first = state.is_none();
+        if is_first {
+            run.tally.pauses.begin(Instant::now());
+        }
         let pause = state.get_or_insert_with(|| Pause { since: Instant::now(), gave_up: false });
         let paused = pause.since.elapsed();
         if !pause.gave_up && paused >= limit {
             pause.gave_up = true;
-            run.tally.paused(paused);
+            run.tally.pauses.end(Instant::now());
         }
         (!pause.gave_up).then_some((paused, is_first))
     }
@@ -62,10 +65,16 @@ impl Fullness {
     /// A chunk is in: there is room.
     pub(super) fn over(&self, run: &Run) {
         let Some(Pause { since, .. }) = self.state().take_if(|pause| !pause.gave_up) else { return };
-        let paused = since.elapsed();
-        run.tally.paused(paused);
-        tell(&run.context, format!("the load goes on, after a pause of {} s", paused.as_secs()));
+        run.tally.pauses.end(Instant::now());
+        tell(&run.context, format!("the load goes on, after a pause of {} s", since.elapsed().as_secs()));
         run.context.listener.on_event(&Event::Paused { reason: None });
+    }
+
+    /// No chunk waits any more, whether there is room or not.
+    pub(super) fn end(&self, run: &Run) {
+        if self.state().take().is_some_and(|pause| !pause.gave_up) {
+            run.tally.pauses.end(Instant::now());
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, Option<Pause>> {
