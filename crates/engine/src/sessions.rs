@@ -273,11 +273,16 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
+        let table_no = self.run.plan.files[chunk.origin.file_no as usize].table_no;
+        let mut had_no_room = false;
         loop {
             let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
                 Ok((outcome, rejects)) => {
                     self.patience.reset();
-                    shared.fullness.over(self.run);
+                    // That another one had room says nothing: it may have gone to another disk.
+                    if had_no_room {
+                        shared.fullness.over(self.run, table_no);
+                    }
                     self.record(&chunk, &outcome, &rejects);
                     return Ok(());
                 }
@@ -285,9 +290,10 @@ impl<'a> Worker<'a> {
             };
             self.slot.end();
             if room::is_full(&error) {
+                had_no_room = true;
                 let (file_no, chunk_no) = (chunk.origin.file_no, chunk.origin.chunk_no);
                 tokio::select! {
-                    waited = shared.fullness.wait(self.run, error) => waited?,
+                    waited = shared.fullness.wait(self.run, table_no, error) => waited?,
                     () = self.run.halt.until_unwanted(file_no, chunk_no) => return Err(unwanted()),
                 }
                 continue;

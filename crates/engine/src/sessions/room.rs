@@ -4,15 +4,16 @@
 use crate::indexes::tell;
 use crate::pipeline::Run;
 use howdah_model::{Error, Event, Result};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Often enough to go on soon; rare enough that what a try writes before it fails costs nobody anything.
 const TRY_EVERY: Duration = Duration::from_secs(5);
 
-/// Whether a disk of the server is full, as the server says.
+/// Tables, by their number, with whose chunks the server says that a disk is full: tables may lie on different disks.
 #[derive(Default)]
-pub(super) struct Fullness(Mutex<Option<Pause>>);
+pub(super) struct Fullness(Mutex<BTreeMap<u32, Pause>>);
 
 #[derive(Clone, Copy)]
 struct Pause {
@@ -27,13 +28,13 @@ pub(super) fn is_full(error: &Error) -> bool {
 }
 
 impl Fullness {
-    /// Waits before the next try.
+    /// Waits before the next try with a chunk of this table.
     ///
     /// # Errors
     /// The same error, when that was in vain for as long as a load pauses at most; `Interrupted`.
-    pub(super) async fn wait(&self, run: &Run, error: Error) -> Result<()> {
+    pub(super) async fn wait(&self, run: &Run, table_no: u32, error: Error) -> Result<()> {
         let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
-        let Some((paused, is_first)) = self.pause(run, limit) else { return Err(error) };
+        let Some((paused, is_first)) = self.pause(run, table_no, limit) else { return Err(error) };
         if is_first {
             let reason = format!("a disk of the server is full: {}", error.message());
             run.context.listener.on_event(&Event::Paused { reason: Some(reason) });
@@ -41,14 +42,14 @@ impl Fullness {
         run.context.stop.sleep(TRY_EVERY.min(limit.saturating_sub(paused))).await
     }
 
-    /// How long the load has paused, and whether that begins now; `None` when it has given up.
-    fn pause(&self, run: &Run, limit: Duration) -> Option<(Duration, bool)> {
+    /// How long the table's chunks have waited, and whether that begins now; `None` when it has given up.
+    fn pause(&self, run: &Run, table_no: u32, limit: Duration) -> Option<(Duration, bool)> {
         let mut state = self.state();
-        let is_first = state.is_none();
+        let is_first = !state.contains_key(&table_no);
         if is_first {
             run.tally.pauses.begin(Instant::now());
         }
-        let pause = state.get_or_insert_with(|| Pause { since: Instant::now(), gave_up: false });
+        let pause = state.entry(table_no).or_insert_with(|| Pause { since: Instant::now(), gave_up: false });
         let paused = pause.since.elapsed();
         if !pause.gave_up && paused >= limit {
             pause.gave_up = true;
@@ -59,25 +60,34 @@ impl Fullness {
 
     /// Chunks wait for room.
     pub(super) fn is_on(&self) -> bool {
-        self.state().is_some()
+        !self.state().is_empty()
     }
 
-    /// A chunk is in: there is room.
-    pub(super) fn over(&self, run: &Run) {
-        let Some(Pause { since, .. }) = self.state().take_if(|pause| !pause.gave_up) else { return };
+    /// A chunk of this table is in for which there was no room.
+    pub(super) fn over(&self, run: &Run, table_no: u32) {
+        let mut state = self.state();
+        let Some(Pause { since, .. }) = state.get(&table_no).filter(|pause| !pause.gave_up).copied() else {
+            return;
+        };
+        state.remove(&table_no);
+        let goes_on = state.is_empty();
+        drop(state);
         run.tally.pauses.end(Instant::now());
-        tell(&run.context, format!("the load goes on, after a pause of {} s", since.elapsed().as_secs()));
-        run.context.listener.on_event(&Event::Paused { reason: None });
+        if goes_on {
+            tell(&run.context, format!("the load goes on, after a pause of {} s", since.elapsed().as_secs()));
+            run.context.listener.on_event(&Event::Paused { reason: None });
+        }
     }
 
     /// No chunk waits any more, whether there is room or not.
     pub(super) fn end(&self, run: &Run) {
-        if self.state().take().is_some_and(|pause| !pause.gave_up) {
+        let left = std::mem::take(&mut *self.state());
+        for _ in left.into_values().filter(|pause| !pause.gave_up) {
             run.tally.pauses.end(Instant::now());
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<Pause>> {
+    fn state(&self) -> MutexGuard<'_, BTreeMap<u32, Pause>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -162,3 +162,24 @@ fn a_full_disk_is_waited_for_once_however_many_sessions_wait() {
     assert_eq!(told.matches("paused: a disk of the server is full").count(), 1, "{told}");
     assert!(!told.contains("the load goes on"), "{told}");
 }
+
+/// Two tables on different disks: that one of them gets on says nothing of the other's.
+#[test]
+fn a_disk_that_is_full_for_one_table_is_waited_for_while_another_one_is_loaded() {
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE full_one (id bigint, part integer, amount numeric, note text); CREATE TABLE other (LIKE full_one); \
+         CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE disk_full; END'; \
+         CREATE TRIGGER no_room BEFORE INSERT ON full_one FOR EACH STATEMENT EXECUTE FUNCTION no_room(); \
+         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END'; \
+         CREATE TRIGGER slow BEFORE INSERT ON other FOR EACH STATEMENT EXECUTE FUNCTION slow()",
+    );
+    let files = Files::new();
+    files.put("full_one.csv", &csv(65, 1, 10));
+    files.put("other.csv", &csv(66, 1, 40_000));
+    let load = howdah("load").args(["--format", "csv", "--header", "--to", &database.conninfo()]);
+    let load = load.args(["--jobs", "2", "--chunk-size", "64kB", "--pause-for", "6s"]);
+    let told = load.arg(files.path().join("{table}.csv")).run(PATIENCE).expect_code(1).stderr;
+    assert_eq!(told.matches("\npaused: a disk of the server is full").count(), 1, "{told}");
+    assert!(!told.contains("the load goes on"), "{told}");
+}
