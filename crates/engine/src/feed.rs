@@ -5,6 +5,7 @@
 //! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: a chunk holds
 //! the records that start between two [`howdah_model::Borders`] of the plain bytes.
 
+mod asker;
 mod bounded;
 mod emit;
 mod encoders;
@@ -21,9 +22,10 @@ mod stream;
 mod turnstile;
 mod unpackers;
 
+pub(crate) use asker::Asker;
 pub(crate) use mender::mending_shape;
 pub(crate) use sieve::{eol_of_chunk, sifter};
-pub(crate) use stored::{Opened, open_all, wait_to_retry};
+pub(crate) use stored::{Opened, open_all, unless, wait_to_retry};
 pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_shape};
 
 use crate::budget::Buffers;

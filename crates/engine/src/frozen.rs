@@ -5,15 +5,15 @@
 
 use crate::attend::Asking;
 use crate::begin;
-use crate::feed::wait_to_retry;
+use crate::feed::{unless, wait_to_retry};
 use crate::locate::locate;
-use crate::pipeline::Run;
+use crate::pipeline::{Run, unwanted};
 use crate::retry::{Directive, Patience, directive};
+use crate::sessions::{before_next_try, until_given_up};
 use crate::tally::FilesOfTable;
-use crate::triggers;
 use crate::watch::Slot;
 use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result, Stage};
-use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
+use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
 use std::collections::BTreeMap;
@@ -136,13 +136,19 @@ pub(crate) async fn store(
 ) -> Result<Taken> {
     let plain = (table.plainly.load(Relaxed) && chunk.faster.is_some()).then(|| plain(chunk));
     let chunk = plain.as_ref().unwrap_or(chunk);
-    let mut held = table.held.lock().await;
-    while matches!(*held, Held::Idle) {
-        match begin(run, target).await {
-            Ok(begun) => *held = begun,
-            Err(error) => wait_to_retry(run, patience, error).await?,
+    let origin = &chunk.origin;
+    let beginning = async {
+        let mut held = table.held.lock().await;
+        while matches!(*held, Held::Idle) {
+            match begin(run, target).await {
+                Ok(begun) => *held = begun,
+                Err(error) => wait_to_retry(run, patience, error).await?,
+            }
         }
-    }
+        Ok(held)
+    };
+    let is_unwanted = run.halt.until_unwanted(origin.file_no, origin.chunk_no);
+    let mut held = unless(is_unwanted, beginning).await?;
     let session = match &mut *held {
         Held::Open(session) => session,
         Held::Lost => return Ok(Taken::Lost),
@@ -156,6 +162,12 @@ pub(crate) async fn store(
     let stored = tokio::select! {
         stored = commit_chunk(session, target, chunk, &slot.progress) => stored,
         () = slot.stalled.notified() => Err(slot.stall_error().into()),
+        () = until_given_up(run, origin) => {
+            // The session is amidst a statement.
+            *held = Held::Lost;
+            table.forget(run);
+            return Err(unwanted());
+        }
     };
     asking.answered();
     slot.end();
@@ -184,10 +196,7 @@ pub(crate) async fn store(
         failed => {
             tell_lost(run, &target.table.table.relation);
             if let Some(ChunkError { error, .. }) = failed {
-                if error.sqlstate() == Some(TRIGGERS_ENABLED) {
-                    triggers::silence_again(run, chunk.origin.file_no).await?;
-                }
-                wait_to_retry(run, patience, error).await?;
+                before_next_try(run, origin, patience, error).await?;
             }
             Ok(Taken::Lost)
         }

@@ -1,6 +1,7 @@
 //! Takes numbers for the rows of chunks, by a session of its own.
 
 use crate::Context;
+use crate::feed::Asker;
 use howdah_model::plan::NumberPlan;
 use howdah_model::{ErrorKind, Event, Relation, Result};
 use howdah_target::numbers;
@@ -9,7 +10,6 @@ use howdah_transcode::number::Numbers;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use tokio::runtime::Handle;
 
 /// Where numbers come from while a load runs.
 #[derive(Debug, Default)]
@@ -29,20 +29,16 @@ struct Taking {
 
 impl NumberSource {
     /// Numbers for so many rows; `None` where the server has to give them. Called from a thread that may block.
-    pub(crate) fn take(
-        &self,
-        (context, handle): (&Context, &Handle),
-        plan: &NumberPlan,
-        count: u64,
-    ) -> Option<Numbers> {
+    pub(crate) fn take(&self, asker: &Asker<'_>, plan: &NumberPlan, count: u64) -> Option<Numbers> {
         if count == 0 || self.is_off.load(Relaxed) {
             return None;
         }
         let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let session = taking.session.take().filter(|session| !session.is_closed());
         let last = taking.last.get(&plan.sequence).copied();
+        let context = asker.context();
         let taken = context.stop.guard(take(context, session, plan, (count, last)));
-        match handle.block_on(taken) {
+        match asker.wait(taken) {
             Ok((session, first, increment)) => {
                 taking.session = Some(session);
                 let more = i64::try_from(count - 1).unwrap_or(i64::MAX);

@@ -4,7 +4,7 @@
 //! yet gets one, once, and the load goes on. In which day of UTC a time of the session's own zone lies, the server says. Dates that
 //! only it can read are left to it.
 
-use crate::Context;
+use crate::feed::Asker;
 use crate::retry::patiently;
 use howdah_model::route::Edge;
 use howdah_model::{BinaryType, Error, ErrorKind, Event, PartitionUnit, Relation, Result};
@@ -14,7 +14,6 @@ use howdah_transcode::route;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// More of them are hardly meant: a wrong column, or days where months would do.
 const MADE_MAX: usize = 1000;
@@ -101,12 +100,13 @@ impl Partitioner {
     /// Table, when a partition cannot be made; those of the session.
     pub(crate) fn settle(
         &self,
-        (context, handle): (&Context, &Handle),
+        asker: &Asker<'_>,
         relation: &Relation,
         (records, reader, field_no): (&[u8], &BinaryEncoder, u32),
         (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
+        let context = asker.context();
         let known = dated.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut days = BTreeSet::new();
         route::read_numbers(records, reader, field_no, &dated.binary, |number| {
@@ -127,13 +127,11 @@ impl Partitioner {
                 context.connection.attend(&session, asking).await
             };
             if !asked.is_empty() {
-                days.extend(
-                    handle.block_on(patiently(context, patience, asking))?.into_iter().map(i64::from),
-                );
+                days.extend(asker.wait(patiently(context, patience, asking))?.into_iter().map(i64::from));
             }
         }
         for day in days {
-            dated.make((context, handle), relation, (unit, day), (patience, lock_timeout_ms))?;
+            dated.make(asker, relation, (unit, day), (patience, lock_timeout_ms))?;
         }
         Ok(())
     }
@@ -177,13 +175,13 @@ impl Dated {
     /// One at a time: whoever waited finds that it is there.
     fn make(
         &self,
-        (context, handle): (&Context, &Handle),
+        asker: &Asker<'_>,
         relation: &Relation,
         (unit, day): (PartitionUnit, i64),
         (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
-        let units = self.units_of_a_day();
+        let (units, context) = (self.units_of_a_day(), asker.context());
         if covered.holds(day * units) {
             return Ok(());
         }
@@ -199,7 +197,7 @@ impl Dated {
             let making = date_partitions::make(&session, table, &self.binary, unit, day);
             context.connection.attend(&session, making).await
         };
-        match handle.block_on(patiently(context, patience, making)) {
+        match asker.wait(patiently(context, patience, making)) {
             Ok(made) => {
                 let owned = made.not_given_to.map(|owner| {
                     format!(
@@ -220,7 +218,7 @@ impl Dated {
                     let reading = date_partitions::read(&session, self.oid, relation);
                     context.connection.attend(&session, reading).await
                 };
-                let read = handle.block_on(patiently(context, patience, reading));
+                let read = asker.wait(patiently(context, patience, reading));
                 match read.and_then(|ranges| numbers(relation, &ranges)) {
                     Ok(ranges) => covered.ranges = ranges,
                     // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.

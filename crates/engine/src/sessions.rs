@@ -8,7 +8,7 @@ mod room;
 
 use crate::attend::Asking;
 use crate::begin;
-use crate::feed::wait_to_retry;
+use crate::feed::{unless, wait_to_retry};
 use crate::frozen::{self, Taken};
 use crate::indexes::early;
 use crate::jobs::Climber;
@@ -20,7 +20,7 @@ use crate::triggers;
 use crate::watch::Slot;
 use handed::Handed;
 use howdah_model::arrival::place_of;
-use howdah_model::{CopyChunk, Error, ErrorKind, Reject, Result, Stage, Tune};
+use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Reject, Result, Stage, Tune};
 use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
@@ -35,6 +35,10 @@ use tokio::task::JoinSet;
 
 /// How often the number of sessions is thought over.
 const TICK: Duration = Duration::from_millis(500);
+
+/// When the load has failed, chunks that are under way are given so long yet: nearly all are in by then, and need not be sent by the next
+/// run. Those that wait for a lock or a server must not keep the load from ending.
+const UNWANTED_FOR: Duration = Duration::from_secs(3);
 
 /// What the workers share.
 struct Shared {
@@ -232,6 +236,31 @@ fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
     }
 }
 
+/// Until a chunk that is under way is given up, because the load has failed.
+pub(crate) async fn until_given_up(run: &Run, origin: &Origin) {
+    run.halt.until_unwanted(origin.file_no, origin.chunk_no).await;
+    tokio::time::sleep(UNWANTED_FOR).await;
+}
+
+/// What comes before the next try with a chunk that has failed in this way, as long as it is wanted.
+///
+/// # Errors
+/// This error, when it will not pass; `Interrupted`.
+pub(crate) async fn before_next_try(
+    run: &Run,
+    origin: &Origin,
+    patience: &mut Patience,
+    error: Error,
+) -> Result<()> {
+    let waiting = async {
+        if error.sqlstate() == Some(TRIGGERS_ENABLED) {
+            triggers::silence_again(run, origin.file_no).await?;
+        }
+        wait_to_retry(run, patience, error).await
+    };
+    unless(run.halt.until_unwanted(origin.file_no, origin.chunk_no), waiting).await
+}
+
 /// One session and what is needed to replace it.
 struct Worker<'a> {
     run: &'a Run,
@@ -273,10 +302,12 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
-        let table_no = self.run.plan.files[chunk.origin.file_no as usize].table_no;
+        let (run, origin) = (self.run, chunk.origin);
+        let table_no = run.plan.files[origin.file_no as usize].table_no;
         let mut had_no_room = false;
         loop {
-            let error = match self.run.context.stop.guard(self.try_store(&chunk)).await {
+            let storing = unless(until_given_up(run, &origin), Box::pin(self.try_store(&chunk)));
+            let error = match run.context.stop.guard(storing).await {
                 Ok((outcome, rejects)) => {
                     self.patience.reset();
                     // That another one had room says nothing: it may have gone to another disk.
@@ -289,13 +320,15 @@ impl<'a> Worker<'a> {
                 Err(error) => error,
             };
             self.slot.end();
+            // Given up, it has left no session.
+            self.count_session();
+            if !run.halt.wants(origin.file_no, origin.chunk_no) {
+                return Err(unwanted());
+            }
             if room::is_full(&error) {
                 had_no_room = true;
-                let (file_no, chunk_no) = (chunk.origin.file_no, chunk.origin.chunk_no);
-                tokio::select! {
-                    waited = shared.fullness.wait(self.run, table_no, error) => waited?,
-                    () = self.run.halt.until_unwanted(file_no, chunk_no) => return Err(unwanted()),
-                }
+                let is_unwanted = run.halt.until_unwanted(origin.file_no, origin.chunk_no);
+                unless(is_unwanted, shared.fullness.wait(run, table_no, error)).await?;
                 continue;
             }
             if rejects::skips(self.run) && is_about_a_row(&error) && !self.sifted {
@@ -317,13 +350,10 @@ impl<'a> Worker<'a> {
                     "without a ledger nobody knows whether this chunk was stored; look at the table before loading again",
                 ));
             }
-            if error.sqlstate() == Some(TRIGGERS_ENABLED) {
-                triggers::silence_again(self.run, chunk.origin.file_no).await?;
-            }
             if directive(&error) == Directive::AgainWithFewer {
                 shared.handed.count_without_room();
             }
-            wait_to_retry(self.run, &mut self.patience, error).await?;
+            before_next_try(run, &origin, &mut self.patience, error).await?;
         }
     }
 

@@ -6,6 +6,7 @@
 //! already does not change: it passes through its text, which is the file's.
 
 use crate::Context;
+use crate::feed::Asker;
 use crate::misfits::Misfits;
 use crate::retry::patiently;
 use howdah_model::{Arrival, Event, Reading, Relation, Result};
@@ -18,7 +19,6 @@ use howdah_transcode::infer::{
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::runtime::Handle;
 
 /// A column whose type was chosen from a sample, or may be given a wider one.
 #[derive(Debug, Clone)]
@@ -108,15 +108,16 @@ impl Widener {
     /// Those of the session and of ALTER TABLE.
     pub(crate) fn settle(
         &self,
-        (context, handle): (&Context, &Handle),
+        asker: &Asker<'_>,
         relation: &Relation,
         (watches, values): (Watches, Values<'_>),
         (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
+        let context = asker.context();
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = of_others(&open, &watches);
-        let changes = changes((context, handle), relation, &mut open, (watches, values), patience)?;
+        let changes = changes(asker, relation, &mut open, (watches, values), patience)?;
         if changes.is_empty() {
             join(&mut open, &seen);
             return Ok(());
@@ -127,7 +128,7 @@ impl Widener {
                 define::evolve(&session, (relation, lock_timeout_ms), (&[], &changes), &from_present);
             context.connection.attend(&session, widening).await
         };
-        for Became { name, type_name, is_changed } in handle.block_on(patiently(context, patience, alter))? {
+        for Became { name, type_name, is_changed } in asker.wait(patiently(context, patience, alter))? {
             let Some(column) = open.get_mut(&name) else { continue };
             if is_changed {
                 let is_mixed =
@@ -149,14 +150,14 @@ impl Widener {
     /// Those of the session.
     pub(crate) fn misfit(
         &self,
-        by: (&Context, &Handle),
+        asker: &Asker<'_>,
         relation: &Relation,
         seen: (Watches, Values<'_>),
         patience: Duration,
     ) -> Result<Option<Misfit>> {
         let Some(table) = self.tables.get(relation) else { return Ok(None) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let wider = changes(by, relation, &mut open, seen, patience)?.into_iter().next();
+        let wider = changes(asker, relation, &mut open, seen, patience)?.into_iter().next();
         Ok(wider.and_then(|Wider { name, type_name: wanted, .. }| {
             let has = open.get(&name)?.type_name.clone();
             Some(Misfit { name, has, wanted })
@@ -194,7 +195,7 @@ fn join(open: &mut Columns, seen: &[(String, ColumnState)]) {
 
 /// What the columns of a table must become for the sake of these values, which those that this job made remember.
 fn changes(
-    (context, handle): (&Context, &Handle),
+    asker: &Asker<'_>,
     relation: &Relation,
     open: &mut Columns,
     (watches, values): (Watches, Values<'_>),
@@ -230,8 +231,9 @@ fn changes(
                 misfits.observe(value);
             }
         });
+        let context = asker.context();
         let asking = || wider_others(context, relation, &others);
-        changes.extend(handle.block_on(patiently(context, patience, asking))?);
+        changes.extend(asker.wait(patiently(context, patience, asking))?);
     }
     // What is read is of the column's kind; text would hold neither what the files have nor what others have stored.
     changes.retain(|change| {

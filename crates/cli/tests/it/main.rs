@@ -26,6 +26,7 @@ mod exports;
 mod failover;
 mod folder;
 mod gate;
+mod given_up;
 mod guards;
 mod in_part;
 mod indexes;

@@ -6,7 +6,7 @@ use super::lanes::Lanes;
 use super::numbered::Numbered;
 use super::oddities::Look;
 use super::sieve::Sieve;
-use super::{Failure, Feeder};
+use super::{Asker, Failure, Feeder};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
@@ -144,7 +144,7 @@ impl Emitter {
         let records = &data.filled()[range.clone()];
         let good = 0..refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
-        self.make_partitions(feeder, &records[good]).map_err(fail)?;
+        self.make_partitions(feeder, &origin, &records[good]).map_err(fail)?;
         let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
@@ -198,6 +198,10 @@ impl Emitter {
         feeder.queue.blocking_send(chunk).map_err(unsent)
     }
 
+    fn asker<'a>(&self, feeder: &'a Feeder, origin: &Origin) -> Asker<'a> {
+        Asker::new(&feeder.run, &feeder.handle, (self.file_no, origin.chunk_no))
+    }
+
     /// The rows with their numbers, where these come from the client.
     fn numbered(
         &self,
@@ -218,7 +222,7 @@ impl Emitter {
                 count: origin.records,
             })
         } else {
-            run.numbers.take((&run.context, &feeder.handle), &numbered.plan, origin.records)
+            run.numbers.take(&self.asker(feeder, origin), &numbered.plan, origin.records)
         };
         let Some(numbers) = numbers else { return faster };
         run.tally.time(Stage::Encode, || numbered.number(bytes, faster, buffers, &numbers))
@@ -322,12 +326,12 @@ impl Emitter {
         let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.clone()], each);
         run.tally.time(Stage::Encode, || tell(&mut |no, value| watches.observe(no, value)));
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
-        let by = (&run.context, &feeder.handle);
+        let asker = self.asker(feeder, origin);
         if !run.widener.is_fixed() {
             let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
-            return run.widener.settle(by, relation, (watches, &tell), waits);
+            return run.widener.settle(&asker, relation, (watches, &tell), waits);
         }
-        match run.widener.misfit(by, relation, (watches, &tell), patience)? {
+        match run.widener.misfit(&asker, relation, (watches, &tell), patience)? {
             Some(misfit) => Err(self.first_misfit(feeder, (origin, fields), records, (good, misfit))?),
             None => Ok(()),
         }
@@ -357,7 +361,7 @@ impl Emitter {
             let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(None) };
             let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.start..end], each);
             tell(&mut |no, value| watches.observe(no, value));
-            run.widener.misfit((&run.context, &feeder.handle), relation, (watches, &tell), patience)
+            run.widener.misfit(&self.asker(feeder, origin), relation, (watches, &tell), patience)
         };
         let ranges: Vec<(u64, Range<usize>)> = (0..)
             .zip(self.rules.ranges(records))
@@ -377,7 +381,7 @@ impl Emitter {
     }
 
     /// Makes the partitions that these records need, where that was asked for.
-    pub(super) fn make_partitions(&self, feeder: &Feeder, records: &[u8]) -> Result<()> {
+    pub(super) fn make_partitions(&self, feeder: &Feeder, origin: &Origin, records: &[u8]) -> Result<()> {
         let run = &feeder.run;
         let file = &run.plan.files[self.file_no as usize];
         let table = &run.plan.tables[file.table_no as usize];
@@ -393,8 +397,7 @@ impl Emitter {
         };
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
-        let by = (&run.context, &feeder.handle);
-        run.partitioner.settle(by, relation, (records, &reader, no), waits)
+        run.partitioner.settle(&self.asker(feeder, origin), relation, (records, &reader, no), waits)
     }
 
     /// Rewrites the records before the first one that cannot be.

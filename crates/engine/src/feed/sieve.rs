@@ -86,7 +86,7 @@ impl Emitter {
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         for good in between(&odd, records.len()) {
             self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
-            self.make_partitions(feeder, &records[good]).map_err(fail)?;
+            self.make_partitions(feeder, &origin, &records[good]).map_err(fail)?;
         }
         let (bytes, faster, aside) = match (&self.rewriter, scratch.pop()) {
             (Some(_), Some(mut last)) => {

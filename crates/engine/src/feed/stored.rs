@@ -168,8 +168,8 @@ pub(crate) async fn wait_to_retry(run: &Run, patience: &mut Patience, error: Err
     Ok(())
 }
 
-/// Does `work` while it is wanted: whoever waits for a source must not keep a load from ending that has failed.
-pub(super) async fn unless<T>(
+/// Does `work` while it is wanted: whoever waits must not keep a load from ending that has failed.
+pub(crate) async fn unless<T>(
     is_unwanted: impl Future<Output = ()>,
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {

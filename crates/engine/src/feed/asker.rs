@@ -1,0 +1,35 @@
+//! Asks the server from a thread that feeds, which waits for the answer, for as long as its chunk is wanted: a lock that is waited for
+//! must not keep a load from ending that has failed.
+
+use super::stored::unless;
+use crate::Context;
+use crate::pipeline::Run;
+use howdah_model::Result;
+use tokio::runtime::Handle;
+
+/// Who asks for the sake of one chunk.
+pub(crate) struct Asker<'a> {
+    run: &'a Run,
+    handle: &'a Handle,
+    /// File and chunk.
+    chunk: (u32, u64),
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn new(run: &'a Run, handle: &'a Handle, chunk: (u32, u64)) -> Asker<'a> {
+        Asker { run, handle, chunk }
+    }
+
+    pub(crate) fn context(&self) -> &'a Context {
+        &self.run.context
+    }
+
+    /// Does `work`, as long as it is wanted.
+    ///
+    /// # Errors
+    /// Those of the work; [`crate::pipeline::unwanted`].
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let (file_no, chunk_no) = self.chunk;
+        self.handle.block_on(unless(self.run.halt.until_unwanted(file_no, chunk_no), work))
+    }
+}
