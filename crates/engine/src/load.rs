@@ -18,7 +18,7 @@ use crate::{
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt,
-    Relation, Result, SequencesChoice, Summary, TableChange, TablePlan, Verify,
+    Relation, Result, Summary, TableChange, TablePlan, Verify,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -477,10 +477,8 @@ fn chunks_to_hold(run: &Run) -> u64 {
 
 async fn after_the_rows(run: &Run) -> Result<()> {
     indexes::put_back_all(run, false).await?;
-    if run.plan.job.sequences == SequencesChoice::Advance {
-        // Whose columns have their indexes again, which tell the largest value.
-        sequences::advance(run).await?;
-    }
+    // Whose columns have their indexes again, which tell the largest value.
+    sequences::advance(&run.context, &run.plan).await?;
     // Before the job counts as done: a run that goes on with it does this once more.
     rejected::settle(run).await?;
     arrival::warn_of_order(run);

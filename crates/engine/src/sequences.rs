@@ -1,61 +1,65 @@
 //! After the rows: sequences whose columns the files have filled go on behind the largest value.
 
-use crate::pipeline::Run;
+use crate::Context;
+use crate::indexes::warn;
 use crate::retry::patiently;
-use howdah_model::{ErrorKind, Event, Relation, Result};
+use howdah_model::{ErrorKind, Event, Plan, Relation, Result, SequencesChoice};
 use howdah_target::sequences::{self, Late, Moved, SCAN_BYTES_MAX, Sequence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Moves the sequences of all tables. What cannot be moved is said, with the statement that does it: the rows are in.
+/// Moves the sequences of all tables, unless they are to stay. What cannot be moved is said, with the statement that does it: the rows are in.
 ///
 /// # Errors
 /// `Interrupted`, and connections that stay away.
-pub(crate) async fn advance(run: &Run) -> Result<()> {
-    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
-    for (relation, columns) in filled(run) {
-        patiently(&run.context, retry_for, || advance_of(run, &relation, &columns)).await?;
+pub(crate) async fn advance(context: &Context, plan: &Plan) -> Result<()> {
+    if plan.job.sequences != SequencesChoice::Advance {
+        return Ok(());
+    }
+    let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    for (relation, columns) in filled(plan) {
+        patiently(context, retry_for, || advance_of(context, &relation, &columns)).await?;
     }
     Ok(())
 }
 
 /// The columns of each table that fields of the files go into.
-fn filled(run: &Run) -> BTreeMap<Relation, Vec<String>> {
+fn filled(plan: &Plan) -> BTreeMap<Relation, Vec<String>> {
     let mut filled: BTreeMap<Relation, Vec<String>> = BTreeMap::new();
     // A table that this load makes has no sequences.
-    for plan in run.plan.tables.iter().filter(|plan| plan.create.is_none()) {
-        let names = plan.fields.iter().flatten().cloned();
-        filled.entry(plan.table.relation.clone()).or_default().extend(names);
+    for table in plan.tables.iter().filter(|table| table.create.is_none()) {
+        let names = table.fields.iter().flatten().cloned();
+        filled.entry(table.table.relation.clone()).or_default().extend(names);
     }
     filled
 }
 
-async fn advance_of(run: &Run, table: &Relation, columns: &[String]) -> Result<()> {
-    let connection = &run.context.connection;
+async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> Result<()> {
+    let connection = &context.connection;
     let session = connection.open().await?;
     let reading = sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX);
     let found = connection.attend(&session, reading).await?;
     let late = connection.attend(&session, sequences::late(&session, table, columns, &found)).await?;
-    late.iter().for_each(|late| run.warn(stays_late(late, table)));
+    late.iter().for_each(|late| warn(context, stays_late(late, table)));
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";
-            run.warn(stays(&sequence, table, why));
+            warn(context, stays(&sequence, table, why));
             continue;
         }
         if sequence.is_hidden {
             let why = "row-level security may hide rows from this role; who sees all of them can move it";
-            run.warn(stays(&sequence, table, why));
+            warn(context, stays(&sequence, table, why));
             continue;
         }
         match connection.attend(&session, sequence.advance(&session, table)).await {
             Ok(None) => {}
             Ok(Some(moved)) => {
                 let message = told(&sequence, &moved);
-                run.context.listener.on_event(&Event::Notice { message });
+                context.listener.on_event(&Event::Notice { message });
             }
             Err(error) if error.kind() == ErrorKind::Server => {
-                run.warn(stays(&sequence, table, error.message()));
+                warn(context, stays(&sequence, table, error.message()));
             }
             Err(error) => return Err(error),
         }

@@ -13,6 +13,7 @@ use crate::pipeline::Run;
 use crate::plan::ledger_of;
 use crate::predecessor;
 use crate::restore::{take_job, tell_moved};
+use crate::sequences;
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use howdah_model::{
@@ -157,6 +158,13 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
     let settled = context.stop.guard(settle_this(context, &ledger, plan)).await;
     if let Err(error) = settled {
         tell(context, format!("what this job has left behind is not put back: {error}"));
+    }
+    // A job that ends with the transaction that its rows come in may have been killed before its sequences were moved.
+    if plan.job.arrival.atomic || plan.job.arrival.mode == Mode::Replace {
+        let moved = context.stop.guard(sequences::advance(context, plan)).await;
+        if let Err(error) = moved {
+            tell(context, format!("sequences may stay behind the rows of this job: {error}"));
+        }
     }
 }
 

@@ -264,3 +264,27 @@ fn rows_that_policies_hide_are_not_taken_for_none() {
     assert!(said.contains("SELECT setval('\"public\".\"t_a_seq\"', greatest(max(\"a\")"), "{}", done.stderr);
     database.sql("DROP OWNED BY blind_loader; DROP ROLE blind_loader");
 }
+
+/// All rows come in by the transaction that ends the job; the sequences are moved behind it.
+#[test]
+fn sequences_of_a_load_that_was_killed_behind_its_rows_are_moved_by_the_same_command() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,f\n50,1\n");
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql("CREATE TABLE t (a serial PRIMARY KEY, f int)");
+        let holder = database.connect();
+        // Who moves it waits for this.
+        holder.sql("BEGIN; SELECT nextval('t_a_seq')");
+        let load = load(&database).args(["--atomic"]).arg(&source);
+        let mut running = load.spawn();
+        let done = "SELECT count(*) FROM howdah.job WHERE status = 'done'";
+        assert!(database.wait_for(done, 1, || running.is_running()), "{}", running.stderr_so_far());
+        running.kill();
+        holder.sql("COMMIT");
+        assert_eq!(database.value("SELECT last_value FROM t_a_seq"), "1", "{version}");
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("this job finished") && notices(&told).len() == 1, "{version}\n{told}");
+        assert_eq!(database.value("SELECT nextval('t_a_seq')"), "51", "{version}");
+    }
+}
