@@ -131,6 +131,39 @@ pub(super) fn is_missing(value: &[u8]) -> bool {
     value.len() <= 8 && MISSING.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// A number that was not counted out or comes with a note, as devices and offices write them: `<0.5`, `~3`, `1.2*`, `12 (a)`. Or a word
+/// for "no value" that is no word: `n/a`, `-`. Names of columns are hardly ever written so.
+pub(super) fn is_marked(value: &[u8]) -> bool {
+    const SIGNS: [&str; 9] = ["<=", ">=", "<", ">", "~", "≤", "≥", "≈", "±"];
+    let value = value.trim_ascii();
+    if value.len() > TYPED_BYTES_MAX {
+        return false;
+    }
+    if is_missing(value) {
+        return value == b"NULL" || value == b"NaN" || !value.iter().all(u8::is_ascii_alphabetic);
+    }
+    let unsigned = SIGNS.iter().find_map(|sign| value.strip_prefix(sign.as_bytes()));
+    let rest = unsigned.map_or(value, <[u8]>::trim_ascii_start);
+    let noted = without_note(rest);
+    (unsigned.is_some() || noted.len() < rest.len())
+        && numeric(noted.trim_ascii_end()).is_some_and(|kind| kind.class() == Some(Class::Number))
+}
+
+/// Without stars and the like at the end, or something short in brackets.
+fn without_note(value: &[u8]) -> &[u8] {
+    const NOTE_BYTES_MAX: usize = 5;
+    let stars = |byte: &u8| matches!(byte, b'*' | b'+' | b'?' | b'!' | b'#' | b'^');
+    let bracket = match value.last() {
+        Some(b')') => value.iter().rposition(|byte| *byte == b'('),
+        Some(b']') => value.iter().rposition(|byte| *byte == b'['),
+        _ => None,
+    };
+    match bracket.filter(|open| value.len() - open <= NOTE_BYTES_MAX) {
+        Some(open) => &value[..open],
+        None => &value[..value.iter().rposition(|byte| !stars(byte)).map_or(0, |last| last + 1)],
+    }
+}
+
 fn is_boolean(value: &[u8]) -> bool {
     const WORDS: [&str; 8] = ["true", "false", "yes", "no", "t", "f", "y", "n"];
     value.len() <= 5 && WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
@@ -432,11 +465,43 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_with_a_mark_are_no_names() {
+        for value in [
+            "<0.5", "> 100", ">=5", "≤1,5", "~3", "±0.2", "1.2*", "5+", "7 ?", "1.2(3)", "12 (a)", "3 [1]",
+            "-", "n/a", "#N/A", "NULL",
+        ] {
+            assert!(is_marked(value.as_bytes()), "{value:?}");
+        }
+        for value in [
+            "",
+            "0.5",
+            "a*",
+            "*",
+            "(12)",
+            "x (1)",
+            "<5-10",
+            "18-64",
+            "5 m",
+            "Na",
+            "NA",
+            "C++",
+            "#1",
+            "12 (kg/m2)",
+            "None",
+            "<b>",
+        ] {
+            assert_eq!(is_marked(value.as_bytes()), value == "*", "{value:?}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
-        fn no_bytes_are_too_odd(value: Vec<u8>, text in "[-+0-9:,./ aAjJnNpPmMeE%()$]{0,24}") {
+        fn no_bytes_are_too_odd(value: Vec<u8>, text in "[-+0-9:,./ aAjJnNpPmMeE%()$<~*]{0,24}") {
             kind(&value);
             kind(text.as_bytes());
+            is_marked(&value);
+            is_marked(text.as_bytes());
         }
     }
 }

@@ -2,7 +2,7 @@
 //! numbers, days or addresses. Where all columns hold text, words, lengths and repetition must tell, and the
 //! answer may be unsure.
 
-use super::cell_types::{Class, Kind, kind};
+use super::cell_types::{Class, Kind, is_marked, kind};
 use super::rows::Reader;
 use super::table::{Lines, Profile, agreement};
 use super::windows::Window;
@@ -32,6 +32,10 @@ const COMPARED_LINES: usize = 200;
 
 /// What speaks at least against names of which one comes again as a value: more than all else for them.
 const RECURS: f64 = -6.0;
+
+/// The same where the only names in columns of numbers would be values with a mark: as much as a usual name speaks for them, for
+/// `city,<18,>=18` may be one.
+const MARKED: f64 = -1.5;
 
 /// Words that name columns in many a file; part of a name split at anything but letters.
 const WORDS: &[&str] = &[
@@ -142,6 +146,9 @@ pub(super) fn verdict(
     let (kinds, classes) = (lines.kinds(no), profile.classes());
     let (same, text) = agreement(kinds, &classes);
     let typed = classes.iter().flatten().count();
+    let marked = marked_values(lines, no, &classes, reader, window);
+    // A number with a mark is neither a value of its column nor a name.
+    let text = text - marked.numbers.min(text);
     if typed > 0 && same + text > 0 {
         let (numbers, truths) = match place {
             Place::First => values_that_name(lines, no, &classes, reader, window),
@@ -152,7 +159,39 @@ pub(super) fn verdict(
         let weight = if is_record { -1.0 - same as f64 } else { 1.0 + text as f64 };
         return Verdict { weight, by_types: true };
     }
-    Verdict { weight: by_words(lines, no, &classes, reader, window), by_types: false }
+    let words = by_words(lines, no, &classes, reader, window);
+    let weight = if marked.numbers + marked.missing > 0 { words + MARKED } else { words };
+    Verdict { weight, by_types: false }
+}
+
+/// What a line holds in columns of numbers that is no plain number, and hardly a name.
+struct Marked {
+    /// `<0.5`, `1.2*`.
+    numbers: usize,
+    /// `n/a`, `-`.
+    missing: usize,
+}
+
+fn marked_values(
+    lines: &Lines,
+    no: usize,
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> Marked {
+    let kinds = lines.kinds(no);
+    let may_be = |column: &usize| {
+        classes[*column] == Some(Class::Number) && matches!(kinds[*column], Kind::Text | Kind::Missing)
+    };
+    let columns: Vec<usize> = (0..kinds.len().min(classes.len())).filter(may_be).collect();
+    if columns.is_empty() {
+        return Marked { numbers: 0, missing: 0 };
+    }
+    let values = lines.values(no, reader, window);
+    let marked = columns.into_iter().filter(|column| is_marked(values[*column].as_bytes()));
+    let (missing, numbers): (Vec<usize>, Vec<usize>) =
+        marked.partition(|column| kinds[*column] == Kind::Missing);
+    Marked { numbers: numbers.len(), missing: missing.len() }
 }
 
 /// How many numbers and how many truths in a line are names though their columns hold such values.

@@ -58,6 +58,19 @@ fn a_header_one_name_short_is_told() {
 }
 
 #[test]
+fn values_with_a_mark_are_no_names() {
+    let rows = "Bern,0.7\nChur,12\nSion,0.9\nGenf,1.5\n";
+    for value in ["<0.5", ">100", "~3", "n/a", "-", "#N/A", "1.2*"] {
+        let found = text(&format!("Oslo,{value}\n{rows}"));
+        assert_eq!(found.header_rows, 0, "{value}: {}", found.describe());
+    }
+    for names in ["city,<0.5", "Ort,Menge (t)", "Stadt,Na", "Stadt,x*"] {
+        let found = text(&format!("{names}\n{rows}"));
+        assert_eq!(found.header_rows, 1, "{names}: {}", found.describe());
+    }
+}
+
+#[test]
 fn a_last_record_called_total_is_data_where_it_is_no_sum() {
     let end = |text_of: &str| text(text_of).plain.end_byte;
     assert_eq!(end("station,pumps\nShell,3\nBP,4\nTotal,6\n"), None);
