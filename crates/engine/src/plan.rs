@@ -21,6 +21,7 @@ mod index_cost;
 mod indexes;
 mod known;
 mod loaded;
+mod nameless;
 mod new_table;
 mod numbering;
 mod part;

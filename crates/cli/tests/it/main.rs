@@ -73,6 +73,7 @@ mod triggers;
 mod tune;
 mod twice;
 mod unlogged;
+mod unmatched;
 mod unquoted;
 mod unread;
 mod verify;

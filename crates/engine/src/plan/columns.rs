@@ -3,8 +3,9 @@
 //! With a header the names decide; without one, or with `--columns`, the position does, as in COPY. Every
 //! name that fits nothing is reported in one message.
 
+use super::finding::Found;
 use super::head::Head;
-use super::new_table;
+use super::{nameless, new_table};
 use crate::widen::is_inferred;
 use howdah_model::{
     Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Reading, Result, Table,
@@ -22,6 +23,16 @@ pub(super) struct Columns {
     pub(super) unsure: Vec<String>,
     /// What does not fit, said all at once.
     problems: Vec<Problem>,
+}
+
+/// What the header says of the fields.
+#[derive(Default)]
+struct Named<'a> {
+    names: Option<&'a [String]>,
+    /// Something speaks against the first record being a header.
+    is_doubtful: bool,
+    /// Fields without a name and without a value anywhere.
+    hollow: Vec<usize>,
 }
 
 /// Something that does not fit, and what to do about it.
@@ -44,7 +55,7 @@ impl Columns {
     pub(super) fn matched(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
         let names = head.names.as_deref();
         let Some(found) = &head.found else {
-            return Columns::choose(job, table, (names, true), job.format.header);
+            return Columns::choose(job, table, &Named { names, ..Named::default() }, job.format.header);
         };
         if found.finding.lacks_names && job.columns.is_none() {
             let message = "the header has fewer names than records have fields, and which fields have none is not known";
@@ -53,9 +64,11 @@ impl Columns {
             ));
         }
         let header = if names.is_some() { Header::Names } else { Header::None };
-        let chosen = Columns::choose(job, table, (names, !found.finding.is_header_unsure()), header)?;
+        let named =
+            Named { names, is_doubtful: found.finding.is_header_unsure(), hollow: nameless::hollow(found) };
+        let chosen = Columns::choose(job, table, &named, header)?;
         // A file without a record fits every table.
-        if found.finding.width == 0 { Ok(chosen) } else { fit_width(chosen, table, found.finding.width) }
+        if found.finding.width == 0 { Ok(chosen) } else { fit_width(chosen, table, found) }
     }
 
     /// Columns for each field of a new table.
@@ -109,17 +122,11 @@ impl Columns {
         Err(columns_error(messages.join("; ")).with_hint(first.hint))
     }
 
-    /// `is_sure`: nothing speaks against the first record being a header.
-    fn choose(
-        job: &Job,
-        table: &Table,
-        (names, is_sure): (Option<&[String]>, bool),
-        header: Header,
-    ) -> Result<Columns> {
+    fn choose(job: &Job, table: &Table, named: &Named, header: Header) -> Result<Columns> {
         check_map_is_used(job, header)?;
-        match (&job.columns, names, header) {
+        match (&job.columns, named.names, header) {
             (Some(columns), names, header) => by_position(columns, table, names, header),
-            (None, Some(names), Header::Names) => by_name(job, table, names, is_sure),
+            (None, Some(names), Header::Names) => by_name(job, table, names, named),
             (None, names, header) => {
                 let columns: Vec<String> = table
                     .columns
@@ -133,12 +140,18 @@ impl Columns {
     }
 }
 
-/// By position, as many columns as the file has fields. Where that leaves out exactly the columns that give
+/// By position, as many columns as the file has fields, those behind them aside that hold nothing. Where that leaves out exactly the columns that give
 /// themselves a value, these are left to it.
-fn fit_width(chosen: Columns, table: &Table, width: usize) -> Result<Columns> {
-    let columns = chosen.fields.len();
+fn fit_width(chosen: Columns, table: &Table, found: &Found) -> Result<Columns> {
+    let (columns, width) = (chosen.fields.len(), found.finding.width);
     if columns == width {
         return Ok(chosen);
+    }
+    if columns < width && nameless::are_hollow_from(found, columns) {
+        let Columns { mut fields, mut notes, .. } = chosen;
+        fields.resize(width, None);
+        notes.push("left out are fields behind the last column that have no value in the file".to_owned());
+        return Ok(Columns { fields, notes, unsure: chosen.unsure, problems: chosen.problems });
     }
     let identity = |name: &String| table.columns.iter().any(|column| column.name == *name && column.identity);
     let without: Vec<Option<String>> =
@@ -223,7 +236,7 @@ pub(crate) fn computed(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-fn by_name(job: &Job, table: &Table, names: &[String], is_sure: bool) -> Result<Columns> {
+fn by_name(job: &Job, table: &Table, names: &[String], named: &Named) -> Result<Columns> {
     let mut fields = Vec::new();
     let mut extra = Vec::new();
     let mut notes = Vec::new();
@@ -253,12 +266,17 @@ fn by_name(job: &Job, table: &Table, names: &[String], is_sure: bool) -> Result<
     if fields.iter().all(Option::is_none) {
         return Err(no_field_fits(table, names.len()));
     }
+    if extra.iter().any(|no| named.hollow.contains(no)) {
+        extra.retain(|no| !named.hollow.contains(no));
+        notes.push("left out are fields that have no name in the header and no value in the file".to_owned());
+    }
     // What is perhaps no header may hold values of a row.
-    let extra = if is_sure {
-        extra.iter().map(|no| names[*no].clone()).collect()
-    } else {
-        extra.iter().map(|no| format!("field {}", no + 1)).collect::<Vec<String>>()
+    let shown = |no: &usize| match names[*no].as_str() {
+        "" => format!("field {}, which has no name", no + 1),
+        _ if named.is_doubtful => format!("field {}", no + 1),
+        name => name.to_owned(),
     };
+    let extra: Vec<String> = extra.iter().map(shown).collect();
     if !extra.is_empty() && !job.ignore_extra {
         problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT });
     }
@@ -488,7 +506,7 @@ mod tests {
     }
 
     fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {
-        Columns::choose(job, table, (names, true), job.format.header)?.settle()
+        Columns::choose(job, table, &Named { names, ..Named::default() }, job.format.header)?.settle()
     }
 
     fn names(names: &[&str]) -> Vec<String> {

@@ -7,6 +7,7 @@ use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
 use super::ledger_of;
+use super::nameless;
 use super::new_table;
 use super::whole::{Extent, Wholes};
 use crate::Context;
@@ -65,6 +66,7 @@ pub(super) async fn plan_all(
                     // What is seen now need not end the load later.
                     wholes.scan(heads.iter_mut(), Extent::All).await?;
                 }
+                nameless::prove_hollow(job, &table, &wholes, &mut heads).await?;
                 // To a table that is there an empty field in quotes is what it is to COPY.
                 for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
                     (0..found.finding.width).for_each(|no| found.columns.take_empty(no));

@@ -1,0 +1,32 @@
+//! Files of which some fields, values or names do not meet the columns of a table that is there.
+
+use crate::auto::{load, shape};
+use crate::scene::{Files, PATIENCE};
+use howdah_testkit::Server;
+
+/// Spreadsheets and programs end records with delimiters that stand before nothing.
+#[test]
+fn fields_that_hold_nothing_need_no_column_of_a_table_that_is_there() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int, b text)");
+    let rows = |names: &str, last: &str| {
+        let rows: String = (0..30_000).map(|no| format!("{no};text of {no};;\n")).collect();
+        format!("{names}{rows}30000;x;{last}\n")
+    };
+    let (named, bare) = ("a;b;;\n", "");
+    for (names, name) in [(named, "named"), (bare, "bare")] {
+        let source = files.put(&format!("{name}.csv"), rows(names, ";").as_bytes());
+        load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(b) FROM t"), "30001", "{name}");
+        database.sql("TRUNCATE t");
+        let source =
+            files.put(&format!("{name}_value.csv"), rows(names, "q;").replace("3;;", "3;q;").as_bytes());
+        let refused = load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+        let told = if names.is_empty() { "records have 4 fields" } else { "field 3, which has no name" };
+        assert!(refused.contains(told), "{refused}");
+    }
+    let source = files.put("made.csv", rows(named, ";").as_bytes());
+    load(&database).args(["--table", "made", "--create"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "made"), "a integer, b text, column_3 text, column_4 text");
+}
