@@ -23,6 +23,7 @@ mod known;
 mod loaded;
 mod nameless;
 mod new_table;
+mod null_words;
 mod numbering;
 mod part;
 mod policies;

@@ -30,3 +30,19 @@ fn fields_that_hold_nothing_need_no_column_of_a_table_that_is_there() {
     load(&database).args(["--table", "made", "--create"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(shape(&database, "made"), "a integer, b text, column_3 text, column_4 text");
 }
+
+#[test]
+fn a_column_of_a_word_for_no_value_says_how_it_is_null() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, qty int, note text)");
+    let source = files.put("a.csv", b"id,qty,note\n1,NA,x\n2,NA,NA\n3,,y\n");
+    let command = load(&database).args(["--table", "t"]).arg(&source);
+    let refused = command.clone().run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("column qty is integer, and its field holds nothing but \"NA\""), "{refused}");
+    assert!(refused.contains("hint: --null 'NA' reads it as NULL"), "{refused}");
+    let source = files.put("b.csv", b"id,qty,note\n1,NA,x\n2,NA,NA\n3,NA,y\n");
+    let command = load(&database).args(["--table", "t", "--null", "NA"]).arg(&source);
+    command.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(id) || ' ' || count(qty) FROM t"), "3 0");
+}

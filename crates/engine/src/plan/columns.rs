@@ -5,7 +5,7 @@
 
 use super::finding::Found;
 use super::head::Head;
-use super::{nameless, new_table};
+use super::{nameless, new_table, null_words};
 use crate::widen::is_inferred;
 use howdah_model::{
     Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Reading, Result, Table,
@@ -13,6 +13,7 @@ use howdah_model::{
 };
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
+use std::borrow::Cow;
 
 /// The choice, and what should be known about it.
 pub(super) struct Columns {
@@ -38,7 +39,7 @@ struct Named<'a> {
 /// Something that does not fit, and what to do about it.
 struct Problem {
     message: String,
-    hint: &'static str,
+    hint: Cow<'static, str>,
 }
 
 impl Columns {
@@ -46,6 +47,7 @@ impl Columns {
     pub(super) fn of(job: &Job, table: &Table, head: &Head) -> Result<Columns> {
         let mut matched = Columns::matched(job, table, head)?;
         if let Some(found) = &head.found {
+            matched.look_for_null_words(job, table, found);
             matched.look_at_values(job, table, &found.columns.states);
         }
         matched.settle()
@@ -81,6 +83,23 @@ impl Columns {
         }
     }
 
+    /// Columns of which all that was seen is a word for "no value", as far as their types have no such value.
+    fn look_for_null_words(&mut self, job: &Job, table: &Table, found: &Found) {
+        for (no, field) in self.fields.iter().enumerate() {
+            let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
+            let Some(column) = column.filter(|column| !is_told(job, &column.name)) else { continue };
+            if let Some(word) = null_words::only(&found.columns, no, &column.type_name) {
+                let (name, type_name) = (&column.name, &column.type_name);
+                self.problems.push(Problem {
+                    message: format!(
+                        "column {name} is {type_name}, and its field holds nothing but {word:?} where it was looked at, which is no value of that type"
+                    ),
+                    hint: format!("--null '{word}' reads it as NULL").into(),
+                });
+            }
+        }
+    }
+
     /// Values that no column of this type can hold, and columns that need a value and get none.
     fn look_at_values(&mut self, job: &Job, table: &Table, states: &[ColumnState]) {
         for (field, state) in self.fields.iter().zip(states) {
@@ -93,7 +112,7 @@ impl Columns {
             if let Some(why) = infer::misfit(state, &column.type_name) {
                 self.problems.push(Problem {
                     message: format!("column {} is {}, and {why}", column.name, column.type_name),
-                    hint: misfit_hint(job, column, state),
+                    hint: misfit_hint(job, column, state).into(),
                 });
             }
         }
@@ -110,7 +129,8 @@ impl Columns {
                     "no field fills columns that are NOT NULL without a default: {}",
                     needy.join(", ")
                 ),
-                hint: "map a field to a column with --map 'FIELD=COLUMN', or give the column a default",
+                hint: "map a field to a column with --map 'FIELD=COLUMN', or give the column a default"
+                    .into(),
             });
         }
     }
@@ -119,7 +139,7 @@ impl Columns {
     fn settle(self) -> Result<Columns> {
         let Some(first) = self.problems.first() else { return Ok(self) };
         let messages: Vec<&str> = self.problems.iter().map(|problem| problem.message.as_str()).collect();
-        Err(columns_error(messages.join("; ")).with_hint(first.hint))
+        Err(columns_error(messages.join("; ")).with_hint(first.hint.clone()))
     }
 
     fn choose(job: &Job, table: &Table, named: &Named, header: Header) -> Result<Columns> {
@@ -278,7 +298,7 @@ fn by_name(job: &Job, table: &Table, names: &[String], named: &Named) -> Result<
     };
     let extra: Vec<String> = extra.iter().map(shown).collect();
     if !extra.is_empty() && !job.ignore_extra {
-        problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT });
+        problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT.into() });
     }
     if !extra.is_empty() {
         notes.push(format!("fields left out (--ignore-extra): {}", extra.join(", ")));

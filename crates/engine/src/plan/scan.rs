@@ -77,6 +77,18 @@ impl Columns {
         .collect()
     }
 
+    /// Field `no` of the first records is this word wherever it is not NULL, once at least.
+    pub(super) fn sample_holds_only(&self, no: usize, word: &str) -> bool {
+        let (mut was_seen, mut are_all) = (false, true);
+        values::of_copy_text(&self.sample, |field_no, value| {
+            if field_no == no {
+                was_seen = true;
+                are_all &= value == word.as_bytes();
+            }
+        });
+        was_seen && are_all
+    }
+
     /// Takes empty fields in quotes for values of field `no`, if it has some.
     pub(super) fn take_empty(&mut self, no: usize) {
         let is_there = self.quoted_empty.get_mut(no).is_some_and(std::mem::take);

@@ -126,8 +126,8 @@ pub(super) fn kind(value: &[u8]) -> Kind {
     }
 }
 
-/// One of [`MISSING`], in any case.
-pub(super) fn is_missing(value: &[u8]) -> bool {
+/// A word for "no value", in any case: `NULL`, `n/a`, `-`.
+pub fn is_missing(value: &[u8]) -> bool {
     value.len() <= 8 && MISSING.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 

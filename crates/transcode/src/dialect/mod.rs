@@ -32,6 +32,7 @@ mod table;
 mod table_end;
 mod windows;
 
+pub use cell_types::is_missing;
 pub use encoding::Encoding;
 pub use escapes::copy_escape;
 pub use table_end::{TABLE_END_BYTES, TableEnd};
@@ -172,6 +173,12 @@ pub struct Finding {
     pub second_table: Option<u64>,
 }
 
+/// What says whether there is a header.
+const HEADER_OPTION: &str = "--header";
+
+/// The same where there is one, of one record or of several.
+const HEADER_RECORDS_OPTION: &str = "--header, which takes one record,";
+
 impl Finding {
     /// Words alone say that there is a header, or that its further records belong to it, and none of them is usual for names.
     pub fn is_header_doubtful(&self) -> bool {
@@ -183,15 +190,7 @@ impl Finding {
     pub fn is_header_unsure(&self) -> bool {
         self.unsure.iter().any(|unsure| unsure.option == HEADER_OPTION)
     }
-}
 
-/// What says whether there is a header.
-const HEADER_OPTION: &str = "--header";
-
-/// The same where there is one, of one record or of several.
-const HEADER_RECORDS_OPTION: &str = "--header, which takes one record,";
-
-impl Finding {
     fn names_one_of(&self, columns: &[String]) -> bool {
         self.names.iter().any(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name.trim())))
     }
