@@ -46,3 +46,28 @@ fn a_column_of_a_word_for_no_value_says_how_it_is_null() {
     command.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(id) || ' ' || count(qty) FROM t"), "3 0");
 }
+
+#[test]
+fn a_record_that_holds_the_names_of_all_columns_is_not_stored_as_a_row() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (region text, \"2022\" int, \"2023\" int)");
+    let source = files.put("a.csv", b"region,2022,2023\n");
+    let command = load(&database).args(["--table", "t"]).arg(&source);
+    let refused = command.clone().run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        refused.contains("a.csv: its first record was taken for data, and holds names of columns"),
+        "{refused}"
+    );
+    command.clone().arg("--header").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    command.arg("--header=false").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+    // Beside a file with a header, no option is right for both.
+    database.sql("CREATE TABLE c (code text, name text)");
+    files.put("c_1.csv", b"code,name\nDE,Germany\nFR,France\n");
+    files.put("c_2.csv", b"IT,Italy\n");
+    let command = load(&database).args(["--table", "c"]).arg(files.path().join("c_*"));
+    let refused = command.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("by a command of their own, with --header=false"), "{refused}");
+}

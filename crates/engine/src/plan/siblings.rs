@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A table as written, and the names in a header of its files.
-type Names = (String, Vec<String>);
+pub(super) type Names = (String, Vec<String>);
 
 /// A table as written, the delimiter and the width of its files.
 type Shape = (String, String, usize);
@@ -141,8 +141,8 @@ fn header_of(table: &str, found: &Found) -> Option<Names> {
     (finding.header_rows == 1).then(|| (table.to_owned(), finding.names.clone()))
 }
 
-/// The first record of a file without a header.
-fn first_record(head: &Head) -> Option<Names> {
+/// The first record of a file without a header, where it was kept.
+pub(super) fn first_record(head: &Head) -> Option<Names> {
     let found = head.found.as_ref().filter(|found| found.finding.header_rows == 0)?;
     let fields = found.columns.preview.first()?.iter();
     let fields = fields.map(|field| field.as_deref().unwrap_or_default().trim().to_owned());
