@@ -535,6 +535,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         },
         data_end_byte: head.data_end_byte,
         record_like: head.found.as_ref().map_or(0, |found| found.finding.record_like),
+        foreign_escapes: head.found.as_ref().is_some_and(Found::has_foreign_escapes),
         other_table: head.found.as_ref().is_some_and(|found| found.finding.second_table.is_some()),
         found: head.found.as_ref().map(|found| found.finding.describe()),
         typed: head.found.as_ref().map(|found| found.finding.typed.clone()).unwrap_or_default(),

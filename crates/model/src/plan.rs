@@ -307,6 +307,9 @@ pub struct FilePlan {
     /// or notes. Plans in older ledgers lack it.
     #[serde(default)]
     pub record_like: u64,
+    /// Backslashes in its sample are none of COPY's text format. Plans in older ledgers lack it.
+    #[serde(default)]
+    pub foreign_escapes: bool,
     /// Another table begins where this one ends. Plans in older ledgers lack it.
     #[serde(default)]
     pub other_table: bool,

@@ -78,6 +78,20 @@ fn escapes_that_come_late_are_seen() {
     assert!(!told.contains("--format text"), "{told}");
 }
 
+/// The sample has backslashes that COPY would take for its own, and others that it would not: later ones alone prove nothing.
+#[test]
+fn paths_that_the_sample_has_are_not_said_to_be_escapes_further_on() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, day date, note text)");
+    let head = days(400, 7, "2024-01-01\tC:\\data and D:\\pictures");
+    let rest = days(30_000, 9000, "2024-01-01\tC:\\\\data and D:\\nested");
+    let source = files.put("paths.tsv", (head + &rest).as_bytes());
+    let command = load(&database).args(["--table", "t", "--chunk-size", "64kB"]).arg(&source);
+    let told = command.run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("--format text"), "{told}");
+}
+
 #[test]
 fn letters_of_dos_are_refused_and_not_stored_as_control_characters() {
     let files = Files::new();

@@ -43,7 +43,7 @@ pub(super) struct Emitter {
     pub(super) lanes: Option<Lanes>,
     /// Looks at records that were not read yet.
     look: Option<Look>,
-    /// Backslashes of COPY's text format were told of.
+    /// Backslashes of COPY's text format were told of, or the sample spoke against them.
     escape_told: AtomicBool,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
@@ -80,7 +80,7 @@ impl Emitter {
             numbered,
             lanes,
             look,
-            escape_told: AtomicBool::new(false),
+            escape_told: AtomicBool::new(plan.files[file_no as usize].foreign_escapes),
             cells,
             forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,

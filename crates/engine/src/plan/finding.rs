@@ -341,6 +341,11 @@ impl Found {
         is_wanted.then(|| head_bytes.saturating_mul(LONGER_HEAD).min(LONG_HEAD_BYTES))
     }
 
+    /// The sample speaks against the backslashes of COPY's text format, which later records may hold by chance.
+    pub(super) fn has_foreign_escapes(&self) -> bool {
+        !self.finding.may_escape_with.contains(&None) && self.finding.dialect.escape != Escape::Backslash
+    }
+
     /// What cannot be told apart, one sentence each.
     pub(super) fn unsure(&self) -> Vec<String> {
         let unsure = &self.finding.unsure;

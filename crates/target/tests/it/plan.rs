@@ -112,6 +112,7 @@ fn file() -> FilePlan {
         data_start_byte: 0,
         data_end_byte: None,
         record_like: 0,
+        foreign_escapes: false,
         other_table: false,
         found: None,
         typed: Vec::new(),
