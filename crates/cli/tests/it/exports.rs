@@ -92,6 +92,30 @@ fn paths_that_the_sample_has_are_not_said_to_be_escapes_further_on() {
     assert!(!told.contains("--format text"), "{told}");
 }
 
+/// Behind the sample, in a pipe: what quotes stand around is a value, and what has none is COPY's NULL.
+#[test]
+fn copys_null_in_quotes_is_a_value_that_widens_its_column() {
+    let file = |odd: &str| {
+        let row =
+            |no: usize| if no == 49_000 { format!("{no},{odd}\n") } else { format!("{no},{}\n", no % 9) };
+        let rows: String = (0..50_000).map(row).collect();
+        format!("id,n\n{rows}").into_bytes()
+    };
+    let database = Server::shared(15).database();
+    let piped = |odd: &str| {
+        let command = load(&database).args(["--table", "t", "--create", "--force"]).arg("-");
+        command.stdin(file(odd)).run(PATIENCE)
+    };
+    piped("\"\\N\"").expect_code(0);
+    let found = database.value(
+        "SELECT min(pg_typeof(n)::text) || ' ' || min(n) FILTER (WHERE id = 49000) || ' ' || count(n) FROM t",
+    );
+    assert_eq!(found, "text \\N 50000");
+    database.sql("DROP TABLE t");
+    let refused = piped("\\N").expect_code(1).stderr;
+    assert!(refused.contains("record 49001") && refused.contains("the field holds \\N"), "{refused}");
+}
+
 #[test]
 fn letters_of_dos_are_refused_and_not_stored_as_control_characters() {
     let files = Files::new();
