@@ -151,7 +151,7 @@ pub(super) fn verdict(
     let text = text - marked.numbers.min(text);
     if typed > 0 && same + text > 0 {
         let (numbers, truths) = match place {
-            Place::First => values_that_name(lines, no, &classes, reader, window),
+            Place::First => values_that_name(lines, no, profile, reader, window),
             Place::Further => (0, 0),
         };
         let (same, text) = (same.saturating_sub(numbers + truths), text + numbers);
@@ -198,12 +198,12 @@ fn marked_values(
 fn values_that_name(
     lines: &Lines,
     no: usize,
-    classes: &[Option<Class>],
+    profile: &Profile,
     reader: &mut Reader,
     window: &Window,
 ) -> (usize, usize) {
-    let kinds = lines.kinds(no);
-    let mut numbers = |no| numbers_that_name(&lines.values(no, reader, window), lines.kinds(no), classes);
+    let (kinds, classes) = (lines.kinds(no), &profile.classes());
+    let mut numbers = |no| numbers_that_name(&lines.values(no, reader, window), lines.kinds(no), profile);
     // Years in a row that stand in the next line, too, are values.
     let numbers = if numbers(no + 1) > 0 { 0 } else { numbers(no) };
     // `y` and `no` are names as well as truths: they do not speak against other names.
@@ -248,10 +248,15 @@ fn comes_again(
 }
 
 /// Numbers that name columns: years in a row, or rising numbers behind an empty corner.
-fn numbers_that_name(values: &[String], kinds: &[Kind], classes: &[Option<Class>]) -> usize {
-    let numbers: Vec<f64> = (values.iter().zip(kinds).zip(classes))
-        .filter(|((_, kind), class)| kind.class() == Some(Class::Number) && **class == Some(Class::Number))
-        .filter_map(|((value, _), _)| value.parse().ok())
+fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> usize {
+    // Of a year without a number there is a column, too.
+    let may_count = |column: usize| match profile.class(column) {
+        Some(class) => class == Class::Number,
+        None => column < profile.width() && !profile.is_text(column),
+    };
+    let numbers: Vec<f64> = (values.iter().zip(kinds).enumerate())
+        .filter(|(column, (_, kind))| kind.class() == Some(Class::Number) && may_count(*column))
+        .filter_map(|(_, (value, _))| value.parse().ok())
         .collect();
     let each = |agree: fn(f64, f64) -> bool| numbers.windows(2).all(|pair| agree(pair[0], pair[1]));
     let years = numbers.len() > 1
