@@ -99,12 +99,10 @@ impl Shape<'_> {
         // The next record may be polluted too.
         let mut together =
             (below..self.lines.len()).take(3).take_while(|no| !self.lines.lines[*no].is_blank());
-        let full = together.any(|no| self.is_full(no));
-        let above_header = self.is_full(below)
-            && self.is_names(below)
-            && no + 2 < self.lines.len()
-            && !self.is_names(below + 1);
-        full && !above_header
+        let Some(full) = together.find(|no| self.is_full(*no)) else { return false };
+        // So may another title stand above the header.
+        let is_header = self.is_names(full) && full + 1 < self.lines.len() && !self.is_names(full + 1);
+        !is_header
     }
 
     fn is_names(&self, no: usize) -> bool {
