@@ -14,6 +14,12 @@ use std::ops::Range;
 /// Longer footers are taken for data.
 const FOOTER_LINES_MAX: usize = 40;
 
+/// Balances behind a table have no more lines, and it has so many records and columns of numbers, days or the like at least: of fewer
+/// nothing is usual.
+const BALANCE_LINES_MAX: usize = 3;
+const BALANCED_LINES_MIN: usize = 3;
+const TYPED_MIN: usize = 3;
+
 /// What a note begins with.
 const NOTES: &[&str] = &[
     "note",
@@ -139,7 +145,8 @@ pub(super) fn find(
         // Everything below a blank line, if none of it is data.
         let block = (lowest..no).rev().find(|above| lines.lines[*above].is_blank());
         let is_note = |no: usize| !lines.lines[no].broken && footer.is_no_record(no);
-        let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note));
+        let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note))
+            || block.is_some_and(|blank| footer.is_unlike_records(blank + 1..end, range.start));
         if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
             end = blank;
         } else if no > range.start
@@ -167,9 +174,39 @@ impl Footer<'_, '_> {
         let text = line.width != width && self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
         let short = short || (text && self.first_is_note(no));
         line.is_blank()
+            || self.counts_records(line)
             || (same == 0 && short)
             || (short && self.first_is_note(no))
             || self.is_total(no, 0, true)
+    }
+
+    /// `3 rows selected.`, which blanks may cut as they cut records.
+    fn counts_records(&self, line: &Line) -> bool {
+        let written = self.window.text.get(line.start..line.start + line.length).unwrap_or_default();
+        let mut words = written.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let is_count = words.next().is_some_and(|word| word.iter().all(u8::is_ascii_digit));
+        let what = words.next().unwrap_or_default();
+        is_count
+            && [&b"row"[..], b"rows", b"record", b"records"]
+                .iter()
+                .any(|name| what.eq_ignore_ascii_case(name))
+            && words.count() <= 3
+    }
+
+    /// None of these few lines behind a blank one has more than a few values of the columns' types, as each record has: balances.
+    fn is_unlike_records(&self, block: Range<usize>, from: usize) -> bool {
+        let (width, classes) = (self.profile.width(), self.profile.classes());
+        let typed = classes.iter().flatten().count();
+        let is_unlike = |no: usize| {
+            let kinds = self.lines.kinds(no);
+            kinds.len() == width && agreement(kinds, &classes).0 * 2 < typed
+        };
+        let is_record = |no: usize| !self.lines.lines[no].is_blank() && !is_unlike(no);
+        typed >= TYPED_MIN
+            && block.len() <= BALANCE_LINES_MAX
+            && block.clone().all(|no| !self.lines.lines[no].broken && is_unlike(no))
+            && (from..block.start - 1).all(is_record)
+            && block.start > from + BALANCED_LINES_MIN
     }
 
     /// A note without a blank line above it.
