@@ -4,7 +4,7 @@
 
 use super::cell_types::{Class, Kind, is_marked, kind};
 use super::rows::Reader;
-use super::table::{Lines, Profile, agreement};
+use super::table::{Line, Lines, Profile, agreement};
 use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;
@@ -440,7 +440,8 @@ fn nameless_field(
 ) -> Nameless {
     let (mut rows, mut are_text) = (Vec::new(), true);
     for no in below.take(COMPARED_LINES) {
-        let Some(line) = lines.lines.get(no).filter(|line| !line.is_blank() && !line.broken) else {
+        let is_record = |line: &&Line| !line.is_blank() && !line.broken && !line.ruled;
+        let Some(line) = lines.lines.get(no).filter(is_record) else {
             continue;
         };
         let kinds = lines.kinds(no);

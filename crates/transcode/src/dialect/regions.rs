@@ -164,8 +164,11 @@ impl Regions {
         let mut no = self.start;
         while no < stop {
             let line = &cut.head.lines[no];
-            let profile = self.profile_below(cut, no);
             let first = no == self.start;
+            if !first && line.ruled {
+                break;
+            }
+            let profile = self.profile_below(cut, no);
             let sparse_first = first && is_spread(line, self.width);
             // Below what spans columns stands the line that names them.
             let is_first_names =

@@ -58,6 +58,12 @@ fn a_header_one_name_short_is_told() {
 }
 
 #[test]
+fn a_line_drawn_below_the_names_does_not_hide_that_they_are_too_few() {
+    let found = text("id name value\n-- ---- -----\n1 ann 31 2.5\n2 bob 29 3.5\n3 cid 41 4.5\n");
+    assert!(found.lacks_names && found.header_rows == 1, "{}", found.describe());
+}
+
+#[test]
 fn values_with_a_mark_are_no_names() {
     let rows = "Bern,0.7\nChur,12\nSion,0.9\nGenf,1.5\n";
     for value in ["<0.5", ">100", "~3", "n/a", "-", "#N/A", "1.2*"] {
