@@ -394,6 +394,7 @@ pub(super) fn names(
     reader: &mut Reader,
     window: &Window,
 ) -> (Vec<String>, Nameless) {
+    let header = without_documents(lines, header, reader, window);
     let mut names: Vec<String> = vec![String::new(); if header.is_empty() { 0 } else { width }];
     let (mut nameless, is_one) = (Nameless::Nothing, header.len() == 1);
     for no in header {
@@ -425,6 +426,24 @@ pub(super) fn names(
         }
     }
     (names, nameless)
+}
+
+/// The first line alone where the last one holds a document of JSON in each field, as that of a survey does which names its columns,
+/// words the questions and gives their identifiers: no name holds all of that.
+fn without_documents(
+    lines: &Lines,
+    header: Range<usize>,
+    reader: &mut Reader,
+    window: &Window,
+) -> Range<usize> {
+    let are_documents = |no: usize| {
+        let values = lines.values(no, reader, window);
+        values.iter().all(|value| value.starts_with('{') && value.ends_with('}'))
+    };
+    match header.clone().skip(1).last().is_some_and(are_documents) {
+        true => header.start..header.start + 1,
+        false => header,
+    }
 }
 
 /// So few records have names for the first field that differ by chance.
