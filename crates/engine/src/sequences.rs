@@ -4,7 +4,7 @@ use crate::Context;
 use crate::indexes::warn;
 use crate::retry::patiently;
 use howdah_model::{ErrorKind, Event, Plan, Relation, Result, SequencesChoice};
-use howdah_target::sequences::{self, Late, Moved, SCAN_BYTES_MAX, Sequence};
+use howdah_target::sequences::{self, Advanced, Late, Moved, SCAN_BYTES_MAX, Sequence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -53,10 +53,15 @@ async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> 
             continue;
         }
         match connection.attend(&session, sequence.advance(&session, table)).await {
-            Ok(None) => {}
-            Ok(Some(moved)) => {
+            Ok(Advanced::Stands) => {}
+            Ok(Advanced::Moved(moved)) => {
                 let message = told(&sequence, &moved);
                 context.listener.on_event(&Event::Notice { message });
+            }
+            Ok(Advanced::AtItsEnd(reached)) => warn(context, at_its_end(&sequence, table, reached)),
+            Ok(Advanced::Cycles) => {
+                let why = "it cycles, and which of its values are free is not known";
+                warn(context, stays(&sequence, table, why));
             }
             Err(error) if error.kind() == ErrorKind::Server => {
                 warn(context, stays(&sequence, table, error.message()));
@@ -79,6 +84,14 @@ fn told(sequence: &Sequence, moved: &Moved) -> String {
 fn stays(sequence: &Sequence, table: &Relation, why: &str) -> String {
     let (Sequence { relation, .. }, by_hand) = (sequence, sequences::by_hand(sequence, table));
     format!("sequence {relation} may stay behind the rows that were loaded ({why}): {by_hand}; moves it")
+}
+
+fn at_its_end(sequence: &Sequence, table: &Relation, reached: i64) -> String {
+    let (Sequence { relation, column, .. }, by_hand) = (sequence, sequences::by_hand(sequence, table));
+    format!(
+        "sequence {relation} may stay behind the rows that were loaded (column {column} has reached {reached}, behind which the \
+         sequence has no value): {by_hand}; moves it behind the others"
+    )
 }
 
 fn stays_late(late: &Late, table: &Relation) -> String {

@@ -23,10 +23,10 @@ pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 /// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), those that a
 /// default expression calls, of the column or of its domain (the expression depends on them), and those that a column of numbers
 /// owns, from which programs take values themselves. Identity columns of partitions (since PostgreSQL 17) draw from
-/// the sequence of their topmost table.
+/// the sequence of their topmost table. A column may hold less than its sequence can give.
 const OWNED_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
-           s.seqmin, s.seqmax, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
+           greatest(s.seqmin, holds.least), least(s.seqmax, holds.most), pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
            EXISTS (SELECT FROM pg_catalog.pg_index i \
                    JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
                    JOIN pg_catalog.pg_am am ON am.oid = ic.relam AND am.amname = 'btree' \
@@ -37,7 +37,7 @@ const OWNED_SQL: &str = concat!(
     "SELECT pg_catalog.sum(CASE WHEN r.relkind = 'p' THEN 0 ELSE ",
     bytes_of!("r"),
     " END) FROM tree JOIN pg_catalog.pg_class r ON r.oid = tree.oid) <= $3::pg_catalog.numeric AS quick, \
-           s.seqstart, pg_catalog.row_security_active(fills.relation) \
+           s.seqstart, pg_catalog.row_security_active(fills.relation), s.seqcycle \
     FROM ( \
         SELECT d.refobjid AS relation, d.refobjsubid::pg_catalog.int2 AS attnum, d.objid AS sequence \
         FROM pg_catalog.pg_depend d \
@@ -74,6 +74,11 @@ const OWNED_SQL: &str = concat!(
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = fills.relation AND a.attnum = fills.attnum \
+    JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+    LEFT JOIN (VALUES ('pg_catalog.int2'::pg_catalog.regtype::pg_catalog.oid, '-32768'::pg_catalog.int8, '32767'::pg_catalog.int8), \
+                      ('pg_catalog.int4'::pg_catalog.regtype::pg_catalog.oid, '-2147483648'::pg_catalog.int8, \
+                       '2147483647'::pg_catalog.int8)) AS holds (type, least, most) \
+        ON holds.type = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END \
     WHERE fills.relation = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) \
     ORDER BY a.attnum, c.oid"
 );
@@ -102,11 +107,25 @@ pub struct Sequence {
     start: i64,
     min: i64,
     max: i64,
+    cycles: bool,
     is_owner: bool,
     /// Its column's largest value is found in an index, or in a table that is small enough to be read for it.
     pub is_quick: bool,
     /// Policies may hide the rows with the largest values from this role.
     pub is_hidden: bool,
+}
+
+/// What became of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advanced {
+    /// It was behind its column's values already.
+    Stands,
+    /// It was moved.
+    Moved(Moved),
+    /// Its column has reached this, behind which it has no value: moved there, every `nextval` would be an error.
+    AtItsEnd(i64),
+    /// It begins anew when it has come to its end: no value of the column tells which are free.
+    Cycles,
 }
 
 /// A sequence that was moved.
@@ -148,6 +167,7 @@ pub async fn of_columns(
         is_owner: row.get(6),
         is_quick: row.get::<_, Option<bool>>(7) == Some(true),
         is_hidden: row.get(9),
+        cycles: row.get(10),
     };
     Ok(rows.iter().map(sequence).collect())
 }
@@ -194,15 +214,22 @@ impl Late {
 
 impl Sequence {
     /// Moves it behind the column's largest value (its smallest, if the sequence counts down), unless it is there
-    /// already. Values beyond its bounds are none of its own.
+    /// already. Values beyond its bounds are none of its own. It stays where it is if it would have none to give then.
     ///
     /// # Errors
     /// Server, if the role may not move it or others hold it for too long; those of the session.
-    pub async fn advance(&self, session: &Session, table: &Relation) -> Result<Option<Moved>> {
+    pub async fn advance(&self, session: &Session, table: &Relation) -> Result<Advanced> {
         let fail = |error| session_error(&error, "moving a sequence");
         let ask = self.behind_sql(&self.reached_sql(table));
         let rows = session.client().query_typed(&ask, &[]).await.map_err(fail)?;
-        let Some(reached) = rows.first().map(|row| row.get::<_, i64>(2)) else { return Ok(None) };
+        let Some(row) = rows.first() else { return Ok(Advanced::Stands) };
+        let (reached, has_next): (i64, bool) = (row.get(2), row.get(4));
+        if self.cycles {
+            return Ok(Advanced::Cycles);
+        }
+        if !has_next {
+            return Ok(Advanced::AtItsEnd(reached));
+        }
         let sequence = quote_relation(&self.relation);
         let mut begin =
             format!("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'");
@@ -212,7 +239,7 @@ impl Sequence {
         let set = format!(
             "SELECT state.last_value, state.reached, pg_catalog.setval({}::pg_catalog.regclass, \
                  pg_catalog.numeric_add(state.last_value::pg_catalog.numeric, pg_catalog.numeric_mul(state.steps, {}))::pg_catalog.int8) \
-             FROM ({}) AS state",
+             FROM ({}) AS state WHERE state.has_next",
             quote_literal(&sequence),
             self.step_sql(),
             self.behind_sql(&format!("SELECT '{reached}'::pg_catalog.int8 AS reached"))
@@ -221,7 +248,8 @@ impl Sequence {
             session.client().batch_execute(&begin).await?;
             let rows = session.client().query_typed(&set, &[]).await?;
             session.client().batch_execute("COMMIT").await?;
-            Ok(rows.first().map(|row| Moved { from: row.get(0), to: row.get(1) }))
+            let moved = rows.first().map(|row| Moved { from: row.get(0), to: row.get(1) });
+            Ok(moved.map_or(Advanced::Stands, Advanced::Moved))
         };
         let moved: std::result::Result<_, tokio_postgres::Error> = moving.await;
         if moved.is_err() {
@@ -243,12 +271,13 @@ impl Sequence {
     }
 
     /// One row if the sequence is behind: where it stands, what its column has reached, and with how many steps it would not come
-    /// past that: others may take the numbers between.
+    /// past that: others may take the numbers between. And whether there is a value behind that.
     fn behind_sql(&self, reached_sql: &str) -> String {
         format!(
-            "SELECT s.last_value, s.is_called, r.reached, {} AS steps FROM {} AS s, ({reached_sql}) AS r \
-             WHERE r.reached IS NOT NULL AND {}",
+            "SELECT s.last_value, s.is_called, r.reached, {} AS steps, {} AS has_next \
+             FROM {} AS s, ({reached_sql}) AS r WHERE r.reached IS NOT NULL AND {}",
             self.steps_sql(),
+            self.has_next_sql(),
             quote_relation(&self.relation),
             self.is_behind_sql()
         )
@@ -264,6 +293,18 @@ impl Sequence {
         )
     }
 
+    /// The step behind those is within the bounds.
+    fn has_next_sql(&self) -> String {
+        let (compared, bound) =
+            if self.increment > 0 { ("numeric_le", self.max) } else { ("numeric_ge", self.min) };
+        format!(
+            "pg_catalog.{compared}(pg_catalog.numeric_add(s.last_value::pg_catalog.numeric, \
+                 pg_catalog.numeric_mul(pg_catalog.numeric_add({}, 1::pg_catalog.numeric), {})), '{bound}'::pg_catalog.numeric)",
+            self.steps_sql(),
+            self.step_sql()
+        )
+    }
+
     fn steps_sql(&self) -> String {
         let way = "pg_catalog.numeric_sub(r.reached::pg_catalog.numeric, s.last_value::pg_catalog.numeric)";
         format!("pg_catalog.div({way}, {})", self.step_sql())
@@ -274,7 +315,8 @@ impl Sequence {
     }
 }
 
-/// What moves the sequence by hand: as it is run later, it may find the sequence further on by then.
+/// What moves the sequence by hand: as it is run later, it may find the sequence further on by then. Values so close to its end
+/// that it would have none to give behind them do not count.
 pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let furthest = if sequence.increment > 0 { "max" } else { "min" };
     let name = quote_relation(&sequence.relation);
@@ -286,5 +328,9 @@ pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
         -1 => format!("least({reached}, s.last_value)"),
         _ => format!("s.last_value + greatest(({reached} - s.last_value) / {step}, 0) * {step}"),
     };
-    format!("SELECT setval({literal}, {to}) FROM {table}, {name} AS s GROUP BY s.last_value")
+    let (compared, bound) = if step > 0 { ("<=", sequence.max) } else { (">=", sequence.min) };
+    let last = i128::from(bound) - i128::from(step);
+    format!(
+        "SELECT setval({literal}, {to}) FROM {table}, {name} AS s WHERE {column} {compared} {last} GROUP BY s.last_value"
+    )
 }
