@@ -101,11 +101,15 @@ impl Spots {
         (at < receipt.end_byte).then_some(spot)
     }
 
+    /// The file that a place is in.
+    pub(crate) fn file_no(&self, place: i64) -> Option<u32> {
+        self.files.get(&file_of_place(place).0).map(|chunks| chunks.file_no)
+    }
+
     /// The same as words for an error, without the byte.
     pub(crate) fn place_in_file(&self, run: &Run, place: i64) -> Place {
         let spot = self.of(place);
-        let (input_no, _) = file_of_place(place);
-        let file = run.plan.files.iter().find(|file| file.input_no == input_no);
+        let file = self.file_no(place).and_then(|no| run.plan.files.get(no as usize));
         let file = file.map(|file| file.location.clone());
         Place { file, record: spot.and_then(|spot| spot.record()), ..Place::default() }
     }

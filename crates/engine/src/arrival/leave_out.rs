@@ -15,7 +15,6 @@ use crate::rejects;
 use crate::retry::patiently;
 use crate::spot::Spots;
 use futures_util::StreamExt;
-use howdah_model::arrival::file_of_place;
 use howdah_model::{Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, StagingPlan, TablePlan};
 use howdah_target::arrival::leave_out;
 use howdah_target::arrival::table::Into;
@@ -249,7 +248,7 @@ impl Looking<'_> {
         let mut records = Records::new(self.run, self.ledger, &spots);
         records.keep(session, self.tables, &bad.rules, &bad.records).await?;
         for (table, staging) in self.tables {
-            let is_of = |(place, _): &&(i64, usize)| self.table_of(*place) == Some(table);
+            let is_of = |(place, _): &&(i64, usize)| self.table_of(&spots, *place) == Some(table);
             let places: Vec<i64> = bad.records.iter().filter(is_of).map(|(place, _)| *place).collect();
             let deleted = match places.is_empty() {
                 true => 0,
@@ -264,10 +263,9 @@ impl Looking<'_> {
     }
 
     /// The table with the staging table that the record waits in.
-    fn table_of(&self, place: i64) -> Option<&TablePlan> {
+    fn table_of(&self, spots: &Spots, place: i64) -> Option<&TablePlan> {
         let plan = &self.run.plan;
-        let (input_no, _) = file_of_place(place);
-        let file = plan.files.iter().find(|file| file.input_no == input_no)?;
+        let file = &plan.files[spots.file_no(place)? as usize];
         let own = plan.tables[file.table_no as usize].staging.as_ref();
         self.tables.iter().find(|(_, staging)| Some(*staging) == own).map(|(table, _)| *table)
     }

@@ -16,6 +16,7 @@ use howdah_target::rewrite::Event;
 use howdah_target::session::{Session, elsewhere};
 use howdah_target::{replace, rewrite, staging, truncate};
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 
 /// The name of the column that places are kept in, where no column of the table has it.
 const PLACE: &str = "place";
@@ -67,12 +68,26 @@ pub(super) fn staging(
 
 /// Numbers the files in the order in which the sources were given; tables of one file in theirs.
 pub(super) fn number_inputs(files: &mut [FilePlan], order: &[String]) {
-    let given = |file: &FilePlan| order.iter().position(|location| *location == file.location);
-    let mut by_order: Vec<usize> = (0..files.len()).collect();
-    by_order.sort_by_key(|no| (given(&files[*no]), files[*no].data_start_byte));
-    for (input_no, no) in by_order.into_iter().enumerate() {
-        files[no].input_no = u32::try_from(input_no).unwrap_or(u32::MAX);
+    let begin = |file: &FilePlan| (file.location.clone(), file.data_start_byte);
+    let begin: Vec<_> = files.iter().map(begin).collect();
+    for (input_no, no) in (0..).zip(in_given_order(&begin, order)) {
+        files[no].input_no = input_no;
     }
+}
+
+/// The numbers of these locations, each with a byte that its rows begin at, in the order of the sources. There may be a hundred
+/// thousand of them.
+fn in_given_order(begin: &[(String, u64)], order: &[String]) -> Vec<usize> {
+    let mut given: HashMap<&str, usize> = HashMap::new();
+    for (no, location) in order.iter().enumerate() {
+        given.entry(location).or_insert(no);
+    }
+    let mut by_order: Vec<usize> = (0..begin.len()).collect();
+    by_order.sort_by_key(|no| {
+        let (location, byte) = &begin[*no];
+        (given.get(location.as_str()), *byte)
+    });
+    by_order
 }
 
 /// Looks whether the keys will do, and says in the plan how rows come in. Asked anew by every run.
@@ -205,4 +220,20 @@ fn describe(job: &Job, staging: &StagingPlan) -> String {
         "part by part, each in a transaction, so that others may see some of it before the rest"
     };
     format!("{WAIT} {} until all are there; then {how}{deleted}{kept}; {when}", staging.relation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who compares each with each is at it for minutes.
+    #[test]
+    fn very_many_files_are_numbered_in_the_order_of_their_sources() {
+        let order: Vec<String> = (0..100_000).map(|no| format!("/data/{no}.csv")).collect();
+        let mut begin: Vec<(String, u64)> = order.iter().rev().map(|location| (location.clone(), 0)).collect();
+        begin.push((order[0].clone(), 70));
+        let numbers = in_given_order(&begin, &order);
+        assert_eq!((numbers[0], numbers[1], numbers[2]), (99_999, 100_000, 99_998));
+        assert_eq!((numbers.len(), numbers[100_000]), (100_001, 0));
+    }
 }

@@ -19,7 +19,7 @@ use howdah_target::ledger::{Loading, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::capture::{self, Captured, ForeignKey, Index};
 use howdah_target::undo::drop::Chosen;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rows that are to come, by table.
 pub(super) type RowsToCome = BTreeMap<Relation, ToCome>;
@@ -45,12 +45,16 @@ const RECORD_BYTES: f64 = 100.0;
 /// length of the records seen.
 pub(super) fn rows_to_come(plan: &Plan, placed: &[(u32, Head)], history: &History) -> RowsToCome {
     let receipts: &[Receipt] = if let History::Begun(receipts) = history { receipts } else { &[] };
+    let mut stored: HashMap<usize, (u64, u64)> = HashMap::new();
+    for receipt in receipts {
+        let (bytes, rows) = stored.entry(receipt.file_no as usize).or_default();
+        *bytes += receipt.end_byte - receipt.start_byte;
+        *rows += receipt.rows;
+    }
     let mut to_come = RowsToCome::new();
     for (no, file) in plan.files.iter().enumerate() {
         let Some(table) = plan.tables.get(file.table_no as usize) else { continue };
-        let stored = receipts.iter().filter(|receipt| receipt.file_no as usize == no);
-        let (bytes_in, rows_in) =
-            stored.fold((0, 0), |sum, in_| (sum.0 + in_.end_byte - in_.start_byte, sum.1 + in_.rows));
+        let (bytes_in, rows_in) = stored.get(&no).copied().unwrap_or_default();
         // A pipe may bring anything: it is taken for much.
         let bytes = plain_bytes(std::slice::from_ref(file)).unwrap_or(PIPE_BYTES);
         let record_bytes = match placed.get(no).and_then(|(_, head)| seen_record_bytes(head)) {
