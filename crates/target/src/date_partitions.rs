@@ -91,8 +91,11 @@ fn unit_us(typmod: Option<i32>) -> i64 {
     digits.and_then(|digits| 6_u32.checked_sub(digits)).map_or(1, |lost| 10_i64.pow(lost))
 }
 
+/// An interval takes a float8 only, which holds the microseconds of a day and not those of some centuries.
 const IN_UTC_SQL: &str = "\
-    SELECT ((TIMESTAMP '2000-01-01' + l::pg_catalog.float8 * INTERVAL '1 microsecond')::pg_catalog.timestamptz AT TIME ZONE 'UTC')::pg_catalog.date \
+    SELECT ((DATE '2000-01-01' + (l / '86400000000'::pg_catalog.int8)::pg_catalog.int4 \
+             + (l % '86400000000'::pg_catalog.int8)::pg_catalog.float8 * INTERVAL '1 microsecond')::pg_catalog.timestamptz \
+            AT TIME ZONE 'UTC')::pg_catalog.date \
            - DATE '2000-01-01' \
     FROM pg_catalog.unnest($1) l";
 

@@ -127,3 +127,20 @@ fn a_time_gets_the_partition_of_what_its_column_rounds_it_to() {
         }
     }
 }
+
+/// Microseconds of so far a day are more than a float8 holds.
+#[test]
+fn a_local_time_far_from_now_gets_the_partition_of_its_own_month() {
+    let files = Files::new();
+    let source = files
+        .put("a.csv", b"1,9999-12-31 23:59:59.999999\n2,1500-01-01 00:00:00\n3,1500-02-28 23:58:44.999999\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, at timestamptz) PARTITION BY RANGE (at)");
+        let done = load(&database, &source).envs([("PGTZ", "Europe/London")]).run(PATIENCE).expect_code(0);
+        let rows = "SELECT string_agg(tableoid::regclass || '=' || id, ' ' ORDER BY id) FROM t";
+        let made = "t_9999_12=1 t_1500_01=2 t_1500_02=3";
+        assert_eq!(database.value(rows), made, "PostgreSQL {major}: {}", done.stderr);
+        assert_eq!(database.value("SELECT count(*) FROM pg_inherits"), "3", "PostgreSQL {major}");
+    }
+}
