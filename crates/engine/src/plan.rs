@@ -277,7 +277,7 @@ async fn place(
         .iter()
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
-    arrival::number_inputs(&mut plan.files, order);
+    arrival::number_inputs(&mut plan.files, order, &tables)?;
     plan.tables = tables;
     Ok(placed)
 }

@@ -3,7 +3,7 @@
 
 use super::encoders::Encoders;
 use super::lanes::Lanes;
-use super::numbered::Numbered;
+use super::numbered::{Numbered, expect_place};
 use super::oddities::Look;
 use super::sieve::Sieve;
 use super::{Asker, Failure, Feeder};
@@ -191,11 +191,14 @@ impl Emitter {
         for_numbers: Vec<Buffer>,
     ) -> Result<(), Failure> {
         let origin = chunk.origin;
+        let file = &feeder.run.plan.files[self.file_no as usize];
+        let staging = feeder.run.plan.tables[file.table_no as usize].staging.as_ref();
+        let fail = |error| Failure { chunk_no: origin.chunk_no, error };
+        expect_place(staging, (&file.location, file.input_no), &origin).map_err(fail)?;
         if chunk.aside.is_empty() {
             chunk.faster = self.numbered(feeder, &origin, &chunk.bytes, chunk.faster, for_numbers);
         }
-        let unsent = |_| Failure { chunk_no: origin.chunk_no, error: unwanted() };
-        feeder.queue.blocking_send(chunk).map_err(unsent)
+        feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
     }
 
     fn asker<'a>(&self, feeder: &'a Feeder, origin: &Origin) -> Asker<'a> {

@@ -5,7 +5,7 @@ use super::ledger_of;
 use super::tables::Shape;
 use crate::Context;
 use crate::arrival::leave_out;
-use howdah_model::arrival::PlaceColumn;
+use howdah_model::arrival::{PLACED_FILES_MAX, PlaceColumn};
 use howdah_model::plan::{FilePlan, TablePlan};
 use howdah_model::{
     Arrival, Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, Relation, RelationKind, Result,
@@ -67,12 +67,31 @@ pub(super) fn staging(
 }
 
 /// Numbers the files in the order in which the sources were given; tables of one file in theirs.
-pub(super) fn number_inputs(files: &mut [FilePlan], order: &[String]) {
+///
+/// # Errors
+/// Usage, where records are to be kept in that order and there are too many files for that.
+pub(super) fn number_inputs(files: &mut [FilePlan], order: &[String], tables: &[TablePlan]) -> Result<()> {
+    let placed = |table: &TablePlan| table.staging.as_ref().is_some_and(|staging| staging.place.is_some());
+    if tables.iter().any(placed) {
+        expect_room(files.len())?;
+    }
     let begin = |file: &FilePlan| (file.location.clone(), file.data_start_byte);
     let begin: Vec<_> = files.iter().map(begin).collect();
     for (input_no, no) in (0..).zip(in_given_order(&begin, order)) {
         files[no].input_no = input_no;
     }
+    Ok(())
+}
+
+/// Places of records behind these would be those of other records.
+fn expect_room(files: usize) -> Result<()> {
+    if files <= PLACED_FILES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "{files} files, and {PLACED_FILES_MAX} at most have places by which records that wait in staging tables are told apart"
+    );
+    Err(Error::new(ErrorKind::Usage, message).with_hint("load them by several jobs, one after the other"))
 }
 
 /// The numbers of these locations, each with a byte that its rows begin at, in the order of the sources. There may be a hundred
@@ -230,10 +249,19 @@ mod tests {
     #[test]
     fn very_many_files_are_numbered_in_the_order_of_their_sources() {
         let order: Vec<String> = (0..100_000).map(|no| format!("/data/{no}.csv")).collect();
-        let mut begin: Vec<(String, u64)> = order.iter().rev().map(|location| (location.clone(), 0)).collect();
+        let mut begin: Vec<(String, u64)> =
+            order.iter().rev().map(|location| (location.clone(), 0)).collect();
         begin.push((order[0].clone(), 70));
         let numbers = in_given_order(&begin, &order);
         assert_eq!((numbers[0], numbers[1], numbers[2]), (99_999, 100_000, 99_998));
         assert_eq!((numbers.len(), numbers[100_000]), (100_001, 0));
+    }
+
+    #[test]
+    fn more_files_than_have_places_are_refused() {
+        assert!(expect_room(PLACED_FILES_MAX).is_ok());
+        let refused = expect_room(PLACED_FILES_MAX + 1).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+        assert!(refused.message().starts_with("524289 files, and 524288 at most"), "{refused}");
     }
 }
