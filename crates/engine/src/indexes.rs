@@ -12,6 +12,7 @@ pub(crate) use crew::Crew;
 use crate::pipeline::Run;
 use crate::plan::{ToCome, decide_indexes};
 use crate::retry::{self, Directive, Patience, directive, patiently};
+use crate::settle::put_back_within_ms;
 use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop, again};
@@ -186,7 +187,8 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         let tuned = run.plan.tuning.level >= Tune::Session;
         // A load that has failed does not wait for what others are short of.
         let pausing = (!failed).then_some(run);
-        let how = Builds { sessions: crew::sessions(run), tuned, pausing };
+        let lock_within_ms = put_back_within_ms(&run.plan);
+        let how = Builds { sessions: crew::sessions(run), tuned, pausing, lock_within_ms };
         let done = put_back_entries(&context, ledger, entries, how, retry_for);
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {
@@ -263,7 +265,7 @@ pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let session = connection.open().await?;
     let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
     for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
-        let how = How { workers_max: None, durable: true };
+        let how = How { workers_max: None, durable: true, lock_within_ms: put_back_within_ms(&run.plan) };
         connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
     }
     Ok(())
@@ -288,6 +290,8 @@ pub(crate) struct Builds<'a> {
     pub tuned: bool,
     /// None begins while this load pauses, nor when it has given up.
     pub pausing: Option<&'a Run>,
+    /// A lock is waited for so long at a time.
+    pub lock_within_ms: u64,
 }
 
 /// Puts these entries back. Returns how many are closed though what they are of is not back, since its table is gone, say.
@@ -340,7 +344,7 @@ async fn put_back_once(
     context: &Context,
     ledger: &Ledger,
     entries: Vec<Undo>,
-    Builds { sessions, tuned, pausing }: Builds<'_>,
+    Builds { sessions, tuned, pausing, lock_within_ms }: Builds<'_>,
     retry_for: Duration,
 ) -> Failed {
     let (triggers, entries): (Vec<Undo>, Vec<Undo>) =
@@ -351,7 +355,8 @@ async fn put_back_once(
     let crew = Crew::new(indexes.len(), sessions, cpus, tuned);
     let side_by_side = Crew::new(rest.len(), sessions, cpus, tuned).builders();
     let brief = indexes.len() > TOLD_MAX;
-    let work = &Work { ledger, retry_for, brief, durable: !tuned, pausing, spare: Mutex::default() };
+    let spare = Mutex::default();
+    let work = &Work { ledger, retry_for, brief, durable: !tuned, pausing, lock_within_ms, spare };
     let start = Instant::now();
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
@@ -420,6 +425,7 @@ struct Work<'a> {
     /// Commits wait for the disk.
     durable: bool,
     pausing: Option<&'a Run>,
+    lock_within_ms: u64,
     /// Sessions that wait for the next entry.
     spare: Mutex<Vec<Session>>,
 }
@@ -439,7 +445,7 @@ impl Work<'_> {
             Some(session) => session,
             None => context.connection.open().await?,
         };
-        let how = How { workers_max, durable: self.durable };
+        let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
         let working = put_back(&session, self.ledger, entry, how);
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.

@@ -10,6 +10,7 @@ use crate::{Connection, Context, history, predecessor};
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::ledger::{Held, JobStatus, Ledger, Origin, Undo};
 use howdah_target::session::Session;
+use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -184,7 +185,7 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
     }
     predecessor::end_all(context, &session, ledger, job_id).await?;
     let rebuilt = Rebuilt::of(&changes.dropped);
-    let how = Builds { sessions: BUILDERS, tuned: true, pausing: None };
+    let how = Builds { sessions: BUILDERS, tuned: true, pausing: None, lock_within_ms: LOCK_WITHIN_MS };
     let dropped = put_back_entries(context, ledger, changes.dropped, how, RETRY_FOR).await;
     if is_answered(&dropped) {
         rebuilt.analyze(context).await;

@@ -21,6 +21,7 @@ use howdah_model::{
 };
 use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
+use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use howdah_target::{staging, undo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -80,9 +81,8 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     }
     let mut by_job = by_job(due, tuned);
     by_job.remove(&run.plan.job_id);
-    let tuned = run.plan.tuning.level >= Tune::Session;
     for (job_id, left) in by_job {
-        let how = (tuned, Duration::ZERO);
+        let how = (&run.plan, Duration::ZERO);
         settle_one(&run.context, ledger, &session, (&job_id, left), how, |told| run.warn(told)).await?;
     }
     connection.keep(session);
@@ -122,7 +122,7 @@ async fn settle_one(
     ledger: &Ledger,
     session: &Session,
     (job_id, left): (&str, Left),
-    (tuned, within): (bool, Duration),
+    (plan, within): (&Plan, Duration),
     warn: impl Fn(String),
 ) -> Result<()> {
     let connection = &context.connection;
@@ -145,7 +145,7 @@ async fn settle_one(
     }
     tell(context, format!("job {job_id} was killed and has left something to put back"));
     tell_moved(context, &left.dropped, &left.tuned);
-    for error in put_back_left(context, ledger, left, tuned).await {
+    for error in put_back_left(context, ledger, left, plan).await {
         let restore = restore_command(context, ledger, job_id);
         warn(format!("{error}; {restore} puts it back, or says what does"));
     }
@@ -177,8 +177,7 @@ async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<
     let (dropped, held) = connection.attend(&session, reading).await?;
     if !dropped.is_empty() || !held.is_empty() {
         let left = Left { dropped, tuned: held };
-        let tuned = plan.tuning.level >= Tune::Session;
-        let how = (tuned, ENDS_WITHIN);
+        let how = (plan, ENDS_WITHIN);
         settle_one(context, ledger, &session, (job_id, left), how, |told| tell(context, told)).await?;
     }
     connection.keep(session);
@@ -196,15 +195,22 @@ fn by_job(dropped: Vec<Undo>, tuned: Vec<Held>) -> BTreeMap<String, Left> {
     by_job
 }
 
+/// How long a load waits for a lock at a time to put something back.
+pub(crate) fn put_back_within_ms(plan: &Plan) -> u64 {
+    plan.job.arrival.lock_timeout_ms.min(LOCK_WITHIN_MS)
+}
+
 /// Puts it back; what could not be is told by the errors.
 async fn put_back_left(
     context: &Context,
     ledger: &Ledger,
     left: Left,
-    tuned: bool,
+    plan: &Plan,
 ) -> impl Iterator<Item = Error> + use<> {
     let rebuilt = Rebuilt::of(&left.dropped);
-    let how = Builds { sessions: BUILDERS, tuned, pausing: None };
+    let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
+    let lock_within_ms = put_back_within_ms(plan);
+    let how = Builds { sessions: BUILDERS, tuned, pausing: None, lock_within_ms };
     let dropped = put_back_entries(context, ledger, left.dropped, how, RETRY_FOR).await;
     if is_answered(&dropped) {
         rebuilt.analyze(context).await;
@@ -318,8 +324,7 @@ impl Repair<'_> {
         let done = match lacking {
             Some(Lacking { what, left }) if self.may => {
                 tell(self.context, format!("job {job_id} was killed: {what} is put back before rows come"));
-                let tuned = self.plan.job.tune.unwrap_or_default() >= Tune::Session;
-                let failed = put_back_left(self.context, self.ledger, left, tuned).await.next();
+                let failed = put_back_left(self.context, self.ledger, left, self.plan).await.next();
                 failed.map_or(Ok(()), |error| Err(self.hinted(error, job_id)))
             }
             Some(Lacking { what, .. }) => {

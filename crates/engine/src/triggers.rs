@@ -8,6 +8,7 @@ use crate::indexes::{Builds, change, lock_within_ms, put_back_entries, tell};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use crate::retry::Patience;
+use crate::settle::put_back_within_ms;
 use howdah_model::{Relation, Result, TriggersChoice, TriggersWay};
 use howdah_target::ledger::UndoKind;
 use howdah_target::undo::triggers;
@@ -44,7 +45,8 @@ async fn enable_left(run: &Run) -> Result<()> {
     connection.keep(session);
     left.retain(|undo| undo.change.kind == UndoKind::Trigger);
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
-    let how = Builds { sessions: 1, tuned: false, pausing: None };
+    let lock_within_ms = put_back_within_ms(&run.plan);
+    let how = Builds { sessions: 1, tuned: false, pausing: None, lock_within_ms };
     let enabling = put_back_entries(&run.context, ledger, left, how, retry_for);
     run.context.stop.guard(enabling).await.map(drop)
 }

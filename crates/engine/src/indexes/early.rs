@@ -8,6 +8,7 @@
 use super::{Work, put_back_one, tell};
 use crate::pipeline::Run;
 use crate::plan::plain_bytes_of;
+use crate::settle::put_back_within_ms;
 use crate::tally::FilesOfTable;
 use crate::{Context, Stop};
 use howdah_model::{ErrorKind, Mode, Plan, Relation, Result, Tune};
@@ -182,6 +183,7 @@ fn build(
 ) -> impl Future<Output = Option<Session>> + Send + 'static {
     let context = Context { stop: Stop::default(), ..run.context.clone() };
     let (ledger, tuned) = (run.ledger.clone(), run.plan.tuning.level >= Tune::Session);
+    let lock_within_ms = put_back_within_ms(&run.plan);
     let workers_max = context.connection.server_cpus().filter(|_| tuned).map(|_| 0);
     async move {
         let _building = building;
@@ -192,6 +194,7 @@ fn build(
             brief: false,
             durable: true,
             pausing: None,
+            lock_within_ms,
             spare,
         };
         match put_back_one(&context, &work, (&entry, workers_max)).await {

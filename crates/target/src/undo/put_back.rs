@@ -18,8 +18,8 @@ use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// How long a lock is waited for at a time: longer would make others wait behind it for somebody else.
-const LOCK_WITHIN_MS: u32 = 5000;
+/// How long a lock is waited for at a time, in milliseconds: longer would make others wait behind it for somebody else.
+pub const LOCK_WITHIN_MS: u64 = 5000;
 
 /// What came of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +51,15 @@ pub struct How {
     /// The commit waits for the disk. One that does not must be followed by [`crate::finish::barrier`] and a look into the
     /// journal, whether a crash has opened the entry again.
     pub durable: bool,
+    /// A lock is waited for so long at a time.
+    pub lock_within_ms: u64,
 }
 
 /// Puts one entry back.
 ///
 /// # Errors
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
-/// when the table was not free within some seconds, which may pass; those of ledger and session.
+/// when the table was not free within that time, which may pass; those of ledger and session.
 pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
     let mut done = in_transaction(session, ledger, entry, how).await;
     let mut looks_again = true;
@@ -140,7 +142,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
         None => Some(without_table(session, entry).await?),
         Some(table) => found(session, change, table).await?,
     };
-    let lock_within = format!("SET LOCAL lock_timeout = {LOCK_WITHIN_MS}");
+    let lock_within = format!("SET LOCAL lock_timeout = {}", how.lock_within_ms);
     if let Some(found) = found {
         let mut statements = vec![lock_within];
         if found == PutBack::WasThere && table.is_some() {

@@ -212,6 +212,28 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
     assert_eq!(schema(&database), before);
 }
 
+/// Others queue behind whoever waits.
+#[test]
+fn what_comes_back_is_waited_for_no_longer_than_the_lock_timeout() {
+    for (given, within) in [("200ms", "200ms"), ("1min", "5s")] {
+        let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+        let before = schema(&database);
+        database.sql(
+            "CREATE TABLE seen (lock_timeout text); \
+             CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS \
+                 'BEGIN INSERT INTO public.seen VALUES (current_setting(''lock_timeout'')); END'; \
+             CREATE EVENT TRIGGER note ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION note()",
+        );
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--lock-timeout", given]);
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        // Indexes of the ledger are built without.
+        let seen = "SELECT string_agg(DISTINCT lock_timeout, ' ') FROM seen WHERE lock_timeout <> '0'";
+        assert_eq!(database.value(seen), within, "{told}");
+        database.sql("DROP EVENT TRIGGER note; DROP FUNCTION note; DROP TABLE seen");
+        assert_eq!(schema(&database), before);
+    }
+}
+
 #[test]
 fn a_table_at_the_other_end_of_a_foreign_key_that_is_not_free_is_the_one_named() {
     let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
