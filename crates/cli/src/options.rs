@@ -282,7 +282,7 @@ pub enum PartitionUnitName {
 pub enum IndexesName {
     /// Whichever takes less time
     Auto,
-    /// They stay
+    /// They stay, but for the tables' own foreign keys with --triggers disable
     Keep,
     /// They are dropped and built again at the end
     Rebuild,
