@@ -158,8 +158,8 @@ def load(
         if_done: A run of a job that has finished raises JobDoneError, or, with "ok", returns the account of the job;
             "ok" needs job_id for a pipe or a URL without a version, and not force.
         retry_for: How long failures that may pass are tried again, in seconds or as `"10min"` (the default).
-        tune: How far a load may go with settings, all of which are put back; None for `"table"` with loads of 4 GB and
-            more.
+        tune: How far a load may go with settings, all of which are put back; None for `"table"`, which then leaves
+            autovacuum alone where files of less than 4 GB are to come.
         max_replica_lag: Pause while a replica is further behind, in bytes (`"1GB"`) or in time (`"30s"`).
         reserve_connections: Connections that are left to others.
         pause_for: How long a load pauses for a full disk or a replica before it gives up, in seconds or as `"10min"`

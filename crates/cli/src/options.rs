@@ -483,7 +483,8 @@ pub struct RunOptions {
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
-    /// How far a load may go with settings, all of which are put back [default: table, for loads of 4 GB and more]
+    /// How far a load may go with settings, all of which are put back [default: table, which
+    /// leaves autovacuum alone where files of less than 4 GB are to come]
     #[arg(long, value_enum)]
     pub tune: Option<TuneName>,
     /// Pause while a replica is further behind, in bytes (`1GB`) or in time (`30s`)

@@ -89,7 +89,9 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         connection.attend(&session, dropping).await
     };
     match change(run, work).await {
-        Ok(Dropped { names, kept_for }) => {
+        Ok(Dropped { names, kept_for, workers }) => {
+            let set = workers.map(|workers| format!("parallel_workers of {} = {workers}", plan.relation));
+            set.into_iter().for_each(|set| run.tally.tuned(set));
             if let Some((other, kept)) = kept_for {
                 let Loading { job_id, relation, .. } = other;
                 let kept = kept.join(", ");

@@ -123,7 +123,7 @@ const KEYS: &[(&str, &str)] = &[
     ("retries", "Failures that might pass and were tried again"),
     (
         "tuned[]",
-        "Settings that were changed while rows came, each `NAME of WHAT = VALUE`; they are put back. Those of the load's own sessions are not listed",
+        "Settings that were changed while rows came, `parallel_workers` also until indexes were built again, each `NAME of WHAT = VALUE`; they are put back. Those of the load's own sessions are not listed",
     ),
     ("paused_seconds", "For how long no chunk was begun because a disk was nearly full or a replica behind"),
     ("files[].location", "The file, object or URL, without credentials; `-` is standard input"),

@@ -131,7 +131,9 @@ fn of_table(plan: &Plan, table: &TablePlan, storages: &[Storage], held: &[Held],
     } else if storages.len() > LEAVES_MAX {
         Some("it has too many partitions")
     } else if !asked && !is_large(plan, relation) {
-        Some("the load is too short for autovacuum to be in its way (--tune table does it always)")
+        Some(
+            "the load is too short for autovacuum to be in its way, as far as is known (--tune table does it always)",
+        )
     } else {
         None
     };
@@ -169,13 +171,15 @@ fn without_autovacuum(relation: &Relation, parameter: Parameter) -> Tuned {
     }
 }
 
-/// What comes for the table is much, or nobody knows.
+/// What is known to come for the table is much. A pipe may bring a record or a terabyte: nobody is to find that a record has changed
+/// an option of the table.
 fn is_large(plan: &Plan, relation: &Relation) -> bool {
     let of_table = |file: &&FilePlan| {
         plan.tables.get(file.table_no as usize).is_some_and(|table| table.table.relation == *relation)
     };
-    let files: Vec<_> = plan.files.iter().filter(of_table).cloned().collect();
-    plain_bytes(&files).is_none_or(|bytes| bytes >= TABLE_BYTES_MIN)
+    let files = plan.files.iter().filter(of_table);
+    let known: u64 = files.filter_map(|file| plain_bytes(std::slice::from_ref(file))).sum();
+    known >= TABLE_BYTES_MIN
 }
 
 /// Never does a load switch these off, and never on: a plan tells.

@@ -54,6 +54,8 @@ pub struct Dropped {
     pub names: Vec<String>,
     /// Another job at work, and what stays for its sake alone.
     pub kept_for: Option<(Loading, Vec<String>)>,
+    /// What the table's `parallel_workers` were set to.
+    pub workers: Option<u32>,
 }
 
 /// Drops what `choose` says of the table as it is under the lock: first of the table alone, then, if something is to go, beside the
@@ -101,7 +103,7 @@ pub async fn drop_chosen(
         }
         let (mut statements, names) = statements(&captured, &chosen);
         if chosen.is_empty() {
-            return Ok(Dropped { names, kept_for });
+            return Ok(Dropped { names, kept_for, workers: None });
         }
         let mut changes: Vec<_> = changes(&captured, &chosen).cloned().collect();
         if let Some(workers) = chosen.workers {
@@ -120,7 +122,7 @@ pub async fn drop_chosen(
         }
         busy.clone_from(relation);
         run(relation, &format!("{}; COMMIT", statements.join("; "))).await?;
-        Ok(Dropped { names, kept_for })
+        Ok(Dropped { names, kept_for, workers: chosen.workers })
     }
     .await;
     if !matches!(&dropped, Ok(dropped) if !dropped.names.is_empty()) {

@@ -67,10 +67,13 @@ fn strings_that_the_c_library_compares_are_sorted_in_little_memory() {
             database
                 .sql(&format!("{PLAIN_SCHEMA}; {COMPARED_BY_LIBC}; ALTER TABLE t SET ({options}); {BUILDS}"));
             let before = schema(&database);
-            let load = load(&database, &source).args(["--indexes", "rebuild", "--tune", tune]);
-            let told = load.run(PATIENCE).expect_code(0).stderr;
+            let load = load(&database, &source).args(["--indexes", "rebuild", "--tune", tune, "--json"]);
+            let done = load.run(PATIENCE).expect_code(0);
+            let told = done.stderr;
             assert_eq!(schema(&database), before, "{what}: {told}");
             assert_eq!(open_entries(&database), 0, "{what}: {told}");
+            let tuned = done.stdout.contains(&format!("\"parallel_workers of public.t = {cpus}\""));
+            assert_eq!(tuned, set && cpus > 1, "{what}: {}", done.stdout);
             let built = |column: &str, name: &str| {
                 database.value(&format!("SELECT {column} FROM build WHERE name = '{name}'"))
             };

@@ -134,6 +134,19 @@ fn the_vacuum_that_autovacuum_was_kept_from_is_done_at_the_end() {
 }
 
 #[test]
+fn a_pipe_of_unknown_size_changes_no_option_of_the_table_unless_that_is_asked_for() {
+    let database = Server::shared(15).database();
+    database.sql(PLAIN);
+    for (options, changed) in [(&[][..], false), (&["--tune", "table"], true)] {
+        let load =
+            crate::indexes::load(&database, "-".as_ref()).args(["--job-id", &format!("job {changed}")]);
+        let told =
+            load.args(options.iter().copied()).stdin(csv(41, 1, 10)).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(told.contains("autovacuum is kept away"), changed, "{told}");
+    }
+}
+
+#[test]
 fn whoever_wants_autovacuum_off_or_does_not_own_the_table_keeps_it_as_it_is() {
     let (database, _files, source) = prepared(
         15,
