@@ -13,7 +13,7 @@ use crate::indexes::tell;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
-use howdah_model::{Error, ErrorKind, Event, ReplicaLag, Result};
+use howdah_model::{Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use lagging::{Lagging, News, too_far};
@@ -43,8 +43,6 @@ const SLOT_BYTES: u64 = 4 << 30;
 /// reader of a small allowance is never as far away.
 const UNTIL_LOST_BYTES: u64 = 512 << 20;
 const UNTIL_LOST_PART: u64 = 4;
-/// Sessions that do not copy: this one and the watcher's.
-const NOT_COPYING: i64 = 2;
 /// Others who wait for our locks longer than this are told.
 const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 
@@ -302,7 +300,7 @@ impl Guard {
     /// As many sessions as leave others what is reserved for them, and one at least.
     fn leave_room(&mut self, run: &Run, room: i64) {
         let reserved = i64::from(run.plan.job.guards.reserve_connections);
-        let most = u32::try_from((room - reserved - NOT_COPYING).max(1)).unwrap_or(u32::MAX);
+        let most = u32::try_from((room - reserved - not_copying(&run.plan)).max(1)).unwrap_or(u32::MAX);
         run.gate.limit_sessions(most);
         let wanted = match run.plan.job.jobs {
             howdah_model::Jobs::Fixed(sessions) => sessions,
@@ -391,6 +389,15 @@ impl Guard {
             run.context.listener.on_event(&Event::Paused { reason });
         }
     }
+}
+
+/// Sessions that do not copy: this one and the watcher's, one that takes values of sequences for rows, and one that marks a load
+/// by which the server is tuned.
+fn not_copying(plan: &Plan) -> i64 {
+    let is_numbered = |table: &TablePlan| table.number.is_some() && table.staging.is_none();
+    let numbers = plan.tables.iter().any(is_numbered);
+    let tunes = plan.tuning.settings.iter().any(|setting| setting.scope == TuneScope::Server);
+    2 + i64::from(numbers) + i64::from(tunes)
 }
 
 fn free_bytes_min(room: Room) -> u64 {

@@ -32,6 +32,29 @@ fn connections_are_left_to_others() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "10000");
 }
 
+/// Values of sequences are taken by a session of their own, and another one marks a load by which the server is tuned.
+#[test]
+fn sessions_that_do_not_copy_are_not_those_left_to_others() {
+    let options =
+        ServerOptions::default().set("max_connections", "14").set("superuser_reserved_connections", "3");
+    let server = Server::private(15, &options);
+    let database = server.database();
+    let files = Files::new();
+    let source = files.put("t.csv", format!("note\n{}", "x\n".repeat(30_000)).as_bytes());
+    // 14, less 3 for superusers, 5 for others, and those that do not copy.
+    for (key, tune, most) in [("int", "none", 4), ("bigserial", "none", 3), ("bigserial", "server", 2)] {
+        database.sql(&format!("CREATE TABLE t (id {key}, note text)"));
+        let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        while database.value(others) != "0" {}
+        let load =
+            crate::indexes::load(&database, &source).args(["--jobs", "8", "--reserve-connections", "5"]);
+        let told = load.args(["--force", "--tune", tune]).run(PATIENCE).expect_code(0).stderr;
+        let says = format!("at most {most} sessions copy at once");
+        assert!(told.contains(&says), "{key}, --tune {tune}: {told}");
+        database.sql("DROP TABLE t");
+    }
+}
+
 #[test]
 fn connections_are_left_to_others_behind_the_last_chunk() {
     let options =
