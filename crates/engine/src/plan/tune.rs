@@ -4,8 +4,8 @@
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
 use howdah_model::{
-    FilePlan, Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned, TuningPlan,
-    UnloggedTable,
+    After, FilePlan, Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned,
+    TuningPlan, UnloggedTable,
 };
 use howdah_target::arrival::part::{WAL_COMPRESSION, may_compress_wal};
 use howdah_target::guards::archiver_fails_since;
@@ -142,7 +142,8 @@ fn of_table(plan: &Plan, table: &TablePlan, storages: &[Storage], held: &[Held],
         return;
     }
     if table.create.is_some() {
-        tuning.settings.push(without_autovacuum(relation, table::autovacuum_of_new_table()));
+        let parameter = table::autovacuum_of_new_table();
+        tuning.settings.push(without_autovacuum(relation, parameter, plan.job.after.as_deref()));
     }
     for storage in storages.iter().filter(|storage| storage.owned) {
         // What another load has changed is held beside it, so that the last of them puts it back.
@@ -153,11 +154,18 @@ fn of_table(plan: &Plan, table: &TablePlan, storages: &[Storage], held: &[Held],
             .into_values()
             .map(|held| Parameter { name: held.thing.name.clone(), value: held.before.value.clone() });
         let to_change = storage.to_change().into_iter().chain(held);
-        tuning.settings.extend(to_change.map(|parameter| without_autovacuum(&storage.relation, parameter)));
+        let after = plan.job.after.as_deref();
+        let without = |parameter| without_autovacuum(&storage.relation, parameter, after);
+        tuning.settings.extend(to_change.map(without));
     }
 }
 
-fn without_autovacuum(relation: &Relation, parameter: Parameter) -> Tuned {
+fn without_autovacuum(relation: &Relation, parameter: Parameter, after: Option<&[After]>) -> Tuned {
+    let then = match after {
+        None => "one does behind the last row",
+        Some(steps) if steps.contains(&After::Vacuum) => "--after vacuum does behind the last row",
+        Some(_) => "autovacuum comes by when the load is over",
+    };
     Tuned {
         scope: TuneScope::Table,
         relation: Some(relation.clone()),
@@ -166,7 +174,7 @@ fn without_autovacuum(relation: &Relation, parameter: Parameter) -> Tuned {
         before: parameter.value.clone(),
         during: "false".to_owned(),
         after: parameter.value,
-        gain: "no VACUUM or ANALYZE reads the table while it grows; one does behind the last row".to_owned(),
+        gain: format!("no VACUUM or ANALYZE reads the table while it grows; {then}"),
         risk: None,
     }
 }

@@ -203,6 +203,21 @@ fn the_plan_shows_before_during_and_after_and_changes_nothing() {
 }
 
 #[test]
+fn the_plan_says_who_vacuums_behind_the_last_row() {
+    let (database, _files, source) = prepared(15, WITH_OPTIONS);
+    for (after, says) in [
+        ("", "while it grows; one does behind the last row"),
+        ("--after=vacuum", "while it grows; --after vacuum does behind the last row"),
+        ("--after=analyze", "while it grows; autovacuum comes by when the load is over"),
+        ("--after=none", "while it grows; autovacuum comes by when the load is over"),
+    ] {
+        let options = [after].into_iter().filter(|after| !after.is_empty());
+        let told = plan(&database, &source, "table").args(options).run(PATIENCE).expect_code(0).stdout;
+        assert!(told.contains(says), "{after}: {told}");
+    }
+}
+
+#[test]
 fn each_level_includes_those_before_it_and_none_changes_nothing() {
     let (database, _files, source) = prepared(15, WITH_OPTIONS);
     let (commit, vacuum) = ("synchronous_commit of this load's sessions", "autovacuum_enabled of public.t");
