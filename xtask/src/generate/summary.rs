@@ -83,7 +83,10 @@ const KEYS: &[(&str, &str)] = &[
     ("stages.copy", "Seconds from BEGIN to the last row taken, the claim in the ledger included"),
     ("stages.commit", "Seconds spent waiting for the answer to COMMIT"),
     ("stages.indexes", "Seconds spent dropping indexes, keys and foreign keys, and building them again"),
-    ("stages.finish", "Seconds spent in the barrier and the last look at the ledger"),
+    (
+        "stages.finish",
+        "Seconds spent in the barrier and the last look at the ledger, and in ANALYZE, VACUUM and CHECKPOINT when all rows are in (`--after`)",
+    ),
     ("stages.apply", "Seconds spent bringing rows from staging tables into their tables (--mode, --atomic)"),
     ("stages.verify", "Seconds spent comparing what is stored with the sources (--verify)"),
     ("sessions", "The largest number of sessions that copied at once"),
