@@ -17,7 +17,8 @@ shell. How the command ends: [exit-codes.md](exit-codes.md). Variables: [environ
 const BENCH: &str = "
 Takes the options of `howdah load`, of one source that is no pipe. All loads go into a schema of its own, which is dropped
 at the end; `--table` gives the shape of the tables in it, and its table is not touched. Without `--table` a table is made
-from the data. `--job-id`, `--force` and the name of a ledger change nothing: the ledger is made in the same schema. And:
+from the data. The ledger is made in the same schema, whatever schema `--ledger` names. What is about jobs of a ledger is refused on the command line
+(`--job-id`, `--force`, `--known`, `--if-done`, `--rejects`, `--reject-file`), and changes nothing in a job file. And:
 
 ";
 
