@@ -25,9 +25,14 @@ const TIMEOUTS: &[(&str, u32)] = &[
 
 /// After a power or network failure on our side, the server keeps a session, and with it the claim of its
 /// chunk, for as long as TCP lets it: two hours by the usual system defaults. A rerun would wait for that.
-/// With these (seconds, seconds, tries) it is over after two minutes. Ignored for unix sockets.
-const KEEPALIVES: &[(&str, u32)] =
-    &[("tcp_keepalives_idle", 60), ("tcp_keepalives_interval", 10), ("tcp_keepalives_count", 6)];
+/// With these (seconds, seconds, tries) it is over after two minutes. Ignored for unix sockets. What the server's files, role,
+/// database or PGOPTIONS have set stays; the value alone does not tell that, as the system's own is shown where nothing is set.
+const KEEPALIVES_SQL: &str = "\
+    SELECT pg_catalog.set_config(kept.name, kept.value, false) \
+    FROM (VALUES ('tcp_keepalives_idle'::pg_catalog.text, '60'::pg_catalog.text), ('tcp_keepalives_interval', '10'), \
+                 ('tcp_keepalives_count', '6')) AS kept (name, value) \
+    JOIN pg_catalog.pg_show_all_settings() AS now ON now.name OPERATOR(pg_catalog.=) kept.name \
+    WHERE now.source OPERATOR(pg_catalog.=) 'default'; ";
 
 /// After a kill -9 on our side the server goes on with a statement, and with its locks, until it has an answer to send: a
 /// long INSERT is over before that. From version 14 on it looks after its client meanwhile where the system can tell it, which Linux
@@ -95,10 +100,9 @@ pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Opt
 pub(super) fn start_sql(major: u32) -> String {
     let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
     let timeouts = known.map(|(name, _)| format!("SET {name} = 0; "));
-    let keepalives = KEEPALIVES.iter().map(|(name, value)| format!("SET {name} = {value}; "));
     let check_client = (major >= CHECK_CLIENT_SINCE).then(|| CHECK_CLIENT_SQL.to_owned());
-    let own = [ISOLATION_SQL.to_owned(), log_no_values_sql(major)];
-    timeouts.chain(keepalives).chain(own).chain(check_client).collect()
+    let own = [KEEPALIVES_SQL.to_owned(), ISOLATION_SQL.to_owned(), log_no_values_sql(major)];
+    timeouts.chain(own).chain(check_client).collect()
 }
 
 /// What puts the server's own schema before all others, where `search_path` names it behind another one: operators and functions of

@@ -27,6 +27,16 @@ on_every_version!(timeouts_are_off_and_everything_else_is_as_the_role_has_it, se
     assert_eq!(session.server_version() / 10_000, server.version());
 });
 
+on_every_version!(keepalives_are_those_that_somebody_has_set_or_our_own, server => {
+    let to = server.database().await;
+    let database = to.split("dbname=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    observer(&to).await.batch_execute(&format!("ALTER DATABASE {database} SET tcp_keepalives_count = 3")).await.unwrap();
+    let given = format!("host=127.0.0.1 port={} dbname={database} user=postgres options='-c tcp_keepalives_idle=300'", server.port);
+    let session = connect(&given).await;
+    let seen = show(&session, &["tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count"]).await.unwrap();
+    assert_eq!(seen.values().collect::<Vec<_>>(), ["3", "300", "10"]);
+});
+
 on_every_version!(a_process_is_ended_only_if_it_is_the_very_one, server => {
     let to = format!("{} dbname=postgres", server.socket());
     let (victim, session) = (connect(&to).await, connect(&to).await);
