@@ -45,6 +45,7 @@ mod long_records;
 mod memory;
 mod misread;
 mod modes;
+mod moved;
 mod names;
 mod output;
 mod outside;

@@ -18,11 +18,11 @@ use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
-    BadRecords, Column, Error, ErrorKind, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt, Result,
-    Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
+    BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt,
+    Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
 };
 use howdah_source::Object;
-use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::staging;
@@ -48,7 +48,7 @@ pub(super) async fn go_on(
         if gone == tables.len() {
             return Ok(None);
         }
-        let replaced = replaced(&row.plan, &tables);
+        let replaced = replaced(&row, &tables);
         if !done && let Some(table) = replaced {
             let error = || {
                 let restore = again::command(connection, "restore", &row.job_id, ledger.schema());
@@ -63,8 +63,13 @@ pub(super) async fn go_on(
     if emptied_since(session, ledger, &row).await? {
         return Ok(None);
     }
-    if done && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
+    let moved = row.origin == Origin::Elsewhere;
+    // A table that came with the ledger is none that was made anew: that it is empty may be meant.
+    if done && !moved && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
         return Ok(None);
+    }
+    if moved && !done && row.chunks > 0 {
+        tell_moved(connection, &row.job_id);
     }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
     let history = match &row.finished_at {
@@ -151,31 +156,55 @@ async fn staging_is_there(session: &Session, plan: &Plan) -> Result<bool> {
     Ok(true)
 }
 
-/// A table that is not there any more, or not the one that rows were stored in.
-fn replaced<'a>(plan: &'a Plan, tables: &[Option<Table>]) -> Option<&'a Table> {
-    let same =
-        |was: &Table, is: &Option<Table>| is.as_ref().is_some_and(|is| was.oid == 0 || was.oid == is.oid);
-    let pairs = plan.tables.iter().map(|plan| &plan.table).zip(tables);
-    pairs.filter(|(was, is)| !same(was, is)).map(|(was, _)| was).next()
+/// A table that is not there any more, or not the one that rows were stored in. Of a ledger that has come from another database no OID
+/// tells: rows came along with it into the table of that name, but what waits in staging tables is not relied on.
+fn replaced<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<&'a Table> {
+    let same = |was: &Table, is: &Table| match row.origin {
+        Origin::Elsewhere => !row.plan.job.arrival.is_staged(),
+        Origin::Here | Origin::Unknown => was.oid == 0 || was.oid == is.oid,
+    };
+    let pairs = row.plan.tables.iter().map(|plan| &plan.table).zip(tables);
+    let mut others = pairs.filter(|(was, is)| !is.as_ref().is_some_and(|is| same(was, is)));
+    others.next().map(|(was, _)| was)
+}
+
+/// The user should know what is relied on.
+fn tell_moved(connection: &Connection, job_id: &str) {
+    let message = format!(
+        "the ledger has come from another database: the tables of job {job_id} are found by their names, and what it has stored \
+         there is taken to have come along"
+    );
+    if let Some(listener) = connection.listener() {
+        listener.on_event(&Event::Notice { message });
+    }
 }
 
 fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     let JobRow { job_id, rows_stored, .. } = row;
     let relation = &table.relation;
     if row.plan.job.arrival.is_staged() {
+        let became = match row.origin {
+            Origin::Elsewhere => "is another one here, as the ledger has come from another database",
+            Origin::Here | Origin::Unknown => "was dropped or made anew, as by --mode replace",
+        };
         let message = format!(
-            "the table {relation}, for which rows of job {job_id} wait in a staging table ({rows_stored} in all), was dropped or \
-             made anew, as by --mode replace"
+            "the table {relation}, for which rows of job {job_id} wait in a staging table ({rows_stored} in all), {became}"
         );
         return Error::new(ErrorKind::Table, message).with_hint(format!(
             "`{restore}` drops the rows that wait; then the same command begins anew, with the table as it is now"
         ));
     }
-    let message = format!(
-        "the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) was dropped or made anew"
-    );
-    Error::new(ErrorKind::Table, message)
-        .with_hint("--force loads everything again from the beginning, into the tables as they are now")
+    let became = match row.origin {
+        Origin::Here => "was dropped or made anew",
+        Origin::Elsewhere => "did not come along when the ledger came from another database",
+        Origin::Unknown => "was dropped or made anew, or came with the ledger from another database",
+    };
+    let message =
+        format!("the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) {became}");
+    Error::new(ErrorKind::Table, message).with_hint(
+        "--force loads everything again from the beginning, into the tables as they are now: remove rows of the job that are there \
+         first, as after a restore from a dump",
+    )
 }
 
 /// Whether the job has made this table, or is to change it. A run that was killed before it could note the table's OID

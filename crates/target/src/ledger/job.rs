@@ -1,7 +1,7 @@
 //! Jobs in the ledger: begun or reopened, read, closed. A [`Plan`] enters; rows and receipts leave.
 //! A job whose chunk borders would differ from those already stored is refused.
 
-use super::{HOWDAH_VERSION, Ledger, kept_plan};
+use super::{HOWDAH_VERSION, Ledger, Origin, kept_plan};
 use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
@@ -86,6 +86,9 @@ pub struct JobRow<P = Plan> {
     pub files: Vec<FileRow>,
     /// Why its last run did not end well, as an [`ErrorReport`](howdah_model::ErrorReport).
     pub error: Option<serde_json::Value>,
+    /// Where it was last begun: tables of one that has come with the ledger from another database have other OIDs than its plan says.
+    #[serde(skip)]
+    pub origin: Origin,
 }
 
 /// What has come of a file of a job.
@@ -104,14 +107,14 @@ pub struct FileRow {
 }
 
 /// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is. Ledgers of older versions have no columns `left_out` (1),
-/// `rejected` (3), `verified` (6) and `error` (11): there the names mean those of `older`.
+/// `rejected` (3), `verified` (6), `error` (11) and `ledger_oid` (14): there the names mean those of `older`.
 const JOBS_SQL: &str = "\
     SELECT j.job_id, j.work_key, j.status, \
            pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, v.verified, c.rejected, \
            ARRAY (SELECT DISTINCT f.target FROM @schema@.file f WHERE f.job_id = j.job_id ORDER BY f.target), \
-           v.error::pg_catalog.text \
+           v.error::pg_catalog.text, v.ledger_oid = j.tableoid \
     FROM @schema@.job j, \
          LATERAL (SELECT coalesce(pg_catalog.sum(k.rows), 0)::pg_catalog.int8 AS rows, \
                          pg_catalog.count(*) AS chunks, \
@@ -119,9 +122,9 @@ const JOBS_SQL: &str = "\
                   FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, rejected), \
                        LATERAL (SELECT rows, left_out, rejected FROM @schema@.chunk \
                                 WHERE chunk.job_id = j.job_id) k) c, \
-         LATERAL (SELECT o.verified, o.error \
-                  FROM (VALUES (NULL::pg_catalog.text, NULL::pg_catalog.jsonb)) older (verified, error), \
-                       LATERAL (SELECT verified, error FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
+         LATERAL (SELECT o.verified, o.error, o.ledger_oid \
+                  FROM (VALUES (NULL::pg_catalog.text, NULL::pg_catalog.jsonb, NULL::pg_catalog.oid)) older (verified, error, ledger_oid), \
+                       LATERAL (SELECT verified, error, ledger_oid FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
     WHERE @where@ ORDER BY j.started_at, j.job_id";
 
 /// The columns of [`FileRow`], in order; of older ledgers as above.
@@ -147,13 +150,13 @@ const NEXT_NAME_SQL: &str = "\
 /// comes from a pipe has no identity of its own. `@left@` is what [`left_sql`] makes.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
-        INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version) \
-        SELECT $1, $2, 'running', $3::pg_catalog.text::pg_catalog.jsonb, $4 \
+        INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version, ledger_oid) \
+        SELECT $1, $2, 'running', $3::pg_catalog.text::pg_catalog.jsonb, $4, pg_catalog.to_regclass($11)::pg_catalog.oid \
         WHERE EXISTS (SELECT FROM @schema@.job WHERE job_id = $1) \
            OR NOT (@left@) \
         ON CONFLICT (job_id) DO UPDATE \
         SET status = 'running', plan = excluded.plan, howdah_version = excluded.howdah_version, \
-            finished_at = NULL, error = NULL, runs = j.runs + 1 \
+            ledger_oid = excluded.ledger_oid, finished_at = NULL, error = NULL, runs = j.runs + 1 \
         WHERE j.plan -> 'chunk_bytes'::pg_catalog.text = excluded.plan -> 'chunk_bytes'::pg_catalog.text \
           AND j.plan -> 'taper'::pg_catalog.text IS NOT DISTINCT FROM excluded.plan -> 'taper'::pg_catalog.text \
           AND j.status <> 'done' \
@@ -343,6 +346,7 @@ impl Ledger {
             tables: row.get(11),
             files: Vec::new(),
             error: row.get::<_, Option<&str>>(12).and_then(|text| serde_json::from_str(text).ok()),
+            origin: Origin::of(row.get(13)),
             job_id,
         })
     }
@@ -365,7 +369,8 @@ impl Ledger {
         let targets: Vec<String> = plan.files.iter().map(|file| target_name(plan, file.table_no)).collect();
         let real_locations: Vec<Option<&str>> =
             plan.files.iter().map(|file| file.real_location.as_deref()).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
+        let ledger_table = format!("{}.job", self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
             (&plan.job_id, Type::TEXT),
             (&plan.work_key, Type::TEXT),
             (&text, Type::TEXT),
@@ -376,6 +381,7 @@ impl Ledger {
             (&stored_bytes, Type::INT8_ARRAY),
             (&targets, Type::TEXT_ARRAY),
             (&real_locations, Type::TEXT_ARRAY),
+            (&ledger_table, Type::TEXT),
         ];
         let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;

@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_12.sql"),
     include_str!("schema_13.sql"),
     include_str!("schema_14.sql"),
+    include_str!("schema_15.sql"),
 ];
 
 /// Which rights are lacking.

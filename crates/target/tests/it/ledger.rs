@@ -187,7 +187,7 @@ on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_k
     // Whoever stored it, it was not the transaction that brought the ledger up to date.
     assert_eq!(ledger.chunks_without_transaction(&session, "old").await.unwrap(), 1);
     ledger.ensure(&session).await.unwrap();
-    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 14);
+    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 15);
     assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
     let table = table(&session, "t").await;
     ledger.begin(&session, &plan("old", table.clone())).await.unwrap();
@@ -212,7 +212,7 @@ on_every_version!(a_role_that_may_not_bring_a_ledger_up_to_date_is_told, server 
     let ledger = Ledger::new("howdah");
     let error = ledger.ensure(&session).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
-    assert!(error.message().contains("is of version 1 and cannot be brought to version 14"), "{error}");
+    assert!(error.message().contains("is of version 1 and cannot be brought to version 15"), "{error}");
     assert!(error.hint().unwrap().contains("its owner"), "{:?}", error.hint());
     // Once the owner has loaded, the role's rights are enough.
     ledger.ensure(&connect(&to).await).await.unwrap();

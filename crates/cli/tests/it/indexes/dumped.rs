@@ -30,7 +30,7 @@ fn left_by_a_killed_load(server: &Server) -> (Database, String) {
     (database, before)
 }
 
-fn dumped_into(from: &Database, to: &Database) {
+pub(crate) fn dumped_into(from: &Database, to: &Database) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin");
     let dump = Command::new(folder.join("pg_dump")).args(["--dbname", &from.conninfo()]).output().unwrap();
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));

@@ -2,7 +2,7 @@
 
 mod auto;
 mod beside;
-mod dumped;
+pub(crate) mod dumped;
 mod early;
 mod identical;
 pub(crate) mod kills;

@@ -1,0 +1,113 @@
+//! A database is dumped with its ledger and restored: its jobs find their tables there by their names.
+
+use crate::gate::{remove_gate, shut_gate_behind};
+use crate::indexes::dumped::dumped_into;
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
+use howdah_testkit::{Database, HowdahCommand, Server};
+use std::path::{Path, PathBuf};
+
+const JOB: &str = "SELECT job_id FROM howdah.job";
+/// As a ledger of version 14 was.
+const OLDER: &str =
+    "ALTER TABLE howdah.job DROP COLUMN ledger_oid; DELETE FROM howdah.migration WHERE version > 14";
+
+fn load(database: &Database, options: &[&str], source: &Path) -> HowdahCommand {
+    let of_file = ["--format", "csv", "--header", "--table", "t", "--chunk-size", "64kB", "--jobs", "2"];
+    howdah("load")
+        .args(["--to", &database.conninfo()])
+        .args(of_file)
+        .args(options.iter().copied())
+        .arg(source)
+}
+
+/// A job that was killed when some of its rows were stored.
+fn killed(major: u32, options: &[&str]) -> (Scene, Files, PathBuf) {
+    let plain = csv(71, 1, 6000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(major), &[&plain]);
+    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+    shut_gate_behind(&scene.database, 2);
+    let mut running = load(&scene.database, options, &source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    scene.database.sql(END_SESSIONS);
+    remove_gate(&scene.database);
+    (scene, files, source)
+}
+
+fn copy_of(database: &Database, server: &Server) -> Database {
+    let copy = server.database();
+    // Other tables have the OIDs that the ledger names, or may have.
+    copy.sql("CREATE SCHEMA earlier; CREATE TABLE earlier.t (id bigint); DROP SCHEMA earlier CASCADE");
+    dumped_into(database, &copy);
+    copy
+}
+
+#[test]
+fn a_job_goes_on_in_a_database_restored_from_a_dump() {
+    for (major, older) in [(13, false), (18, false), (18, true)] {
+        let (scene, _files, source) = killed(major, &[]);
+        if older {
+            scene.database.sql(OLDER);
+            // It is brought up to date before it is dumped.
+            let other = ["--to", &scene.database.conninfo(), "--table", "other", "--create"];
+            howdah("load").args(other).arg(&source).run(PATIENCE).expect_code(0);
+        }
+        let server = Server::shared(major);
+        let (again, resumed) = (copy_of(&scene.database, server), copy_of(&scene.database, server));
+        let without_rows = copy_of(&scene.database, server);
+        load(&scene.database, &[], &source).run(PATIENCE).expect_code(0);
+        scene.assert_exact("where it began");
+        let wanted = scene.database.digest("t");
+        let told = load(&again, &[], &source).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("the ledger has come from another database: the tables of job"), "{told}");
+        assert_eq!(again.digest("t"), wanted, "PostgreSQL {major}\n{told}");
+        let job = scene.database.value(&format!("{JOB} WHERE job_id <> 'other' ORDER BY started_at LIMIT 1"));
+        let resume = howdah("resume").args(["--to", &resumed.conninfo()]).arg(&job);
+        let told = resume.run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(resumed.digest("t"), wanted, "PostgreSQL {major}\n{told}");
+        // From now on it is a job of that database.
+        load(&again, &[], &source).run(PATIENCE).expect_code(1);
+        without_rows.sql("TRUNCATE t");
+        let refused = load(&without_rows, &[], &source).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("public.t is empty, though job"), "{refused}");
+    }
+}
+
+#[test]
+fn what_waits_in_a_staging_table_is_not_relied_on_in_another_database() {
+    let options = ["--mode", "merge", "--key", "id"];
+    let (scene, _files, source) = killed(15, &options);
+    let copy = copy_of(&scene.database, Server::shared(15));
+    let refused = load(&copy, &options, &source).run(PATIENCE).expect_code(1).stderr;
+    let message = "is another one here, as the ledger has come from another database";
+    assert!(refused.contains(message) && refused.contains("drops the rows that wait"), "{refused}");
+    howdah("restore").args(["--to", &copy.conninfo()]).arg(copy.value(JOB)).run(PATIENCE).expect_code(0);
+    load(&copy, &options, &source).run(PATIENCE).expect_code(0);
+    load(&scene.database, &options, &source).run(PATIENCE).expect_code(0);
+    scene.assert_exact("where it began");
+    assert_eq!(copy.digest("t"), scene.database.digest("t"));
+}
+
+/// Somebody takes the rows away as they come.
+#[test]
+fn a_finished_job_of_an_empty_table_is_refused_in_a_database_restored_from_a_dump() {
+    for (major, older) in [(13, false), (18, false), (18, true)] {
+        let plain = csv(72, 1, 100);
+        let files = Files::new();
+        let source = files.put("a.csv", &plain);
+        let database = Scene::new(Server::shared(major), &[&plain]).database;
+        load(&database, &[], &source).run(PATIENCE).expect_code(0);
+        database.sql("TRUNCATE t");
+        if older {
+            database.sql(OLDER);
+            let other = ["--to", &database.conninfo(), "--table", "other", "--create"];
+            howdah("load").args(other).arg(files.put("b.csv", &plain)).run(PATIENCE).expect_code(0);
+        }
+        let copy = copy_of(&database, Server::shared(major));
+        let refused = load(&copy, &[], &source).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("error: this job finished at 20"), "{refused}");
+        assert_eq!(copy.value("SELECT count(*) FROM t"), "0", "PostgreSQL {major}");
+    }
+}
