@@ -62,6 +62,17 @@ pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
     connection.attend(&session, Ledger::new(schema).exists(&session)).await
 }
 
+/// The role may read what loads have changed and not put back; one that may not finds nothing of it in [`job`] and [`jobs`].
+///
+/// # Errors
+/// Ledger with SQLSTATE 42501 and the GRANT that helps; those of the connection.
+pub async fn expect_journal(connection: &Connection, schema: &str) -> Result<()> {
+    let session = connection.open().await?;
+    connection.attend(&session, Ledger::new(schema).expect_readable(&session)).await?;
+    connection.keep(session);
+    Ok(())
+}
+
 /// One job by its name or the unambiguous beginning of it.
 ///
 /// # Errors

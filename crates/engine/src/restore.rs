@@ -53,15 +53,11 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
     // Nothing can be put back where nothing can be written.
     connection.keep(connection.open_to_write().await?);
     expect_ledger(connection, schema).await?;
+    // What cannot be read must not be taken for nothing.
+    history::expect_journal(connection, schema).await?;
     let job_id = match job {
         Some(job) => Some(named(context, &ledger, schema, job).await?),
-        None => {
-            let session = connection.open().await?;
-            // What others have changed must not be taken for nothing.
-            connection.attend(&session, ledger.expect_readable(&session)).await?;
-            connection.keep(session);
-            None
-        }
+        None => None,
     };
     let checks = match &job_id {
         None => forget_left(context, schema, None).await?,

@@ -33,6 +33,7 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
         return show_all(connection, schema, printer).await;
     };
     let row = history::job(connection, schema, id).await?;
+    tell_unread(connection, schema, printer).await?;
     if let Some(path) = &options.reject_file {
         let written = rejected::write_files(connection, schema, &row, path).await?;
         if written.is_empty() {
@@ -53,6 +54,7 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
 
 async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> Result<Exit> {
     let rows = history::jobs(connection, schema, printer.json()).await?;
+    tell_unread(connection, schema, printer).await?;
     if printer.json() {
         printer.out(&json(&rows));
     } else if rows.is_empty() {
@@ -62,6 +64,19 @@ async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> R
         printer.out(&list(&rows));
     }
     Ok(Exit::Success)
+}
+
+/// What this role may not read must not look like nothing.
+async fn tell_unread(connection: &Connection, schema: &str, printer: &Printer) -> Result<()> {
+    match history::expect_journal(connection, schema).await {
+        Err(error) if error.sqlstate() == Some("42501") => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            printer
+                .warn(&format!("what jobs have changed and not put back yet is not shown: {error}{hint}"));
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 fn list<P>(rows: &[JobRow<P>]) -> String {

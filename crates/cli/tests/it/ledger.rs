@@ -130,7 +130,9 @@ fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {
         let role = format!("other_{}", scene.database.name());
         scene.database.sql(&format!("CREATE ROLE {role} LOGIN"));
         let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let job = scene.database.value("SELECT job_id FROM howdah.job");
         let restore = || howdah("restore").args(["--to", &to]).run(PATIENCE);
+        let of_job = |verb: &str| howdah(verb).args(["--to", &to, &job]).run(PATIENCE);
         for grant in [
             "USAGE ON SCHEMA \"howdah\"",
             "SELECT, INSERT, UPDATE, DELETE ON \"howdah\".migration, \"howdah\".job, \"howdah\".file, \"howdah\".chunk, \
@@ -140,10 +142,25 @@ fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {
             assert!(refused.contains("42501"), "{refused}");
             let grant = format!("GRANT {grant} TO \"{role}\"");
             assert!(refused.contains(&grant), "{grant}\n{refused}");
+            let refused = of_job("restore").expect_code(1).stderr;
+            assert!(refused.contains(&grant), "{grant}\n{refused}");
             scene.database.sql(&grant);
         }
-        let done = restore().expect_code(0).stderr;
-        assert!(done.contains("there is nothing to put back"), "{done}");
+        for done in [restore(), of_job("restore")] {
+            let done = done.expect_code(0).stderr;
+            assert!(done.contains("there is nothing to put back"), "{done}");
+        }
+        // Who only looks may have no rights on the journal.
+        let unread = "warning: what jobs have changed and not put back yet is not shown: ";
+        assert!(!of_job("status").expect_code(0).stderr.contains(unread));
+        for ledger_table in ["undo", "tuned"] {
+            scene.database.sql(&format!("REVOKE ALL ON howdah.{ledger_table} FROM {role}"));
+            for shown in [of_job("status"), howdah("status").args(["--to", &to]).run(PATIENCE)] {
+                let shown = shown.expect_code(0);
+                assert!(shown.stdout.contains("done"), "{}", shown.stdout);
+                assert!(shown.stderr.contains(unread) && shown.stderr.contains("GRANT"), "{}", shown.stderr);
+            }
+        }
     }
 }
 
