@@ -71,8 +71,7 @@ async fn tell_unread(connection: &Connection, schema: &str, printer: &Printer) -
     match history::expect_journal(connection, schema).await {
         Err(error) if error.sqlstate() == Some("42501") => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-            printer
-                .warn(&format!("what jobs have changed and not put back yet is not shown: {error}{hint}"));
+            printer.warn(&format!("what jobs have changed and not put back yet is not shown: {error}{hint}"));
             Ok(())
         }
         done => done,

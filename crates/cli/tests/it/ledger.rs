@@ -3,7 +3,12 @@
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
+use std::path::Path;
 use std::time::Duration;
+
+/// As a ledger of version 14 was.
+pub(crate) const OF_VERSION_14: &str =
+    "ALTER TABLE howdah.job DROP COLUMN ledger_oid; DELETE FROM howdah.migration WHERE version > 14";
 
 #[test]
 fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
@@ -428,6 +433,29 @@ fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
         let more = run("load", "postgres", &["--table", "t", "--force"]).expect_code(0).stderr;
         assert!(!more.contains("publication"), "{more}");
         database.sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+    }
+}
+
+/// The same where a column comes.
+#[test]
+fn a_publication_that_has_a_ledger_which_is_brought_up_to_date_is_told_before() {
+    let files = Files::new();
+    let sources = ["a.csv", "b.csv"].map(|name| files.put(name, b"id,note\n1,x\n"));
+    for (major, of) in [(13, "ALL TABLES"), (13, "TABLE howdah.job"), (18, "TABLES IN SCHEMA howdah")] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, note text)");
+        let to = database.conninfo();
+        let run = |verb: &str, source: &Path| {
+            howdah(verb).args(["--to", &to, "--table", "t"]).arg(source).run(PATIENCE).expect_code(0)
+        };
+        run("load", &sources[0]);
+        database.sql(&format!("{OF_VERSION_14}; CREATE PUBLICATION p FOR {of}"));
+        let told = "warning: the publication p has tables of the ledger howdah, which this load brings from version 14 to ";
+        assert!(run("plan", &sources[1]).stdout.contains(told), "{of}");
+        let loaded = run("load", &sources[1]).stderr;
+        assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
+        let more = howdah("load").args(["--to", &to, "--table", "t", "--force"]).arg(&sources[1]);
+        assert!(!more.run(PATIENCE).expect_code(0).stderr.contains("publication"), "{of}");
     }
 }
 

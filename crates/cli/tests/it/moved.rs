@@ -2,14 +2,12 @@
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::indexes::dumped::dumped_into;
+use crate::ledger::OF_VERSION_14;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::path::{Path, PathBuf};
 
 const JOB: &str = "SELECT job_id FROM howdah.job";
-/// As a ledger of version 14 was.
-const OLDER: &str =
-    "ALTER TABLE howdah.job DROP COLUMN ledger_oid; DELETE FROM howdah.migration WHERE version > 14";
 
 fn load(database: &Database, options: &[&str], source: &Path) -> HowdahCommand {
     let of_file = ["--format", "csv", "--header", "--table", "t", "--chunk-size", "64kB", "--jobs", "2"];
@@ -49,7 +47,7 @@ fn a_job_goes_on_in_a_database_restored_from_a_dump() {
     for (major, older) in [(13, false), (18, false), (18, true)] {
         let (scene, _files, source) = killed(major, &[]);
         if older {
-            scene.database.sql(OLDER);
+            scene.database.sql(OF_VERSION_14);
             // It is brought up to date before it is dumped.
             let other = ["--to", &scene.database.conninfo(), "--table", "other", "--create"];
             howdah("load").args(other).arg(&source).run(PATIENCE).expect_code(0);
@@ -101,7 +99,7 @@ fn a_finished_job_of_an_empty_table_is_refused_in_a_database_restored_from_a_dum
         load(&database, &[], &source).run(PATIENCE).expect_code(0);
         database.sql("TRUNCATE t");
         if older {
-            database.sql(OLDER);
+            database.sql(OF_VERSION_14);
             let other = ["--to", &database.conninfo(), "--table", "other", "--create"];
             howdah("load").args(other).arg(files.put("b.csv", &plain)).run(PATIENCE).expect_code(0);
         }

@@ -1,22 +1,31 @@
-//! What the tables that a load makes mean to subscribers, said before any is made.
+//! What the tables that a load makes, or changes in the ledger, mean to subscribers, said before that is done.
 
 use super::ledger_of;
 use crate::Context;
 use howdah_model::{Plan, Result};
+use howdah_target::ledger::{Age, Ledger};
 use howdah_target::publications;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
 
-/// A warning for each publication that takes in a table that the load is going to make. Asked anew by every run.
+/// A warning for each publication that takes in a table that the load is going to make, or has tables of a ledger that it brings up to
+/// date. Asked anew by every run.
 ///
 /// # Errors
 /// Those of the session.
 pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
     let mut schemas: BTreeSet<String> = BTreeSet::new();
-    if let Some(ledger) = ledger_of(&plan.job)
-        && !context.connection.attend(session, ledger.exists(session)).await?
-    {
-        schemas.insert(ledger.schema().to_owned());
+    let mut warnings = Vec::new();
+    if let Some(ledger) = ledger_of(&plan.job) {
+        match context.connection.attend(session, ledger.age(session)).await? {
+            Age::Absent => {
+                schemas.insert(ledger.schema().to_owned());
+            }
+            Age::Older { version, newest } => {
+                warnings = of_older(context, session, (&ledger, version, newest)).await?;
+            }
+            Age::Current => {}
+        }
     }
     for table in plan.tables.iter().filter(|_| !plan.job.arrival.check) {
         if table.create.is_some() || plan.job.create_partitions.is_some() {
@@ -33,6 +42,24 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             schemas.join(", ")
         )
     };
-    plan.warnings = found.into_iter().map(warning).collect();
+    plan.warnings = warnings.into_iter().chain(found.into_iter().map(warning)).collect();
     Ok(())
+}
+
+/// Each version brings columns, which the next row that is changed has.
+async fn of_older(
+    context: &Context,
+    session: &Session,
+    (ledger, version, newest): (&Ledger, i32, usize),
+) -> Result<Vec<String>> {
+    let asking = publications::of_tables_in(session, ledger.schema());
+    let found = context.connection.attend(session, asking).await?;
+    let warning = |publication: String| {
+        format!(
+            "the publication {publication} has tables of the ledger {}, which this load brings from version {version} to {newest}: a \
+             subscriber whose ledger is not of that version before stops",
+            ledger.schema()
+        )
+    };
+    Ok(found.into_iter().map(warning).collect())
 }

@@ -36,6 +36,7 @@ pub use origin::Origin;
 pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
+pub use schema::Age;
 pub use step::Step;
 pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};

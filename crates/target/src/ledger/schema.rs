@@ -66,6 +66,22 @@ const RIGHTS_SQL: &str = "\
            CURRENT_USER::pg_catalog.text \
     FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
 
+/// How a ledger stands to this howdah.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// There is none.
+    Absent,
+    /// Of an older version: a load brings it to the newest.
+    Older {
+        /// The version that it has.
+        version: i32,
+        /// The version that it is brought to.
+        newest: usize,
+    },
+    /// As this howdah makes it, or a newer one, which is refused by others.
+    Current,
+}
+
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
@@ -212,6 +228,19 @@ impl Ledger {
     /// Those of the session.
     pub async fn exists(&self, session: &Session) -> Result<bool> {
         Ok(self.version(session).await? > 0)
+    }
+
+    /// What a load would have to do before it may use the ledger.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn age(&self, session: &Session) -> Result<Age> {
+        let (version, newest) = (self.version(session).await?, MIGRATIONS.len());
+        Ok(match usize::try_from(version) {
+            Ok(0) | Err(_) => Age::Absent,
+            Ok(known) if known < newest => Age::Older { version, newest },
+            Ok(_) => Age::Current,
+        })
     }
 
     /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or no journal yet.
