@@ -375,6 +375,13 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
                     reset_sql(held)
                 ),
             ),
+            GivenUp::OfAnotherServer => warn(
+                context,
+                format!(
+                    "{thing} stays as it is: it was set in another database, from which the ledger has come, and howdah restore puts it \
+                     back there"
+                ),
+            ),
             // An error has told it.
             GivenUp::TableAnother => {}
             GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}
@@ -387,8 +394,8 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
         tell(context, format!("put back: {}{more}", back.join(", ")));
     }
     let is_not_back = |given: &GivenUp| {
-        use GivenUp::{HeldByAnother, SetByAnother, TableGone, TableNew};
-        matches!(given, HeldByAnother | SetByAnother | TableGone | TableNew)
+        use GivenUp::{HeldByAnother, OfAnotherServer, SetByAnother, TableGone, TableNew};
+        matches!(given, HeldByAnother | OfAnotherServer | SetByAnother | TableGone | TableNew)
     };
     given_up.iter().filter(|(_, given)| is_not_back(given)).count()
 }

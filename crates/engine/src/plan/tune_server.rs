@@ -6,7 +6,7 @@ use super::ledger_of;
 use crate::Context;
 use crate::disk::server_places;
 use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
-use howdah_target::ledger::Held;
+use howdah_target::ledger::{Held, Origin};
 use howdah_target::session::Session;
 use howdah_target::tune::server::{self, AMAZON, Rights, Setting};
 use howdah_target::tune::tuners;
@@ -122,8 +122,10 @@ pub(super) async fn choose(
     let (mut tuned, mut notes) = (Vec::new(), Vec::new());
     for wanted in &wanted {
         let Some(setting) = settings.iter().find(|setting| setting.name == wanted.name) else { continue };
-        let by_another =
-            held.iter().find(|held| held.thing.table.is_none() && held.thing.name == setting.name);
+        let is_it = |held: &&Held| {
+            held.thing.table.is_none() && held.thing.name == setting.name && held.origin != Origin::Elsewhere
+        };
+        let by_another = held.iter().find(is_it);
         let during = match by_another {
             Some(held) => Ok(held.during.clone()),
             None => during(wanted, setting, &settings),

@@ -69,6 +69,11 @@ impl fmt::Display for Thing {
     }
 }
 
+/// The row counts here: of settings of the server, those that were noted elsewhere are that server's.
+fn counts_sql(table: &str) -> String {
+    format!("({table}.table_oid <> 0::pg_catalog.oid OR ({}) IS NOT FALSE)", here_sql(table))
+}
+
 impl Ledger {
     /// Waits for the lock under which holds are taken and given up; it lasts as long as the transaction.
     pub(crate) async fn lock_tuned(&self, session: &Session) -> Result<()> {
@@ -142,7 +147,8 @@ impl Ledger {
 
     /// Notes in the open transaction that the job holds the change. What it was before is what the first of those that
     /// hold it found, or else `found`; what it is meanwhile is what the first has given it, or else `during`, which is returned: the
-    /// last of them puts back only what has that value.
+    /// last of them puts back only what has that value. What the job has noted of another server, before the ledger came here, is
+    /// noted anew.
     pub(crate) async fn hold(
         &self,
         session: &Session,
@@ -153,17 +159,20 @@ impl Ledger {
     ) -> Result<String> {
         let sql = format!(
             "WITH first AS (SELECT value_before, options_before, value_during FROM {0}.tuned \
-                            WHERE undone_at IS NULL AND {1} = $2 AND name = $5 ORDER BY number LIMIT 1), \
+                            WHERE undone_at IS NULL AND {1} = $2 AND name = $5 AND {2} ORDER BY number LIMIT 1), \
                   as_first AS (SELECT * FROM first \
                                UNION ALL SELECT $6, $7, $8 WHERE NOT EXISTS (SELECT FROM first)), \
                   noted AS ( \
-             INSERT INTO {0}.tuned (job_id, table_oid, schema_name, table_name, name, value_before, options_before, \
+             INSERT INTO {0}.tuned AS tuned (job_id, table_oid, schema_name, table_name, name, value_before, options_before, \
                                     value_during, ledger_oid) \
              SELECT $1, $2, $3, $4, $5, as_first.*, pg_catalog.to_regclass($9)::pg_catalog.oid FROM as_first \
-             ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL DO NOTHING) \
+             ON CONFLICT (table_oid, name, job_id) WHERE undone_at IS NULL \
+             DO UPDATE SET value_before = excluded.value_before, options_before = excluded.options_before, \
+                           value_during = excluded.value_during, ledger_oid = excluded.ledger_oid WHERE NOT {2}) \
              SELECT value_during FROM as_first",
             self.quoted,
-            table_oid_sql("tuned")
+            table_oid_sql("tuned"),
+            counts_sql("tuned")
         );
         let ledger_table = format!("{}.tuned", self.quoted);
         let (oid, relation) = (thing.oid(), thing.table.as_ref().map(|(_, relation)| relation));
@@ -190,11 +199,12 @@ impl Ledger {
         let sql = format!(
             "SELECT tuned.number, EXISTS (SELECT FROM {0}.tuned other \
                                           WHERE other.undone_at IS NULL AND {1} = {2} AND other.name = tuned.name \
-                                            AND other.job_id <> tuned.job_id) \
+                                            AND other.job_id <> tuned.job_id AND {3}) \
              FROM {0}.tuned WHERE tuned.number = ANY ($1) AND tuned.undone_at IS NULL",
             self.quoted,
             table_oid_sql("other"),
-            table_oid_sql("tuned")
+            table_oid_sql("tuned"),
+            counts_sql("other")
         );
         let numbers: Vec<i64> = held.iter().map(|held| held.number).collect();
         let rows = session.client().query_typed(&sql, &[(&numbers, Type::INT8_ARRAY)]).await;

@@ -25,6 +25,8 @@ pub enum GivenUp {
     TableNew,
     /// The table is gone, as far as is known: another one of its name has that value, and the change stays noted.
     TableAnother,
+    /// It was noted on another server, from which the ledger has come: what is set here is none of its business.
+    OfAnotherServer,
     /// Another process has done it meanwhile.
     ByAnother,
 }

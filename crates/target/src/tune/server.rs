@@ -6,7 +6,7 @@
 use super::{GivenUp, tuners, verdict};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, Ledger, Thing};
+use crate::ledger::{Before, Held, Ledger, Origin, Thing};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal};
 use crate::undo::RUN_BY_ANOTHER;
@@ -199,7 +199,8 @@ pub enum GivingUp {
     NotYet(Error),
 }
 
-/// Gives up changes, and puts back those that nobody else holds, in this order.
+/// Gives up changes, and puts back those that nobody else holds, in this order. Those that were noted in another database, from which the
+/// ledger has come, are closed: this server may never have been changed, and what it is set to is its owner's.
 ///
 /// # Errors
 /// Those of [`hold`].
@@ -215,10 +216,12 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
 }
 
 async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<GivingUp> {
-    let names: Vec<&str> = held.iter().map(|held| held.thing.name.as_str()).collect();
-    let now = in_file(session, &names).await?;
+    let of_here = held.iter().filter(|held| held.origin != Origin::Elsewhere);
+    let names: Vec<&str> = of_here.clone().map(|held| held.thing.name.as_str()).collect();
+    // Who has nothing to put back needs no right to look.
+    let now = if names.is_empty() { BTreeMap::new() } else { in_file(session, &names).await? };
     let open = ledger.open_holds(session, held).await?;
-    if !open.is_empty()
+    if of_here.clone().any(|held| open.contains_key(&held.number))
         && let Some(database) = tuners::other(session, ledger).await?
     {
         return Ok(GivingUp::NotYet(held_by_other(&database, held)));
@@ -228,6 +231,7 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     for held in held {
         let found = match open.get(&held.number) {
             None => Some(GivenUp::ByAnother),
+            Some(_) if held.origin == Origin::Elsewhere => Some(GivenUp::OfAnotherServer),
             Some(true) => Some(GivenUp::HeldByAnother),
             Some(false) => {
                 let now = now.get(&held.thing.name).map(String::as_str);

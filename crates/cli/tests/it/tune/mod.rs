@@ -1,6 +1,7 @@
 //! What is tuned for a load is as it was behind it, whatever happens to the load.
 
 mod ledgers;
+mod moved;
 mod server;
 mod settle;
 mod table;
