@@ -1,6 +1,7 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
 use crate::gate::{open_gate, shut_gate_behind};
+use crate::guards::wait_for_words;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
 use std::path::Path;
@@ -456,6 +457,34 @@ fn a_publication_that_has_a_ledger_which_is_brought_up_to_date_is_told_before() 
         assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
         let more = howdah("load").args(["--to", &to, "--table", "t", "--force"]).arg(&sources[1]);
         assert!(!more.run(PATIENCE).expect_code(0).stderr.contains("publication"), "{of}");
+    }
+}
+
+/// All who use it would wait behind that.
+#[test]
+fn a_ledger_that_others_read_is_waited_for_briefly_to_be_brought_up_to_date() {
+    let files = Files::new();
+    let sources = ["a.csv", "b.csv"].map(|name| files.put(name, b"id,note\n1,x\n"));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (id int, note text)");
+        let load = |source: &Path, retry_for: &str| {
+            let to = database.conninfo();
+            howdah("load").args(["--to", &to, "--table", "t", "--retry-for", retry_for]).arg(source)
+        };
+        load(&sources[0], "60s").run(PATIENCE).expect_code(0);
+        database.sql(OF_VERSION_14);
+        let dump = database.connect();
+        dump.sql("BEGIN; LOCK TABLE howdah.job IN ACCESS SHARE MODE");
+        let pid = dump.rows("SELECT pg_backend_pid()")[0][0].clone().unwrap();
+        let told = format!("its tables were not free within 2 seconds, held by process {pid}");
+        let refused = load(&sources[1], "0s").run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("cannot be brought to version") && refused.contains(&told), "{refused}");
+        let mut running = load(&sources[1], "60s").spawn();
+        wait_for_words(&mut running, &told);
+        dump.sql("COMMIT");
+        running.wait(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "2", "PostgreSQL {major}");
     }
 }
 

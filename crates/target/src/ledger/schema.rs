@@ -2,7 +2,7 @@
 //! nothing else; two loads that start at the same time are serialised by an advisory lock. A schema written
 //! by a newer howdah is refused.
 
-use super::{HOWDAH_VERSION, Ledger};
+use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger};
 use crate::error::session_error;
 use crate::session::{Session, rights};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
@@ -82,6 +82,18 @@ pub enum Age {
     Current,
 }
 
+/// How long the tables of a ledger that is brought up to date are waited for at a time: all who use it wait behind whoever waits for a
+/// table of its own. Autovacuum at work gives way after `deadlock_timeout`, a second by default.
+const LOCK_WITHIN_MS: u32 = 2_000;
+
+/// Who holds tables of the schema `$1`, or indexes of them, in any way.
+const HOLDERS_SQL: &str = "\
+    SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l \
+    JOIN pg_catalog.pg_class c ON c.oid = l.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname = $1 AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() \
+      AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
+    ORDER BY 1 LIMIT 5";
+
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
@@ -89,7 +101,8 @@ impl Ledger {
     /// Makes sure that the schema is there, of this version, and may be used; true if it was not there. Two round trips if it is.
     ///
     /// # Errors
-    /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; those of the session.
+    /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; Server with 55P03, which may
+    /// pass, when others hold tables that are to be changed; those of the session.
     pub async fn ensure(&self, session: &Session) -> Result<bool> {
         let version = self.version(session).await?;
         if self.known(version)? == MIGRATIONS.len() {
@@ -101,6 +114,9 @@ impl Ledger {
         let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = session.client().batch_execute(end).await;
         if let Err(error) = result {
+            if version > 0 && error.sqlstate() == Some("55P03") {
+                return Err(self.not_free(session).await);
+            }
             // Only a hint depends on this.
             let has_schema = self.has_schema(session).await.unwrap_or(false);
             let grants = match (version, has_schema) {
@@ -293,7 +309,8 @@ impl Ledger {
     async fn migrate(&self, session: &Session) -> Result<()> {
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
-             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SAVEPOINT before"
+             SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}; \
+             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; SAVEPOINT before"
         );
         let fail = |error| self.error(&error, "creating the ledger");
         session.client().batch_execute(&begin).await.map_err(fail)?;
@@ -316,6 +333,28 @@ impl Ledger {
             has_schema = true;
         }
         Ok(())
+    }
+
+    /// Others hold tables of a ledger that is to be brought up to date.
+    async fn not_free(&self, session: &Session) -> Error {
+        let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
+        // Only the words depend on this.
+        let rows = session.client().query_typed(HOLDERS_SQL, &asked).await.unwrap_or_default();
+        let pids: Vec<String> = rows.iter().map(|row| row.get::<_, i32>(0).to_string()).collect();
+        let by = match pids.len() {
+            0 => String::new(),
+            1 => format!(", held by process {}", pids[0]),
+            _ => format!(", held by processes {}", pids.join(", ")),
+        };
+        let message = format!(
+            "the ledger in schema {} cannot be brought to version {} yet: its tables were not free within {} seconds{by}",
+            self.quoted,
+            MIGRATIONS.len(),
+            LOCK_WITHIN_MS / 1000
+        );
+        Error::new(ErrorKind::Server, message).with_sqlstate("55P03").with_hint(
+            "pg_stat_activity tells what that is, a dump for example; when it has ended, run the same command again",
+        )
     }
 
     async fn has_schema(&self, session: &Session) -> Result<bool> {
