@@ -4,7 +4,7 @@
 
 use crate::failure::{self, Access, Status};
 use crate::location;
-use crate::object::Object;
+use crate::object::{Object, length_as_version};
 use crate::remote::{self, RemoteStream};
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
@@ -16,19 +16,28 @@ use reqwest::{Client, Response, StatusCode, Version};
 use url::Url;
 
 /// A URL as it was when first asked. The URL itself may hold a password or a signature: no `Debug`.
+#[derive(Clone)]
 pub(crate) struct HttpFile {
     client: Client,
     url: Url,
     bytes: Option<u64>,
     version: Option<String>,
-    ranged: bool,
+    knows_ranges: bool,
+    /// Where an answer tells no version, its length is taken for one.
+    by_length: bool,
 }
 
 /// Asks for the first byte, which tells size, version and whether the server knows ranges.
 pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
     let location = location::shown(url);
-    let mut file =
-        HttpFile { client: client.clone(), url: url.clone(), bytes: None, version: None, ranged: false };
+    let mut file = HttpFile {
+        client: client.clone(),
+        url: url.clone(),
+        bytes: None,
+        version: None,
+        knows_ranges: false,
+        by_length: false,
+    };
     let mut answer = file.send(&location, Some("bytes=0-0")).await?;
     if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
         // An empty file has no first byte.
@@ -38,9 +47,7 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
     let part = Part::of(&answer, &location)?;
     file.bytes = part.size;
     file.version = version_of(answer.headers(), part.size);
-    let knows_ranges = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
-    // Ranges of two files must not be put together.
-    file.ranged = knows_ranges && file.version.is_some();
+    file.knows_ranges = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
     Ok(Object::http(location, file))
 }
 
@@ -53,8 +60,15 @@ impl HttpFile {
         self.version.as_deref()
     }
 
+    /// Ranges of two files must not be put together.
     pub(crate) fn ranged(&self) -> bool {
-        self.ranged
+        self.knows_ranges && self.version.is_some()
+    }
+
+    /// The same, known by its length where nothing else tells its version.
+    pub(crate) fn by_length(&self) -> HttpFile {
+        let by_length = || self.bytes.map(length_as_version);
+        HttpFile { version: self.version.clone().or_else(by_length), by_length: true, ..self.clone() }
     }
 
     /// One GET of one range; one copy.
@@ -80,7 +94,7 @@ impl HttpFile {
         if offset > 0 && offset >= end {
             return Ok(RemoteStream::at_end(location, offset));
         }
-        let range = (offset > 0 && self.ranged).then(|| format!("bytes={offset}-"));
+        let range = (offset > 0 && self.ranged()).then(|| format!("bytes={offset}-"));
         self.body(location, offset, range, end).await
     }
 
@@ -124,7 +138,8 @@ impl HttpFile {
 
     /// Servers may ignore `If-Match`; the answer says what it is made of.
     fn check(&self, location: &str, answer: &Response, part: &Part) -> Result<()> {
-        let version = version_of(answer.headers(), part.size);
+        let by_length = part.size.filter(|_| self.by_length).map(length_as_version);
+        let version = version_of(answer.headers(), part.size).or(by_length);
         match version == self.version {
             true => Ok(()),
             false => Err(failure::changed(location, shown(self.version.as_ref()), shown(version.as_ref()))),

@@ -23,6 +23,7 @@ type Refuses = Box<dyn Fn(&Request, usize) -> Option<u16> + Send>;
 struct Served {
     files: BTreeMap<String, Vec<u8>>,
     tag: Option<&'static str>,
+    knows_ranges: bool,
     cut_at: usize,
     delay: Duration,
     refuses: Refuses,
@@ -47,6 +48,7 @@ impl Web {
         let served = Arc::new(Mutex::new(Served {
             files: BTreeMap::new(),
             tag: Some("\"one\""),
+            knows_ranges: true,
             cut_at: usize::MAX,
             delay: Duration::ZERO,
             refuses: Box::new(|_, _| None),
@@ -72,8 +74,14 @@ impl Web {
 
     /// Answers tell nothing that a file could be known by again.
     pub(crate) fn without_tags(self) -> Web {
-        self.served.lock().unwrap().tag = None;
+        self.retag(None);
+        self.served.lock().unwrap().knows_ranges = false;
         self
+    }
+
+    /// From now on answers have this tag, quotes and all, or none.
+    pub(crate) fn retag(&self, tag: Option<&'static str>) {
+        self.served.lock().unwrap().tag = tag;
     }
 
     /// Every connection ends after so many bytes of a body.
@@ -136,7 +144,7 @@ impl Web {
             let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name))?;
             Some(line[name.len()..].trim().to_owned())
         };
-        let told = field("range: bytes=").filter(|_| served.tag.is_some());
+        let told = field("range: bytes=").filter(|_| served.knows_ranges);
         let range = told.as_ref().and_then(|told| told.split_once('-')).map(|(start, last)| {
             let end = last.parse().map_or(file.len(), |last: usize| (last + 1).min(file.len()));
             start.parse().unwrap()..end
