@@ -4,7 +4,7 @@ use crate::begin::Tried;
 use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
-use crate::indexes::restore_command;
+use crate::indexes::{restore_command, warn};
 use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
@@ -217,7 +217,9 @@ async fn open_ledger(
         make_tables(session, None, plan).await?;
         return Ok(Noted::default());
     };
-    ledger.ensure(session).await?;
+    if let Some(told) = ledger.ensure(session).await? {
+        warn(context, told);
+    }
     if reads_rejects {
         ledger.expect_readable_records(session).await?;
     }

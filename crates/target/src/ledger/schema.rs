@@ -94,40 +94,57 @@ const HOLDERS_SQL: &str = "\
       AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
     ORDER BY 1 LIMIT 5";
 
+/// The tables among `$2` that are this role's in a ledger `$1` whose jobs are another's, and who that is.
+const OF_THIS_ROLE_SQL: &str = "\
+    SELECT c.relname::pg_catalog.text, pg_catalog.pg_get_userbyid(j.relowner)::pg_catalog.text \
+    FROM pg_catalog.pg_namespace n \
+    JOIN pg_catalog.pg_class j ON j.relnamespace = n.oid AND j.relname = 'job' AND j.relkind = 'r' \
+    JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname = ANY ($2) AND c.relowner <> j.relowner \
+    WHERE n.nspname = $1 AND pg_catalog.pg_get_userbyid(c.relowner) = CURRENT_USER ORDER BY c.oid";
+
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
-    /// Makes sure that the schema is there, of this version, and may be used; true if it was not there. Two round trips if it is.
+    /// Makes sure that the schema is there, of this version, and may be used. Two round trips if it is. Returns what is not as it should
+    /// be all the same, for people.
     ///
     /// # Errors
     /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; Server with 55P03, which may
     /// pass, when others hold tables that are to be changed; those of the session.
-    pub async fn ensure(&self, session: &Session) -> Result<bool> {
+    pub async fn ensure(&self, session: &Session) -> Result<Option<String>> {
         let version = self.version(session).await?;
         if self.known(version)? == MIGRATIONS.len() {
-            self.check_rights(session, false).await?;
-            return Ok(false);
+            return self.check_rights(session, false).await.map(|()| None);
         }
-        let result = self.migrate(session).await;
+        let result = match self.migrate(session).await {
+            Ok(()) => self.give_to_owner(session).await,
+            Err(error) => Err(error),
+        };
         // Also after success: the lock and the transaction end here, whatever happened.
         let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = session.client().batch_execute(end).await;
-        if let Err(error) = result {
-            if version > 0 && error.sqlstate() == Some("55P03") {
-                return Err(self.not_free(session).await);
-            }
-            // Only a hint depends on this.
-            let has_schema = self.has_schema(session).await.unwrap_or(false);
-            let grants = match (version, has_schema) {
-                (0, false) => Grants::Create,
-                (0, true) => Grants::CreateTables,
-                _ => Grants::None,
-            };
-            return Err(self.with_grants(session, error, grants).await);
-        }
+        let told = match result {
+            Ok(told) => told,
+            Err(error) => return Err(self.not_brought(session, version, error).await),
+        };
         ended.map_err(|error| self.error(&error, "creating the ledger"))?;
-        Ok(version == 0)
+        Ok(told)
+    }
+
+    /// Why the ledger, which was of this version, is not there as it should be.
+    async fn not_brought(&self, session: &Session, version: i32, error: Error) -> Error {
+        if version > 0 && error.sqlstate() == Some("55P03") {
+            return self.not_free(session).await;
+        }
+        // Only a hint depends on this.
+        let has_schema = self.has_schema(session).await.unwrap_or(false);
+        let grants = match (version, has_schema) {
+            (0, false) => Grants::Create,
+            (0, true) => Grants::CreateTables,
+            _ => Grants::None,
+        };
+        self.with_grants(session, error, grants).await
     }
 
     /// A publication of all tables, whose subscribers get the ledger's rows as well.
@@ -333,6 +350,37 @@ impl Ledger {
             has_schema = true;
         }
         Ok(())
+    }
+
+    /// What a later version brings belongs to whoever owns the jobs: a member of that role, or a superuser, may bring the ledger up to
+    /// date, and its owner must be able to use it, grant rights on it and drop it. Returns what keeps it from that.
+    async fn give_to_owner(&self, session: &Session) -> Result<Option<String>> {
+        let tables: Vec<&str> = SHARED_TABLES.into_iter().chain(["reject"]).collect();
+        let asked: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&self.schema, Type::TEXT), (&tables, Type::TEXT_ARRAY)];
+        let fail = |error| self.error(&error, "giving the ledger's tables to their owner");
+        let rows = session.client().query_typed(OF_THIS_ROLE_SQL, &asked).await.map_err(fail)?;
+        let Some(owner) = rows.first().map(|row| quote_ident(row.get(1))) else { return Ok(None) };
+        let statement = |row: &tokio_postgres::Row| {
+            let table = quote_ident(row.get(0));
+            format!("ALTER TABLE {}.{table} OWNER TO {owner}", self.quoted)
+        };
+        let give = rows.iter().map(statement).collect::<Vec<_>>().join("; ");
+        match session.client().batch_execute(&format!("SAVEPOINT given; {give}")).await {
+            Ok(()) => Ok(None),
+            Err(error) if error.code().map(SqlState::code) == Some("42501") => {
+                let undo = session.client().batch_execute("ROLLBACK TO SAVEPOINT given").await;
+                undo.map_err(fail)?;
+                let cause = session_error(&error, "giving them to their owner");
+                Ok(Some(format!(
+                    "tables of the ledger in schema {} belong to this role, and not to {owner}, as its jobs do: {}; a superuser can run \
+                     {give}",
+                    self.quoted,
+                    cause.message()
+                )))
+            }
+            Err(error) => Err(fail(error)),
+        }
     }
 
     /// Others hold tables of a ledger that is to be brought up to date.

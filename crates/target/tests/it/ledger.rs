@@ -219,3 +219,30 @@ on_every_version!(a_role_that_may_not_bring_a_ledger_up_to_date_is_told, server 
     ledger.ensure(&session).await.unwrap();
     ledger.begin(&session, &plan("new", table(&connect(&to).await, "t").await)).await.unwrap();
 });
+
+on_every_version!(what_a_migration_brings_belongs_to_the_owner_of_the_ledger, server => {
+    const SPLIT: &str = "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' \
+        AND pg_get_userbyid(relowner) NOT LIKE 'owner%'";
+    let of_member = [(true, 0), (false, 5)];
+    for (makes, split) in of_member {
+        let to = server.database().await;
+        let client = first_version(&to, "old").await;
+        let name = to.rsplit('=').next().unwrap();
+        let on_schema = if makes { "USAGE, CREATE" } else { "USAGE" };
+        client.batch_execute(&format!(
+            "CREATE ROLE owner_{name}; CREATE ROLE member_{name} LOGIN IN ROLE owner_{name}; \
+             DO $$ DECLARE t regclass; BEGIN \
+                 FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' LOOP \
+                     EXECUTE format('ALTER TABLE %s OWNER TO owner_{name}', t); \
+                 END LOOP; END $$; \
+             GRANT {on_schema} ON SCHEMA howdah TO owner_{name}; GRANT CREATE ON SCHEMA howdah TO member_{name}"
+        )).await.unwrap();
+        let session = connect(&to.replace("user=postgres", &format!("user=member_{name}"))).await;
+        let told = Ledger::new("howdah").ensure(&session).await.unwrap();
+        assert_eq!(crate::server::count(&client, SPLIT).await, split, "{told:?}");
+        assert_eq!(told.is_some(), !makes, "{told:?}");
+        let told = told.unwrap_or_default();
+        let statement = format!("OWNER TO \"owner_{name}\"");
+        assert!(makes || told.contains(&statement) && told.contains("permission denied for schema howdah"), "{told}");
+    }
+});
