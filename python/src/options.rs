@@ -211,7 +211,7 @@ fn after(keywords: &mut Keywords<'_>) -> PyResult<Option<Vec<AfterName>>> {
 /// One location, several, or a mapping of locations to tables.
 fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
     if sources.is_instance_of::<PyString>() || sources.hasattr("__fspath__")? {
-        return Ok(vec![SourceSpec { location: location(sources)?, table: None }]);
+        return Ok(vec![SourceSpec::new(location(sources)?)]);
     }
     refuse_data(sources)?;
     if let Ok(tables) = sources.cast::<PyMapping>() {
@@ -222,7 +222,7 @@ fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
         });
         return pairs.collect();
     }
-    sources.try_iter()?.map(|source| Ok(SourceSpec { location: location(&source?)?, table: None })).collect()
+    sources.try_iter()?.map(|source| Ok(SourceSpec::new(location(&source?)?))).collect()
 }
 
 /// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some.

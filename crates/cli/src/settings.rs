@@ -8,7 +8,7 @@ use crate::options::{
     TriggersName, TuneName, VerifyName,
 };
 use crate::{arrival, bad_records, job_file, shaping, units};
-use howdah_engine::again::LEDGER_DEFAULT;
+use howdah_engine::model::job::{LEDGER_DEFAULT, MEMORY_BYTES_DEFAULT, RETRY_FOR_MS_DEFAULT};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IfDone, IndexesChoice,
     Job, Jobs, KnownFiles, LedgerChoice, Mode, OnError, PartitionUnit, PartitionsChoice, ReplicaLag, Result,
@@ -18,8 +18,6 @@ use howdah_engine::{Absent, Connection, copy_options};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-const RETRY_FOR_MS_DEFAULT: u64 = 600_000;
 /// More sessions than any server is likely to allow; a guard against a slip of the finger.
 const JOBS_MAX: u32 = 1024;
 
@@ -52,8 +50,7 @@ impl Settings {
         }
         // Sources on the command line replace those of the file.
         if !options.sources.is_empty() {
-            let spec = |location: String| SourceSpec { location, table: None };
-            sources = std::mem::take(&mut options.sources).into_iter().map(spec).collect();
+            sources = std::mem::take(&mut options.sources).into_iter().map(SourceSpec::new).collect();
         }
         check_ledger(&options.target)?;
         check_name(&options)?;

@@ -2,11 +2,9 @@
 
 use crate::Connection;
 use crate::pipeline::Run;
+use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::{Error, ErrorKind, LedgerChoice, Plan};
 use howdah_target::undo::RUN_BY_ANOTHER;
-
-/// The schema of the ledger where `--ledger` does not name one.
-pub const LEDGER_DEFAULT: &str = "howdah";
 
 /// As hints name it in short.
 const RESTORE: &str = "howdah restore";

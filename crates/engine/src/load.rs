@@ -15,6 +15,7 @@ use crate::{
     Context, after, again, arrival, beforehand, begin, done, emptied, finish, frozen, guards, indexes,
     predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
 };
+use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt,
@@ -354,7 +355,7 @@ async fn account(
         failed => failed,
     };
     let connection = &run.context.connection;
-    let schema = run.ledger.as_ref().map_or(again::LEDGER_DEFAULT, Ledger::schema);
+    let schema = run.ledger.as_ref().map_or(LEDGER_DEFAULT, Ledger::schema);
     let mut error = ended.err().map(|error| again::in_full(error, connection, &run.plan.job_id, schema));
     if !loaded {
         if let Some(at) = done_by_another(run).await {

@@ -12,6 +12,13 @@ use crate::verify::Verify;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The schema of the ledger where no option names another.
+pub const LEDGER_DEFAULT: &str = "howdah";
+/// What the process may hold in memory where no option says it.
+pub const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+/// How long failures that may pass are tried again where no option says it.
+pub const RETRY_FOR_MS_DEFAULT: u64 = 600_000;
+
 /// Sources that go to one table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSpec {
@@ -21,6 +28,14 @@ pub struct SourceSpec {
     /// The relation as the user wrote it (`[schema.]name`, quoted where needed).
     /// `None` takes the job's `table`, or what `{table}` matched.
     pub table: Option<String>,
+}
+
+impl SourceSpec {
+    /// Into the job's table.
+    #[must_use]
+    pub fn new(location: impl Into<String>) -> SourceSpec {
+        SourceSpec { location: location.into(), table: None }
+    }
 }
 
 /// How many sessions copy at once.
@@ -372,6 +387,48 @@ pub struct Job {
     /// asked for, so that it is not kept.
     #[serde(skip)]
     pub resumes: Option<String>,
+}
+
+impl Job {
+    /// These sources into this table, all else as where no option is given.
+    #[must_use]
+    pub fn new(sources: Vec<SourceSpec>, table: Option<String>, format: Format) -> Job {
+        Job {
+            id: None,
+            sources,
+            table,
+            format,
+            shaping: Shaping::default(),
+            columns: None,
+            map: BTreeMap::new(),
+            ignore_extra: false,
+            encode: EncodeChoice::default(),
+            toast_compression: ToastCompression::default(),
+            partitions: PartitionsChoice::default(),
+            create_partitions: None,
+            after: None,
+            indexes: IndexesChoice::default(),
+            triggers: TriggersChoice::default(),
+            sequences: SequencesChoice::default(),
+            bad_records: BadRecords::default(),
+            arrival: Arrival::default(),
+            chunk_bytes: None,
+            memory_bytes: MEMORY_BYTES_DEFAULT,
+            jobs: Jobs::Auto,
+            ledger: LedgerChoice::Schema(LEDGER_DEFAULT.to_owned()),
+            force: false,
+            known: KnownFiles::default(),
+            once_more_until: None,
+            if_done: IfDone::default(),
+            retry_for_ms: RETRY_FOR_MS_DEFAULT,
+            tune: None,
+            guards: Guards::default(),
+            max_decompressed_bytes: None,
+            verify: Verify::default(),
+            rejects_of: None,
+            resumes: None,
+        }
+    }
 }
 
 /// Rejected records that are loaded, mended or not.

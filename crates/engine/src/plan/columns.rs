@@ -467,8 +467,7 @@ pub fn field_targets(table: &TablePlan, format: &Format) -> Vec<FieldTarget> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use howdah_model::{Jobs, LedgerChoice, Relation, RelationKind};
-    use std::collections::BTreeMap;
+    use howdah_model::{Relation, RelationKind};
 
     fn table(columns: &[(&str, bool)]) -> Table {
         let columns = columns
@@ -488,41 +487,7 @@ mod tests {
     }
 
     fn job(header: Header) -> Job {
-        Job {
-            id: None,
-            sources: Vec::new(),
-            table: None,
-            format: Format { header, ..Format::csv() },
-            columns: None,
-            map: BTreeMap::new(),
-            ignore_extra: false,
-            shaping: howdah_model::Shaping::default(),
-            encode: howdah_model::EncodeChoice::Auto,
-            after: None,
-            partitions: howdah_model::PartitionsChoice::Auto,
-            create_partitions: None,
-            max_decompressed_bytes: None,
-            verify: howdah_model::Verify::None,
-            rejects_of: None,
-            once_more_until: None,
-            resumes: None,
-            if_done: howdah_model::IfDone::default(),
-            known: howdah_model::KnownFiles::default(),
-            toast_compression: howdah_model::ToastCompression::Auto,
-            indexes: howdah_model::IndexesChoice::Keep,
-            triggers: howdah_model::TriggersChoice::Keep,
-            sequences: howdah_model::SequencesChoice::default(),
-            bad_records: howdah_model::BadRecords::default(),
-            arrival: howdah_model::Arrival::default(),
-            chunk_bytes: None,
-            memory_bytes: 0,
-            jobs: Jobs::Auto,
-            ledger: LedgerChoice::None,
-            force: false,
-            retry_for_ms: 0,
-            tune: None,
-            guards: howdah_model::Guards::default(),
-        }
+        Job::new(Vec::new(), None, Format { header, ..Format::csv() })
     }
 
     fn choose(job: &Job, table: &Table, names: Option<&[String]>) -> Result<Columns> {

@@ -473,45 +473,12 @@ fn fresh_salt() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use howdah_model::{Jobs, LedgerChoice};
+    use howdah_model::LedgerChoice;
 
     fn job(sources: &[&str]) -> Job {
-        let spec = |location: &&str| SourceSpec { location: (*location).to_owned(), table: None };
-        Job {
-            id: None,
-            sources: sources.iter().map(spec).collect(),
-            table: Some("t".to_owned()),
-            format: Format::csv(),
-            shaping: Shaping::default(),
-            columns: None,
-            map: BTreeMap::new(),
-            ignore_extra: false,
-            encode: howdah_model::EncodeChoice::Auto,
-            after: None,
-            partitions: howdah_model::PartitionsChoice::Auto,
-            create_partitions: None,
-            max_decompressed_bytes: None,
-            verify: howdah_model::Verify::None,
-            rejects_of: None,
-            once_more_until: None,
-            resumes: None,
-            if_done: IfDone::default(),
-            known: KnownFiles::default(),
-            toast_compression: howdah_model::ToastCompression::Auto,
-            indexes: howdah_model::IndexesChoice::Keep,
-            triggers: howdah_model::TriggersChoice::Keep,
-            sequences: howdah_model::SequencesChoice::default(),
-            bad_records: howdah_model::BadRecords::default(),
-            arrival: howdah_model::Arrival::default(),
-            chunk_bytes: None,
-            memory_bytes: 0,
-            jobs: Jobs::Auto,
-            ledger: LedgerChoice::None,
-            force: false,
-            retry_for_ms: 0,
-            tune: None,
-            guards: howdah_model::Guards::default(),
-        }
+        let sources = sources.iter().map(|location| SourceSpec::new(*location)).collect();
+        let job = Job::new(sources, Some("t".to_owned()), Format::csv());
+        Job { ledger: LedgerChoice::None, ..job }
     }
 
     fn file(location: &str, version: &str) -> Version {

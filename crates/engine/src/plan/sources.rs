@@ -179,7 +179,7 @@ mod tests {
             ("s3://b/x?y", "s3://b/x?y"),
             ("-", "-"),
         ];
-        let spec = |(location, _): (&str, &str)| SourceSpec { location: location.to_owned(), table: None };
+        let spec = |(location, _): (&str, &str)| SourceSpec::new(location);
         let mut sources = locations.map(spec);
         settle(&mut sources);
         assert_eq!(sources.map(|spec| spec.location), locations.map(|(_, settled)| settled));

@@ -2,11 +2,11 @@
 
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{
-    Error, ErrorKind, Event, Format, Job, Jobs, LedgerChoice, Listener, Plan, Shaping, SourceSpec, Summary,
+    Error, ErrorKind, Event, Format, IndexesChoice, Job, Jobs, LedgerChoice, Listener, Plan, SourceSpec,
+    Summary,
 };
 use howdah_engine::{Connection, Context, Sources, Stop};
 use howdah_testkit::{Database, Server};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,41 +99,14 @@ impl Loaded {
 
 /// A job as the defaults make it, without a ledger.
 pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
-    let source = |location: &&str| SourceSpec { location: (*location).to_owned(), table: None };
+    let sources = locations.iter().map(|location| SourceSpec::new(*location)).collect();
     Job {
-        id: None,
-        sources: locations.iter().map(source).collect(),
-        table: Some(table.to_owned()),
-        format,
-        shaping: Shaping::default(),
-        columns: None,
-        map: BTreeMap::new(),
-        ignore_extra: false,
-        encode: howdah_engine::model::EncodeChoice::Auto,
         after: Some(Vec::new()),
-        partitions: howdah_engine::model::PartitionsChoice::Auto,
-        create_partitions: None,
-        max_decompressed_bytes: None,
-        verify: howdah_engine::model::Verify::None,
-        rejects_of: None,
-        once_more_until: None,
-        resumes: None,
-        if_done: howdah_model::IfDone::default(),
-        known: howdah_model::KnownFiles::default(),
-        toast_compression: howdah_engine::model::ToastCompression::Auto,
-        indexes: howdah_engine::model::IndexesChoice::Keep,
-        triggers: howdah_engine::model::TriggersChoice::Keep,
-        sequences: howdah_engine::model::SequencesChoice::default(),
-        bad_records: howdah_engine::model::BadRecords::default(),
-        arrival: howdah_engine::model::Arrival::default(),
-        chunk_bytes: None,
-        memory_bytes: 256 * MIB,
+        indexes: IndexesChoice::Keep,
         jobs: Jobs::Fixed(2),
         ledger: LedgerChoice::None,
-        force: false,
         retry_for_ms: 5_000,
-        tune: None,
-        guards: howdah_engine::model::Guards::default(),
+        ..Job::new(sources, Some(table.to_owned()), format)
     }
 }
 

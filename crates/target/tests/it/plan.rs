@@ -1,13 +1,9 @@
 //! Plans and chunks for tests.
 
 use howdah_model::plan::Encode;
-use howdah_model::{
-    Care, Codec, CopyChunk, FilePlan, Format, Job, Jobs, LedgerChoice, Omitted, Origin, Plan, Shaping,
-    TablePlan,
-};
+use howdah_model::{Care, Codec, CopyChunk, FilePlan, Format, Job, Jobs, Omitted, Origin, Plan, TablePlan};
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
-use std::collections::BTreeMap;
 
 /// Loads all columns of a table from csv.
 pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
@@ -47,38 +43,9 @@ pub(crate) async fn table(session: &Session, name: &str) -> TablePlan {
 pub(crate) fn plan(job_id: &str, table: TablePlan) -> Plan {
     let job = Job {
         id: Some(job_id.to_owned()),
-        sources: Vec::new(),
-        table: None,
-        format: Format::csv(),
-        shaping: Shaping::default(),
-        columns: None,
-        map: BTreeMap::new(),
-        ignore_extra: false,
-        encode: howdah_model::EncodeChoice::Auto,
-        after: None,
-        sequences: howdah_model::SequencesChoice::default(),
-        partitions: howdah_model::PartitionsChoice::Auto,
-        create_partitions: None,
-        max_decompressed_bytes: None,
-        verify: howdah_model::Verify::None,
-        rejects_of: None,
-        resumes: None,
-        if_done: howdah_model::IfDone::default(),
-        known: howdah_model::KnownFiles::default(),
-        once_more_until: None,
-        toast_compression: howdah_model::ToastCompression::Auto,
-        indexes: howdah_model::IndexesChoice::Keep,
-        triggers: howdah_model::TriggersChoice::Keep,
-        bad_records: howdah_model::BadRecords::default(),
-        arrival: howdah_model::Arrival::default(),
-        chunk_bytes: None,
-        memory_bytes: 1 << 28,
         jobs: Jobs::Fixed(2),
-        ledger: LedgerChoice::Schema("howdah".to_owned()),
-        force: false,
         retry_for_ms: 1000,
-        tune: None,
-        guards: howdah_model::Guards::default(),
+        ..Job::new(Vec::new(), None, Format::csv())
     };
     Plan {
         job_id: job_id.to_owned(),
