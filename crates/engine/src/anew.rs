@@ -3,7 +3,6 @@
 
 use crate::Context;
 use crate::begin::Tried;
-use crate::indexes::tell;
 use crate::load::{Outcome, load_planned};
 use crate::plan::{Planned, plan_to_load};
 use howdah_model::{Job, KnownFiles, Result};
@@ -31,10 +30,7 @@ pub async fn plan_and_load(
         if !(outcome.is_err() && skips && comes_again && tried.is_outdated.load(Relaxed)) {
             return outcome;
         }
-        tell(
-            context,
-            "others have loaded files of this load since it was planned: planning it anew".to_owned(),
-        );
+        context.tell("others have loaded files of this load since it was planned: planning it anew");
     }
     let planned = plan_to_load(context, job).await?;
     load_planned(context, prepare(planned), &Tried::default()).await

@@ -7,7 +7,7 @@ pub(crate) mod leave_out;
 mod parts;
 
 use crate::Context;
-use crate::indexes::{Crew, restore_command, tell};
+use crate::indexes::{Crew, restore_command};
 use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::plan::arrival::events;
@@ -318,7 +318,7 @@ fn done(rows_stored: u64, sql: &str) -> Ending<'_> {
 async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let ways: Vec<Way<'_>> = tables.iter().map(|into| way(run, into)).collect();
     let rows = run.tally.rows_stored();
-    tell(&run.context, format!("{rows} rows come into {} in one transaction", names(tables)));
+    run.tell(format!("{rows} rows come into {} in one transaction", names(tables)));
     let sql = ending_sql(ledger, &run.plan);
     let ending = done(rows, &sql);
     let work = async |session: &Session| {
@@ -352,7 +352,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
         named.push((old, new));
     }
     let names: Vec<String> = named.iter().map(|(old, _)| old.to_string()).collect();
-    tell(&run.context, format!("a new table takes the place of {}", names.join(", ")));
+    run.tell(format!("a new table takes the place of {}", names.join(", ")));
     let all: Vec<(Replacement<'_>, u64)> =
         named.iter().map(|(old, new)| (Replacement { old, new }, rows_for(run, old))).collect();
     let (job_id, rows) = (&run.plan.job_id, run.tally.rows_stored());

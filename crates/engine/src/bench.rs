@@ -81,7 +81,7 @@ async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
     context.connection.attend(&session, expect_no_subscribers(&session)).await?;
     let schema = context.connection.attend(&session, trial::create_schema(&session)).await?;
     drop(session);
-    let say = |message| context.listener.on_event(&Event::Notice { message });
+    let say = |message| context.tell(message);
     say(format!("measuring in schema {schema}, made for this and dropped at the end"));
     let bench = Bench { context, silent: silent(context), job, shape, schema: &schema };
     let measured = bench.measure(rounds).await;
@@ -93,7 +93,7 @@ async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
         (Ok(_), Err(left)) => Err(left),
         (Err(error), Err(left)) => {
             let message = format!("{left}; {}", left.hint().unwrap_or_default());
-            context.listener.on_event(&Event::Warning { message });
+            context.warn(message);
             Err(error)
         }
     }
@@ -238,7 +238,7 @@ impl Bench<'_> {
     fn tell(&self, no: u32, rounds: u32, copy: Option<&Round>, howdah: &Round) {
         let copy = copy.map(|copy| format!("one COPY {:.2} s, ", copy.wall_seconds)).unwrap_or_default();
         let message = format!("round {no} of {rounds}: {copy}howdah {:.2} s", howdah.wall_seconds);
-        self.context.listener.on_event(&Event::Notice { message });
+        self.context.tell(message);
     }
 
     /// Where the server's processes can be seen.

@@ -19,7 +19,7 @@ use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
-use crate::{Context, arrival, finish, history, indexes, rejected, rejects, retry};
+use crate::{Context, arrival, finish, history, rejected, rejects, retry};
 use findings::Findings;
 use howdah_model::summary::Status;
 use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Result};
@@ -66,7 +66,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let noted = AtomicBool::new(false);
     let begin = || Box::pin(begin(context, (&ledger, reject_file.is_some()), &plan, &noted));
     for message in &plan.warnings {
-        context.listener.on_event(&Event::Warning { message: message.clone() });
+        context.warn(message.clone());
     }
     let mut session = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
@@ -122,7 +122,7 @@ async fn begin(
     };
     context.connection.attend(&session, opening).await?;
     if let Err(error) = forget_left(context, ledger.schema(), Some(&plan.job_id)).await {
-        indexes::tell(context, format!("what other checks have left behind is not dropped: {error}"));
+        context.tell(format!("what other checks have left behind is not dropped: {error}"));
     }
     Ok(session)
 }
@@ -239,7 +239,7 @@ pub(crate) async fn forget_left(context: &Context, schema: &str, but: Option<&st
             let ended = ledger.end_check(&session, &job_id).await;
             ledger.leave_job(&session, &job_id).await?;
             ended?;
-            indexes::tell(context, format!("{job_id} was killed: what it has left is dropped"));
+            context.tell(format!("{job_id} was killed: what it has left is dropped"));
             forgotten += 1;
         }
         Ok(forgotten)

@@ -2,7 +2,6 @@
 
 use crate::Context;
 use crate::feed::{self, Opened};
-use crate::indexes::tell;
 use crate::load::{Outcome, by_file};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{Receipts, Run};
@@ -20,7 +19,7 @@ pub(crate) const OTHER_BYTES_HINT: &str =
 
 /// All files are in their tables already.
 pub(crate) fn nothing_new(context: &Context, plan: &Plan) -> Outcome {
-    tell(context, format!("nothing new: {}", in_tables(plan).unwrap_or_default()));
+    context.tell(format!("nothing new: {}", in_tables(plan).unwrap_or_default()));
     done(context, &Tally::new(plan, context.connection.display()), plan)
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn is_told(outcome: &Result<Outcome>) -> Option<&Error> {
 pub(crate) async fn account(context: &Context, plan: &Plan, told: &Error) -> Result<Outcome> {
     let tally = Tally::new(plan, context.connection.display());
     count(&tally, plan, &receipts(context, plan).await?);
-    tell(context, format!("nothing is left to do: {}", told.message()));
+    context.tell(format!("nothing is left to do: {}", told.message()));
     Ok(done(context, &tally, plan))
 }
 
@@ -74,7 +73,7 @@ pub(crate) fn only_bytes_tell(plan: &Plan) -> bool {
 /// `SourceChanged`, where they bring something else; what reading them fails with; those of ledger and session.
 pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -> Result<Outcome> {
     let Planned { plan, layout, opened, .. } = planned;
-    tell(context, format!("{}: what comes is compared with what it has stored", told.message()));
+    context.tell(format!("{}: what comes is compared with what it has stored", told.message()));
     let receipts = by_file(context.stop.guard(receipts(context, &plan)).await?);
     let partitioner = Partitioner::new(None, Vec::new())?;
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
@@ -86,7 +85,7 @@ pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -
     let known = receipts.iter().filter(|(no, _)| run.plan.files[**no as usize].version.is_some());
     count(&run.tally, &run.plan, known.flat_map(|(_, receipts)| receipts.values()));
     if read.is_ok() {
-        tell(context, format!("nothing is left to do: {}", told.message()));
+        context.tell(format!("nothing is left to do: {}", told.message()));
     }
     let outcome = done(context, &run.tally, &run.plan);
     read.map(|()| outcome)
@@ -148,7 +147,7 @@ pub(crate) fn tell_known(context: &Context, plan: &mut Plan) -> Option<String> {
     let known = in_tables(plan);
     plan.known = Vec::new();
     if plan.job.known == KnownFiles::Skip && !plan.job.force {
-        known.into_iter().for_each(|known| tell(context, format!("left out: {known}")));
+        known.into_iter().for_each(|known| context.tell(format!("left out: {known}")));
         return None;
     }
     known.map(|known| format!("rows come once more: {known}"))

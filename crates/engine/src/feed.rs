@@ -31,7 +31,7 @@ pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_s
 use crate::budget::Buffers;
 use crate::pipeline::{Halt, Run};
 use howdah_model::plan::Care;
-use howdah_model::{CopyChunk, Error, ErrorKind, Event, FilePlan, FormatKind, Plan, Result};
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use std::collections::{BTreeMap, VecDeque};
@@ -189,7 +189,7 @@ fn tell_if_too_few(run: &Run, feeders: usize) {
             "of {pipes} pipes {feeders} are read at a time, the others when these have ended: a writer that fills them in turn \
              would wait for ever"
         );
-        run.context.listener.on_event(&Event::Notice { message });
+        run.tell(message);
     }
 }
 

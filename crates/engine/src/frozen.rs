@@ -12,7 +12,7 @@ use crate::retry::{Directive, Patience, directive};
 use crate::sessions::{before_next_try, until_given_up};
 use crate::tally::FilesOfTable;
 use crate::watch::Slot;
-use howdah_model::{CopyChunk, Error, Event, Mode, Plan, Relation, Result, Stage};
+use howdah_model::{CopyChunk, Error, Mode, Plan, Relation, Result, Stage};
 use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
@@ -222,7 +222,7 @@ async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
     }
     let relation = &target.table.table.relation;
     let message = format!("rows are in {relation} already, and what comes now is not frozen");
-    run.context.listener.on_event(&Event::Notice { message });
+    run.tell(message);
     Ok(Held::Ordinary)
 }
 
@@ -278,7 +278,7 @@ fn plain(chunk: &CopyChunk) -> CopyChunk {
 fn tell_lost(run: &Run, relation: &Relation) {
     let message =
         format!("the transaction with the rows of {relation} is lost: they are loaded again behind the rest");
-    run.context.listener.on_event(&Event::Notice { message });
+    run.tell(message);
 }
 
 /// Commits the table of this file if all its chunks are in.
@@ -316,7 +316,7 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
             let message = format!(
                 "the answer to the COMMIT of {relation} is lost: the ledger tells whether its rows are in"
             );
-            run.context.listener.on_event(&Event::Notice { message });
+            run.tell(message);
             Ok(())
         }
     }

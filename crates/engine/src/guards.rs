@@ -9,7 +9,6 @@ mod lagging;
 use crate::begin;
 use crate::disk::{Place, Places, Room, server_places};
 use crate::emptied;
-use crate::indexes::tell;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
@@ -98,7 +97,7 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
     if let Ok(Ok(replicas)) = timeout(ANSWER_WITHIN, guards::replicas(session)).await
         && replicas.is_empty()
     {
-        run.warn("--max-replica-lag: no replica is connected, so that none is waited for".to_owned());
+        run.warn("--max-replica-lag: no replica is connected, so that none is waited for");
     }
 }
 
@@ -193,17 +192,17 @@ impl Guard {
         }
         if places.elsewhere {
             let message = "the disks of a server on another machine are not watched: the load pauses when the server says that one is full";
-            tell(&run.context, message.to_owned());
+            run.tell(message);
         }
         if places.data_hidden {
             let message = "the server's disks for data and WAL are not watched: this role may not read data_directory \
                            (GRANT pg_read_all_settings)";
-            tell(&run.context, message.to_owned());
+            run.tell(message);
         }
         for place in &places.known {
             if let Err(error) = place.room() {
                 let (what, path) = (&place.what, place.path.display());
-                tell(&run.context, format!("the server's disk for {what} is not watched: {path}: {error}"));
+                run.tell(format!("the server's disk for {what} is not watched: {path}: {error}"));
             }
         }
     }
@@ -263,10 +262,9 @@ impl Guard {
         let seconds = waited_for.as_secs();
         for news in self.lagging.look(replicas, most, waited_for, now) {
             match news {
-                News::Gone(name) => tell(
-                    &run.context,
-                    format!("the replica {name} is not connected any more: the load waits {seconds} s for it to come back"),
-                ),
+                News::Gone(name) => run.tell(format!(
+                    "the replica {name} is not connected any more: the load waits {seconds} s for it to come back"
+                )),
                 News::StaysAway(name) => run.warn(format!(
                     "--max-replica-lag: the replica {name} was too far behind and has not come back within {seconds} s: it is not \
                      waited for any more"
@@ -308,13 +306,10 @@ impl Guard {
         };
         if most < wanted && self.told_sessions.is_none_or(|told| most < told) {
             self.told_sessions = Some(most);
-            tell(
-                &run.context,
-                format!(
-                    "at most {most} sessions copy at once: the server has few connections left, of which {reserved} are left \
-                     to others (--reserve-connections)"
-                ),
-            );
+            run.tell(format!(
+                "at most {most} sessions copy at once: the server has few connections left, of which {reserved} are left \
+                 to others (--reserve-connections)"
+            ));
         }
     }
 
@@ -342,13 +337,10 @@ impl Guard {
             if since.elapsed() >= WAIT_TOLD_AFTER && !*told {
                 *told = true;
                 let seconds = since.elapsed().as_secs();
-                tell(
-                    &run.context,
-                    format!(
-                        "process {pid} of the server has waited {seconds} s for a lock that this load holds: pg_stat_activity says \
-                         who that is; the load goes on"
-                    ),
-                );
+                run.tell(format!(
+                    "process {pid} of the server has waited {seconds} s for a lock that this load holds: pg_stat_activity says \
+                     who that is; the load goes on"
+                ));
             }
         }
     }
@@ -381,7 +373,7 @@ impl Guard {
                 let seconds = since.elapsed().as_secs();
                 self.paused_since = None;
                 run.tally.pauses.end(Instant::now());
-                tell(&run.context, format!("the load goes on, after a pause of {seconds} s"));
+                run.tell(format!("the load goes on, after a pause of {seconds} s"));
             }
             _ => {}
         }

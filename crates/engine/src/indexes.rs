@@ -17,7 +17,7 @@ use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
-use howdah_model::{Error, ErrorKind, Event, IndexesChoice, IndexesPlan, Result, Stage, Tune};
+use howdah_model::{Error, ErrorKind, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, Loading, Undo, UndoKind};
 use howdah_target::session::Session;
@@ -64,13 +64,13 @@ pub(crate) async fn drop_all(run: &Run) -> Result<()> {
 }
 
 fn tell_notes(run: &Run, plan: &IndexesPlan) {
-    plan.notes.iter().for_each(|note| tell(&run.context, note.clone()));
+    plan.notes.iter().for_each(|note| run.tell(note.clone()));
     if run.plan.job.indexes == IndexesChoice::Rebuild {
         for fate in &plan.kept {
-            tell(
-                &run.context,
-                format!("the {} {} of {} is kept: {}", fate.what, fate.name, plan.relation, fate.reason),
-            );
+            run.tell(format!(
+                "the {} {} of {} is kept: {}",
+                fate.what, fate.name, plan.relation, fate.reason
+            ));
         }
     }
 }
@@ -95,27 +95,21 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
             if let Some((other, kept)) = kept_for {
                 let Loading { job_id, relation, .. } = other;
                 let kept = kept.join(", ");
-                tell(
-                    &run.context,
-                    format!(
-                        "kept on {}, since job {job_id} is loading rows into {relation}: {kept}",
-                        plan.relation
-                    ),
-                );
+                run.tell(format!(
+                    "kept on {}, since job {job_id} is loading rows into {relation}: {kept}",
+                    plan.relation
+                ));
             }
             if !names.is_empty() {
-                tell(
-                    &run.context,
-                    format!(
-                        "dropped from {}, to be put back at the end: {}",
-                        plan.relation,
-                        names.join(", ")
-                    ),
-                );
+                run.tell(format!(
+                    "dropped from {}, to be put back at the end: {}",
+                    plan.relation,
+                    names.join(", ")
+                ));
             }
         }
         Err(error) if job.indexes == IndexesChoice::Auto && error.kind() == ErrorKind::Table => {
-            tell(&run.context, format!("indexes are kept: {error}"));
+            run.tell(format!("indexes are kept: {error}"));
         }
         Err(error) => return Err(error),
     }
@@ -182,7 +176,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         let rebuilt = Rebuilt::of(entries.iter().chain(&run.early.begun()));
         if !entries.is_empty() {
             if run.context.stop.raised() {
-                tell(&context, format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
+                context.tell(format!("putting back {}; {}", names(&entries), again_leaves(&restore)));
             }
             run.is_at(at_what(&entries));
         }
@@ -207,7 +201,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             tokio::select! {
                 done = &mut work => done,
                 () = run.context.stop.wait() => {
-                    tell(&context, format!("indexes are still being put back; {}", again_leaves(&restore)));
+                    context.tell(format!("indexes are still being put back; {}", again_leaves(&restore)));
                     work.await
                 }
             }
@@ -331,7 +325,7 @@ pub(crate) async fn put_back_entries(
         match open {
             // Others may have failed for want of it.
             Ok(open) if taken(&open) => {
-                tell(context, "the server crashed and lost some of what was back: once more".to_owned());
+                context.tell("the server crashed and lost some of what was back: once more");
                 left = open;
                 left.retain(|entry| numbers.remove(&entry.number));
             }
@@ -378,7 +372,7 @@ async fn put_back_once(
     if work.brief {
         let (count, seconds) =
             (indexes.len().saturating_sub(failed.names.len()), start.elapsed().as_secs_f64());
-        tell(context, format!("{count} indexes are built, in {seconds:.1} s"));
+        context.tell(format!("{count} indexes are built, in {seconds:.1} s"));
     }
     rest.sort_by_key(|entry| (entry.change.kind, entry.number));
     for of_kind in rest.chunk_by(|one, other| one.change.kind == other.change.kind) {
@@ -477,37 +471,33 @@ async fn put_back_one(
     let title = entry.to_string();
     match (done, entry.change.kind) {
         (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
-        (PutBack::Done, UndoKind::Staging) => tell(context, format!("{title} is dropped")),
+        (PutBack::Done, UndoKind::Staging) => context.tell(format!("{title} is dropped")),
         (PutBack::TableGone | PutBack::TableAnother, UndoKind::Staging) => {}
-        (PutBack::Done, UndoKind::Trigger) => tell(context, format!("{title} is enabled again")),
-        (PutBack::TriggerGone, _) => warn(context, format!("{title} is not enabled again: it is gone")),
-        (PutBack::Done, UndoKind::Index) => tell(context, format!("{title} is built, in {seconds:.1} s")),
+        (PutBack::Done, UndoKind::Trigger) => context.tell(format!("{title} is enabled again")),
+        (PutBack::TriggerGone, _) => context.warn(format!("{title} is not enabled again: it is gone")),
+        (PutBack::Done, UndoKind::Index) => context.tell(format!("{title} is built, in {seconds:.1} s")),
         (PutBack::Done, UndoKind::Validate) => {
-            tell(context, format!("{title} is validated, in {seconds:.1} s"));
+            context.tell(format!("{title} is validated, in {seconds:.1} s"));
         }
         (
             PutBack::Done,
             UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
-        ) => tell(context, format!("{title} is back")),
+        ) => context.tell(format!("{title} is back")),
         (PutBack::Done, UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
         | (PutBack::ByAnother, _) => {}
-        (PutBack::NoPartition, _) => warn(
-            context,
-            format!("{title} is not put back: the table is no partition of that index's table any more"),
-        ),
+        (PutBack::NoPartition, _) => context.warn(format!(
+            "{title} is not put back: the table is no partition of that index's table any more"
+        )),
         // By a parent that was made with all its partitions, because there are new ones.
         (PutBack::WasThere, UndoKind::Attach) => {}
-        (PutBack::WasThere, _) => tell(context, format!("{title} is there already, as it was")),
+        (PutBack::WasThere, _) => context.tell(format!("{title} is there already, as it was")),
         (PutBack::MarkedAnother, _) => {
-            tell(context, format!("{title}: what somebody has set instead meanwhile stays"));
+            context.tell(format!("{title}: what somebody has set instead meanwhile stays"));
         }
-        (PutBack::TableGone, _) => warn(context, format!("{title} is not put back: the table is gone")),
-        (PutBack::TableAnother, _) => warn(
-            context,
-            format!(
-                "{title} is not put back: the table is gone, and the one that has its name now is another one"
-            ),
-        ),
+        (PutBack::TableGone, _) => context.warn(format!("{title} is not put back: the table is gone")),
+        (PutBack::TableAnother, _) => context.warn(format!(
+            "{title} is not put back: the table is gone, and the one that has its name now is another one"
+        )),
     }
     Ok(done)
 }
@@ -546,7 +536,7 @@ impl Failed {
         } else if self.first.as_ref().is_none_or(|first| first.message() != error.message()) {
             // A load that has given up says why once.
             let is_hinted = self.hint.as_deref() == error.hint();
-            warn(context, if is_hinted { error.to_string() } else { with_its_hint(&error) });
+            context.warn(if is_hinted { error.to_string() } else { with_its_hint(&error) });
         }
     }
 
@@ -587,13 +577,4 @@ pub(crate) fn restore_command(context: &Context, ledger: &Ledger, job_id: &str) 
 /// An error that is not the one which ends the command, and what to do about it.
 pub(crate) fn with_its_hint(error: &Error) -> String {
     error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
-}
-
-pub(crate) fn tell(context: &Context, message: String) {
-    context.listener.on_event(&Event::Notice { message });
-}
-
-/// Tells what is not as may be expected; of a load, in its summary as well.
-pub(crate) fn warn(context: &Context, message: String) {
-    context.listener.on_event(&Event::Warning { message });
 }

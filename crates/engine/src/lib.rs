@@ -92,7 +92,7 @@ pub use load::load;
 pub use plan::{Planned, in_tables, plan, plan_to_load};
 pub use stop::Stop;
 
-use howdah_model::Listener;
+use howdah_model::{Event, Listener};
 use std::sync::Arc;
 
 /// What every verb needs beside the job: where from, where to, who listens, and when to stop.
@@ -106,4 +106,16 @@ pub struct Context {
     pub listener: Arc<dyn Listener>,
     /// Raised by Ctrl-C.
     pub stop: Stop,
+}
+
+impl Context {
+    /// Tells the user, and goes on.
+    pub(crate) fn tell(&self, message: impl Into<String>) {
+        self.listener.on_event(&Event::Notice { message: message.into() });
+    }
+
+    /// Tells what is not as may be expected; of a load, in its summary as well.
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        self.listener.on_event(&Event::Warning { message: message.into() });
+    }
 }

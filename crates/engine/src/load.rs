@@ -4,7 +4,7 @@ use crate::begin::Tried;
 use crate::check::write_rejects;
 use crate::feed::Opened;
 use crate::guards::Guard;
-use crate::indexes::{restore_command, warn};
+use crate::indexes::restore_command;
 use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
@@ -102,7 +102,7 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     }
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     for message in &plan.warnings {
-        context.listener.on_event(&Event::Warning { message: message.clone() });
+        context.warn(message.clone());
     }
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
@@ -219,7 +219,7 @@ async fn open_ledger(
         return Ok(Noted::default());
     };
     if let Some(told) = ledger.ensure(session).await? {
-        warn(context, told);
+        context.warn(told);
     }
     if reads_rejects {
         ledger.expect_readable_records(session).await?;

@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::feed::Asker;
 use howdah_model::plan::NumberPlan;
-use howdah_model::{ErrorKind, Event, Relation, Result};
+use howdah_model::{ErrorKind, Relation, Result};
 use howdah_target::numbers;
 use howdah_target::session::Session;
 use howdah_transcode::number::Numbers;
@@ -52,7 +52,7 @@ impl NumberSource {
                 let passes = matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Interrupted);
                 if !passes && !self.is_off.swap(true, Relaxed) {
                     let message = format!("the server gives {} its values from now on: {error}", plan.column);
-                    context.listener.on_event(&Event::Notice { message });
+                    context.tell(message);
                 }
                 None
             }

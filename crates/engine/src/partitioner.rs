@@ -7,7 +7,7 @@
 use crate::feed::Asker;
 use crate::retry::patiently;
 use howdah_model::route::Edge;
-use howdah_model::{BinaryType, Error, ErrorKind, Event, PartitionUnit, Relation, Result};
+use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
 use howdah_target::date_partitions::{self, DateRanges};
 use howdah_transcode::encode::BinaryEncoder;
 use howdah_transcode::route;
@@ -206,7 +206,7 @@ impl Dated {
                 });
                 let owned = owned.unwrap_or_default();
                 let message = format!("{} was made, a partition of {relation}{owned}", made.relation);
-                context.listener.on_event(&Event::Notice { message });
+                context.tell(message);
                 covered.made += 1;
                 covered.add((i64::from(made.from_day) * units, i64::from(made.to_day) * units));
                 Ok(())

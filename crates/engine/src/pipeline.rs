@@ -13,7 +13,6 @@ use crate::feed::{self, Opened};
 use crate::frozen::{Frozen, Table};
 use crate::gate::Gate;
 use crate::indexes::early::Early;
-use crate::indexes::warn;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::probes::Probes;
@@ -154,9 +153,14 @@ impl Run {
         }
     }
 
+    /// Tells the user, and goes on.
+    pub(crate) fn tell(&self, message: impl Into<String>) {
+        self.context.tell(message);
+    }
+
     /// Tells what is not as may be expected, now and in the summary.
-    pub(crate) fn warn(&self, message: String) {
-        warn(&self.context, message);
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        self.context.warn(message);
     }
 
     /// What is in of one file.

@@ -2,7 +2,6 @@
 //! and bring rows in beside the run that goes on.
 
 use crate::Context;
-use crate::indexes::tell;
 use howdah_model::{Error, Result};
 use howdah_target::activity;
 use howdah_target::ledger::Ledger;
@@ -63,7 +62,7 @@ pub(crate) async fn end_all(
         context.stop.sleep(LOOK_EVERY).await?;
     }
     let were = if sessions == 1 { "1 session was" } else { &format!("{sessions} sessions were") };
-    tell(context, format!("a run of job {job_id} was killed, and {were} still at work on the server: ended"));
+    context.tell(format!("a run of job {job_id} was killed, and {were} still at work on the server: ended"));
     Ok(())
 }
 
@@ -72,12 +71,9 @@ fn unless_forbidden(context: &Context, job_id: &str, error: Error) -> Result<()>
     if error.sqlstate() != Some("42501") {
         return Err(error);
     }
-    tell(
-        context,
-        format!(
-            "a killed run of job {job_id} is still at work on the server, as another role: it is waited for"
-        ),
-    );
+    context.tell(format!(
+        "a killed run of job {job_id} is still at work on the server, as another role: it is waited for"
+    ));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::{Builds, is_answered, put_back_entries, tell, warn, with_its_hint};
+use crate::indexes::{Builds, is_answered, put_back_entries, with_its_hint};
 use crate::load::being_restored;
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::statistics::Rebuilt;
@@ -80,7 +80,7 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
         match restore_job(context, &ledger, &job_id, entries).await {
             Ok(of_job) => gone += of_job,
             Err(error) if first.is_none() => first = Some(error),
-            Err(error) => warn(context, with_its_hint(&error)),
+            Err(error) => context.warn(with_its_hint(&error)),
         }
     }
     first.map_or(Ok(Restored { back: count - gone, not_back: gone }), Err)
@@ -190,7 +190,7 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
     match (dropped, tuned) {
         // The command ends with the first, and the other one is as open.
         (Err(dropped), Err(tuned)) => {
-            warn(context, with_its_hint(&tuned));
+            context.warn(with_its_hint(&tuned));
             Err(dropped)
         }
         (dropped, tuned) => Ok(dropped? + tuned?),
@@ -201,9 +201,6 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
 pub(crate) fn tell_moved(context: &Context, dropped: &[Undo], tuned: &[Held]) {
     let mut origins = dropped.iter().map(|undo| undo.origin).chain(tuned.iter().map(|held| held.origin));
     if origins.any(|origin| origin == Origin::Elsewhere) {
-        tell(
-            context,
-            "the ledger has come from another database: tables are found by their names".to_owned(),
-        );
+        context.tell("the ledger has come from another database: tables are found by their names");
     }
 }

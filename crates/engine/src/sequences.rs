@@ -1,7 +1,6 @@
 //! After the rows: sequences whose columns the files have filled go on behind the largest value.
 
 use crate::Context;
-use crate::indexes::warn;
 use crate::retry::patiently;
 use howdah_model::{ErrorKind, Event, Plan, Relation, Result, SequencesChoice};
 use howdah_target::sequences::{self, Advanced, Late, Moved, SCAN_BYTES_MAX, Sequence};
@@ -40,16 +39,16 @@ async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> 
     let reading = sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX);
     let found = connection.attend(&session, reading).await?;
     let late = connection.attend(&session, sequences::late(&session, table, columns, &found)).await?;
-    late.iter().for_each(|late| warn(context, stays_late(late, table)));
+    late.iter().for_each(|late| context.warn(stays_late(late, table)));
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";
-            warn(context, stays(&sequence, table, why));
+            context.warn(stays(&sequence, table, why));
             continue;
         }
         if sequence.is_hidden {
             let why = "row-level security may hide rows from this role; who sees all of them can move it";
-            warn(context, stays(&sequence, table, why));
+            context.warn(stays(&sequence, table, why));
             continue;
         }
         match connection.attend(&session, sequence.advance(&session, table)).await {
@@ -58,13 +57,13 @@ async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> 
                 let message = told(&sequence, &moved);
                 context.listener.on_event(&Event::Notice { message });
             }
-            Ok(Advanced::AtItsEnd(reached)) => warn(context, at_its_end(&sequence, table, reached)),
+            Ok(Advanced::AtItsEnd(reached)) => context.warn(at_its_end(&sequence, table, reached)),
             Ok(Advanced::Cycles) => {
                 let why = "it cycles, and which of its values are free is not known";
-                warn(context, stays(&sequence, table, why));
+                context.warn(stays(&sequence, table, why));
             }
             Err(error) if error.kind() == ErrorKind::Server => {
-                warn(context, stays(&sequence, table, error.message()));
+                context.warn(stays(&sequence, table, error.message()));
             }
             Err(error) => return Err(error),
         }

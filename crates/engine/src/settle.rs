@@ -7,7 +7,7 @@
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{Builds, is_answered, put_back_entries, restore_command, tell};
+use crate::indexes::{Builds, is_answered, put_back_entries, restore_command};
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
@@ -55,7 +55,7 @@ pub(crate) async fn settle(run: &Run, when: When) {
     let Some(ledger) = &run.ledger else { return };
     let settled = run.context.stop.guard(settle_all(run, ledger, when)).await;
     if let Err(error) = settled {
-        tell(&run.context, format!("what other jobs have left behind is not put back: {error}"));
+        run.tell(format!("what other jobs have left behind is not put back: {error}"));
     }
 }
 
@@ -143,7 +143,7 @@ async fn settle_one(
         }
         context.stop.sleep(LOOK_EVERY).await?;
     }
-    tell(context, format!("job {job_id} was killed and has left something to put back"));
+    context.tell(format!("job {job_id} was killed and has left something to put back"));
     tell_moved(context, &left.dropped, &left.tuned);
     for error in put_back_left(context, ledger, left, plan).await {
         let restore = restore_command(context, ledger, job_id);
@@ -157,13 +157,13 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
     let Some(ledger) = ledger_of(&plan.job) else { return };
     let settled = context.stop.guard(settle_this(context, &ledger, plan)).await;
     if let Err(error) = settled {
-        tell(context, format!("what this job has left behind is not put back: {error}"));
+        context.tell(format!("what this job has left behind is not put back: {error}"));
     }
     // A job that ends with the transaction that its rows come in may have been killed before its sequences were moved.
     if plan.job.arrival.atomic || plan.job.arrival.mode == Mode::Replace {
         let moved = context.stop.guard(sequences::advance(context, plan)).await;
         if let Err(error) = moved {
-            tell(context, format!("sequences may stay behind the rows of this job: {error}"));
+            context.tell(format!("sequences may stay behind the rows of this job: {error}"));
         }
     }
 }
@@ -178,7 +178,7 @@ async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<
     if !dropped.is_empty() || !held.is_empty() {
         let left = Left { dropped, tuned: held };
         let how = (plan, ENDS_WITHIN);
-        settle_one(context, ledger, &session, (job_id, left), how, |told| tell(context, told)).await?;
+        settle_one(context, ledger, &session, (job_id, left), how, |told| context.tell(told)).await?;
     }
     connection.keep(session);
     Ok(())
@@ -323,7 +323,7 @@ impl Repair<'_> {
         let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
         let done = match lacking {
             Some(Lacking { what, left }) if self.may => {
-                tell(self.context, format!("job {job_id} was killed: {what} is put back before rows come"));
+                self.context.tell(format!("job {job_id} was killed: {what} is put back before rows come"));
                 let failed = put_back_left(self.context, self.ledger, left, self.plan).await.next();
                 failed.map_or(Ok(()), |error| Err(self.hinted(error, job_id)))
             }
@@ -355,7 +355,7 @@ impl Repair<'_> {
                 return Err(error);
             }
             if !waited {
-                tell(context, format!("{error}: waiting for that"));
+                context.tell(format!("{error}: waiting for that"));
             }
             waited = true;
         }
@@ -403,7 +403,7 @@ impl Repair<'_> {
                 let restore = restore_command(context, ledger, job_id);
                 let left =
                     format!("job {job_id}, which did not end, has left rows in a new table for {table}");
-                tell(context, format!("{left}: they stay until {restore} drops them"));
+                context.tell(format!("{left}: they stay until {restore} drops them"));
             }
         }
         Ok(())

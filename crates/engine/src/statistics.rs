@@ -2,7 +2,6 @@
 //! its table; without them the planner guesses how many rows an expression finds.
 
 use crate::Context;
-use crate::indexes::tell;
 use howdah_model::{Relation, Result};
 use howdah_target::ledger::{Undo, UndoKind};
 use howdah_target::upkeep;
@@ -40,7 +39,7 @@ impl Rebuilt {
         let relations = match self.on_expressions(context).await {
             Ok(relations) => relations,
             Err(error) => {
-                tell(context, format!("statistics of indexes on expressions are not renewed: {error}"));
+                context.tell(format!("statistics of indexes on expressions are not renewed: {error}"));
                 return BTreeSet::new();
             }
         };
@@ -48,7 +47,7 @@ impl Rebuilt {
         for relation in relations {
             match analyze(context, &relation).await {
                 Ok(()) => drop(analyzed.insert(relation)),
-                Err(error) => tell(context, format!("ANALYZE of {relation} was not done: {error}")),
+                Err(error) => context.tell(format!("ANALYZE of {relation} was not done: {error}")),
             }
         }
         analyzed

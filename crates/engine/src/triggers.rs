@@ -4,7 +4,7 @@
 //! enables what all of them need disabled. Nobody waits for another: each chunk sees to it that no trigger fires, and whoever
 //! meets one that does disables it again.
 
-use crate::indexes::{Builds, change, lock_within_ms, put_back_entries, tell};
+use crate::indexes::{Builds, change, lock_within_ms, put_back_entries};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use crate::retry::Patience;
@@ -27,7 +27,7 @@ pub(crate) async fn silence_all(run: &Run) -> Result<()> {
     }
     for plan in &run.plan.triggers {
         if plan.costly || plan.way != TriggersWay::Keep {
-            plan.notes.iter().for_each(|note| tell(&run.context, note.clone()));
+            plan.notes.iter().for_each(|note| run.tell(note.clone()));
         }
         if plan.way != TriggersWay::Keep {
             silence(run, &plan.relation).await?;
@@ -90,7 +90,7 @@ async fn silence(run: &Run, relation: &Relation) -> Result<()> {
     };
     let names = change(run, disable).await?;
     if !names.is_empty() {
-        tell(&run.context, format!("disabled on {relation}, to be enabled at the end: {}", names.join(", ")));
+        run.tell(format!("disabled on {relation}, to be enabled at the end: {}", names.join(", ")));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! First in, last out: indexes are dropped and built again in between.
 
-use crate::indexes::{restore_command, tell, warn, with_hint, with_its_hint};
+use crate::indexes::{restore_command, with_hint, with_its_hint};
 use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive, patiently};
 use crate::tries::Tries;
@@ -36,7 +36,7 @@ const AFTER_STOP: Duration = Duration::from_secs(4);
 /// What keeps the server from being tuned, which was asked for. A table that is not free is left as it is, and told.
 pub(crate) async fn apply(run: &Run) -> Result<()> {
     for risk in &run.plan.tuning.unsafe_as_it_is {
-        tell(&run.context, format!("the server as it is: {risk}"));
+        run.tell(format!("the server as it is: {risk}"));
     }
     let Some(ledger) = &run.ledger else { return Ok(()) };
     let mut kept_away = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) async fn apply(run: &Run) -> Result<()> {
                 kept_away.push(relation.to_string());
             }
             Err(error) if error.sqlstate().is_some() => {
-                tell(&run.context, format!("autovacuum of {relation} stays as it is: {error}"));
+                run.tell(format!("autovacuum of {relation} stays as it is: {error}"));
             }
             Err(error) => return Err(error),
         }
@@ -63,10 +63,7 @@ pub(crate) async fn apply(run: &Run) -> Result<()> {
         let more = kept_away.len().saturating_sub(TOLD_MAX);
         kept_away.truncate(TOLD_MAX);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        tell(
-            &run.context,
-            format!("autovacuum is kept away while rows come: {}{more}", kept_away.join(", ")),
-        );
+        run.tell(format!("autovacuum is kept away while rows come: {}{more}", kept_away.join(", ")));
     }
     apply_to_server(run, ledger).await
 }
@@ -127,7 +124,7 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     for setting in &set {
         run.tally.tuned(setting.replacen(" = ", " of the server = ", 1));
     }
-    tell(&run.context, format!("set for the whole server while rows come: {}", set.join(", ")));
+    run.tell(format!("set for the whole server while rows come: {}", set.join(", ")));
     Ok(())
 }
 
@@ -254,7 +251,7 @@ pub(crate) async fn give_up_all(
             let error = with_hint(error, (context, ledger, &job_id));
             match &first {
                 None => first = Some(error),
-                Some(_) => warn(context, with_its_hint(&error)),
+                Some(_) => context.warn(with_its_hint(&error)),
             }
         }
     };
@@ -360,24 +357,18 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
                 back.push(format!("{thing} {value}"));
             }
             GivenUp::HeldByAnother => {
-                tell(context, format!("{thing} stays as it is for another load, which puts it back"));
+                context.tell(format!("{thing} stays as it is for another load, which puts it back"));
             }
-            GivenUp::SetByAnother => warn(
-                context,
-                format!("{thing} is not put back: somebody has set it to something else meanwhile"),
+            GivenUp::SetByAnother => context.warn(format!("{thing} is not put back: somebody has set it to something else meanwhile"),
             ),
-            GivenUp::TableNew => warn(
-                context,
-                format!(
+            GivenUp::TableNew => context.warn(format!(
                     "{thing} is not put back: the table is gone, and a new one of its name has it = {}; if it has got that from the \
                      old one, {}",
                     held.during,
                     reset_sql(held)
                 ),
             ),
-            GivenUp::OfAnotherServer => warn(
-                context,
-                format!(
+            GivenUp::OfAnotherServer => context.warn(format!(
                     "{thing} stays as it is: it was set in another database, from which the ledger has come, and howdah restore puts it \
                      back there"
                 ),
@@ -391,7 +382,7 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
         let more = back.len().saturating_sub(PUT_BACK_TOLD_MAX);
         back.truncate(PUT_BACK_TOLD_MAX);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        tell(context, format!("put back: {}{more}", back.join(", ")));
+        context.tell(format!("put back: {}{more}", back.join(", ")));
     }
     let is_not_back = |given: &GivenUp| {
         use GivenUp::{HeldByAnother, OfAnotherServer, SetByAnother, TableGone, TableNew};

@@ -8,7 +8,6 @@
 use crate::Context;
 use crate::arrival::on_session;
 use crate::feed::open_all;
-use crate::indexes::tell;
 use crate::load::by_file;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
@@ -43,13 +42,10 @@ pub(crate) async fn compare(run: &Arc<Run>) -> Result<Option<Verified>> {
 }
 
 async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Verified> {
-    tell(
-        &run.context,
-        match by {
-            Verify::Checksum => "the files are read once more and compared with what is stored".to_owned(),
-            Verify::Count | Verify::None => "the rows are counted that are stored".to_owned(),
-        },
-    );
+    run.tell(match by {
+        Verify::Checksum => "the files are read once more and compared with what is stored",
+        Verify::Count | Verify::None => "the rows are counted that are stored",
+    });
     let job_id = &run.plan.job_id;
     if let Some(verified) = thinned_out(run, ledger, by).await? {
         return Ok(verified);

@@ -6,7 +6,6 @@
 //! (Single statements, such as those of the ledger, are looked after by `attend`.)
 
 use crate::attend::held_up;
-use crate::indexes;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use howdah_model::{Error, ErrorKind, Event, Result};
@@ -225,7 +224,7 @@ fn tell_held_up(run: &Run, busy: &[(Backend, Arc<Slot>)], seen: &[Activity], tol
         let Some(activity) = seen.iter().find(|activity| activity.pid == backend.pid) else { continue };
         let Some(message) = held_up(*backend, &activity.wait) else { continue };
         if told.insert(activity.wait.clone()) {
-            indexes::tell(&run.context, message);
+            run.tell(message);
         }
     }
 }

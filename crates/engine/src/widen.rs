@@ -9,7 +9,7 @@ use crate::Context;
 use crate::feed::Asker;
 use crate::misfits::Misfits;
 use crate::retry::patiently;
-use howdah_model::{Arrival, Event, Reading, Relation, Result};
+use howdah_model::{Arrival, Reading, Relation, Result};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{
@@ -136,7 +136,7 @@ impl Widener {
                 let mixed = if is_mixed { MIXED } else { "" };
                 let message =
                     format!("column {name} of {relation} became {type_name}: a value did not fit{mixed}");
-                context.listener.on_event(&Event::Notice { message });
+                context.tell(message);
             }
             column.type_name = type_name;
         }

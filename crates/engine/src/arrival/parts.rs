@@ -6,7 +6,7 @@
 //! no index hears of it (PostgreSQL: "Heap-Only Tuples"). So one row of a page in three comes in the first turn, and
 //! the others find room. Between two turns of a range a session does other ranges, so that the others' transactions end.
 
-use super::{on_session, surroundings, tell, way};
+use super::{on_session, surroundings, way};
 use crate::pipeline::Run;
 use futures_util::{StreamExt, stream};
 use howdah_model::{Changes, Jobs, Mode, Result};
@@ -107,10 +107,11 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     let (cut, borders) = &on_session(run, cut).await?;
     let verb = if way(run, into).mode == Mode::Merge { "are merged into" } else { "come into" };
     let parts = cut.parts();
-    tell(
-        &run.context,
-        format!("rows {verb} {} in {parts} {}", into.relation, if parts == 1 { "part" } else { "parts" }),
-    );
+    run.tell(format!(
+        "rows {verb} {} in {parts} {}",
+        into.relation,
+        if parts == 1 { "part" } else { "parts" }
+    ));
     let progress = Progress { all_change: AtomicBool::new(false), failed: AtomicBool::new(false) };
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {

@@ -5,7 +5,7 @@
 //! the journal locked. What fails here is left to them, too. Its commits wait for the disk: with an index, WAL holds all
 //! chunks of its table, so that a crash of the server cannot take rows from under it.
 
-use super::{Work, put_back_one, tell};
+use super::{Work, put_back_one};
 use crate::pipeline::Run;
 use crate::plan::plain_bytes_of;
 use crate::settle::put_back_within_ms;
@@ -200,7 +200,7 @@ fn build(
         match put_back_one(&context, &work, (&entry, workers_max)).await {
             // What may pass is nothing to worry about yet.
             Err(error) if error.kind() == ErrorKind::Table => {
-                tell(&context, format!("{}; it is tried once more behind the last row", error.message()));
+                context.tell(format!("{}; it is tried once more behind the last row", error.message()));
             }
             Ok(_) | Err(_) => {}
         }

@@ -10,7 +10,7 @@ use crate::feed::{Opened, PIPES_AT_ONCE_MAX, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Event, Format, FormatKind, Header, Result, Told};
+use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Format, FormatKind, Header, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::encode::{self, Malformed};
@@ -184,7 +184,7 @@ impl Heads<'_> {
         let name = if object.location() == "-" { "standard input" } else { object.location() };
         let message =
             format!("waiting for the writer of {name}: nothing is loaded before all sources have begun");
-        self.context.listener.on_event(&Event::Notice { message });
+        self.context.tell(message);
         looking.await
     }
 

@@ -2,7 +2,6 @@
 //! open, nor does a server, database or role that has as many as it may, nor a pooler, which lets who comes wait. A worker without one gets that of another then, which is
 //! between two chunks, and the load goes on with those that there are. Whether the server opens more again is tried from time to time.
 
-use crate::indexes::tell;
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
 use crate::tries::Tries;
@@ -120,7 +119,7 @@ impl Handed {
         let why = format!("no answer within {} s, as of a pooler whose pool is full", LATE_AFTER.as_secs());
         match self.refuse(Refusal::NoAnswer) {
             true => run.warn(Refusal::NoAnswer.warning(&why)),
-            false => tell(&run.context, format!("waiting for a session: {why}; {OF_A_POOL}")),
+            false => run.tell(format!("waiting for a session: {why}; {OF_A_POOL}")),
         }
     }
 
@@ -154,7 +153,7 @@ impl Handed {
 
     fn end_refusal(&self, run: &Run) {
         self.state().refused = None;
-        tell(&run.context, "the server opens further sessions again".to_owned());
+        run.tell("the server opens further sessions again");
         self.wake();
     }
 

@@ -1,7 +1,6 @@
 //! What becomes of chunks that the server has no room for: a disk is enlarged or cleared while the load pauses. This goes by what the
 //! server says, so that it needs no look at its disks.
 
-use crate::indexes::tell;
 use crate::pipeline::Run;
 use howdah_model::{Error, Event, Result};
 use std::collections::BTreeMap;
@@ -74,7 +73,7 @@ impl Fullness {
         drop(state);
         run.tally.pauses.end(Instant::now());
         if goes_on {
-            tell(&run.context, format!("the load goes on, after a pause of {} s", since.elapsed().as_secs()));
+            run.tell(format!("the load goes on, after a pause of {} s", since.elapsed().as_secs()));
             run.context.listener.on_event(&Event::Paused { reason: None });
         }
     }
