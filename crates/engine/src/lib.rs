@@ -62,6 +62,7 @@ mod indexes;
 mod triggers;
 mod tune;
 
+mod left_behind;
 pub mod restore;
 mod settle;
 

@@ -1,21 +1,17 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::check::forget_left;
-use crate::indexes::{Builds, is_answered, put_back_entries, with_its_hint};
+use crate::indexes::with_its_hint;
+use crate::left_behind::Left;
 use crate::load::being_restored;
 use crate::predecessor::HELD_AGAIN_WITHIN;
-use crate::statistics::Rebuilt;
-use crate::tune::give_up_all;
 use crate::{Connection, Context, history, predecessor};
 use howdah_model::{Error, ErrorKind, Result};
-use howdah_target::ledger::{Held, JobStatus, Ledger, Origin, Undo};
+use howdah_target::ledger::{JobStatus, Ledger};
 use howdah_target::session::Session;
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Indexes built side by side: as many as a load begins with at least.
-const BUILDERS: u32 = 2;
 /// How long the server, or a lock that another session holds, is waited for.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 /// A server that is busy does not notice at once that the process of a load is gone.
@@ -64,20 +60,12 @@ async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Resu
         Some(_) => 0,
     };
     let session = connection.open().await?;
-    let undos = connection.attend(&session, ledger.open_undos(&session, job_id.as_deref())).await?;
-    let held = connection.attend(&session, ledger.held(&session, job_id.as_deref())).await?;
-    let count = checks + undos.len() + held.len();
-    tell_moved(context, &undos, &held);
-    let mut by_job: BTreeMap<String, Changes> = BTreeMap::new();
-    for undo in undos {
-        by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
-    }
-    for held in held {
-        by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
-    }
+    let left = connection.attend(&session, Left::read(&ledger, &session, job_id.as_deref())).await?;
+    let count = checks + left.len();
+    left.tell_moved(context);
     let (mut first, mut gone) = (None, 0);
-    for (job_id, entries) in by_job {
-        match restore_job(context, &ledger, &job_id, entries).await {
+    for (job_id, left) in left.by_job() {
+        match restore_job(context, &ledger, &job_id, left).await {
             Ok(of_job) => gone += of_job,
             Err(error) if first.is_none() => first = Some(error),
             Err(error) => context.warn(with_its_hint(&error)),
@@ -96,22 +84,14 @@ async fn expect_ledger(connection: &Connection, schema: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Ledger, message).with_hint("give --to and --ledger as for the load"))
 }
 
-/// What a job has changed, in the order in which it is put back.
-#[derive(Default)]
-struct Changes {
-    dropped: Vec<Undo>,
-    tuned: Vec<Held>,
-}
-
 /// A job that is not in the ledger any more may still have something to put back.
 async fn named(context: &Context, ledger: &Ledger, schema: &str, job: &str) -> Result<String> {
     match history::job(&context.connection, schema, job).await {
         Ok(row) => Ok(row.job_id),
         Err(error) => {
             let session = context.connection.open().await?;
-            let undos = ledger.open_undos(&session, Some(job)).await?;
-            let held = ledger.held(&session, Some(job)).await?;
-            if undos.is_empty() && held.is_empty() { Err(error) } else { Ok(job.to_owned()) }
+            let left = Left::read(ledger, &session, Some(job)).await?;
+            if left.is_empty() { Err(error) } else { Ok(job.to_owned()) }
         }
     }
 }
@@ -169,7 +149,7 @@ fn at_work(job_id: &str) -> Error {
 }
 
 /// How many entries are closed though what they are of is not back.
-async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: Changes) -> Result<usize> {
+async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, left: Left) -> Result<usize> {
     // The lock is the connection's: it is given up with it.
     let session = context.connection.open().await?;
     if !wait_for_holder(context, &session, ledger, job_id).await?
@@ -180,27 +160,12 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, changes: 
         return Err(if by_load { at_work(job_id) } else { being_restored(job_id) });
     }
     predecessor::end_all(context, &session, ledger, job_id).await?;
-    let rebuilt = Rebuilt::of(&changes.dropped);
-    let how = Builds { sessions: BUILDERS, tuned: true, pausing: None, lock_within_ms: LOCK_WITHIN_MS };
-    let dropped = put_back_entries(context, ledger, changes.dropped, how, RETRY_FOR).await;
-    if is_answered(&dropped) {
-        rebuilt.analyze(context).await;
-    }
-    let tuned = give_up_all(context, ledger, changes.tuned, RETRY_FOR).await;
-    match (dropped, tuned) {
+    match left.put_back(context, ledger, (true, LOCK_WITHIN_MS), RETRY_FOR).await {
         // The command ends with the first, and the other one is as open.
         (Err(dropped), Err(tuned)) => {
             context.warn(with_its_hint(&tuned));
             Err(dropped)
         }
         (dropped, tuned) => Ok(dropped? + tuned?),
-    }
-}
-
-/// Where the ledger came by a dump, the user should know by what the tables are found.
-pub(crate) fn tell_moved(context: &Context, dropped: &[Undo], tuned: &[Held]) {
-    let mut origins = dropped.iter().map(|undo| undo.origin).chain(tuned.iter().map(|held| held.origin));
-    if origins.any(|origin| origin == Origin::Elsewhere) {
-        context.tell("the ledger has come from another database: tables are found by their names");
     }
 }

@@ -7,15 +7,14 @@
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{Builds, is_answered, put_back_entries, restore_command};
+use crate::indexes::restore_command;
+use crate::left_behind::Left;
 use crate::load::being_restored;
 use crate::pipeline::Run;
 use crate::plan::ledger_of;
 use crate::predecessor;
-use crate::restore::{take_job, tell_moved};
+use crate::restore::take_job;
 use crate::sequences;
-use crate::statistics::Rebuilt;
-use crate::tune::give_up_all;
 use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
 };
@@ -31,8 +30,6 @@ const RETRY_FOR: Duration = Duration::from_secs(5);
 /// A run whose job is done may be at its very end still, or its server learns only now that it was killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Builds side by side, as for `howdah restore`.
-const BUILDERS: u32 = 2;
 
 /// When something is put back.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,13 +38,6 @@ pub(crate) enum When {
     AtStart,
     /// Behind the last.
     AtEnd,
-}
-
-/// What one job has left behind.
-#[derive(Default)]
-struct Left {
-    dropped: Vec<Undo>,
-    tuned: Vec<Held>,
 }
 
 /// Puts back what is due now of all other jobs that nobody is at work on.
@@ -65,11 +55,10 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     let reading = async {
         let checks =
             async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
-        let (dropped, tuned) = (ledger.open_undos(&session, None), ledger.held(&session, None));
         // Sent together: one round trip.
-        tokio::try_join!(checks, dropped, tuned)
+        tokio::try_join!(checks, Left::read(ledger, &session, None))
     };
-    let (checks, dropped, tuned) = connection.attend(&session, reading).await?;
+    let (checks, Left { dropped, tuned }) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
         forget_left(&run.context, ledger.schema(), None).await?;
     }
@@ -79,7 +68,7 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     if when == When::AtStart {
         due.extend(given_up(ledger, &session, &run.plan, waiting).await?);
     }
-    let mut by_job = by_job(due, tuned);
+    let mut by_job = Left { dropped: due, tuned }.by_job();
     by_job.remove(&run.plan.job_id);
     for (job_id, left) in by_job {
         let how = (&run.plan, Duration::ZERO);
@@ -144,7 +133,7 @@ async fn settle_one(
         context.stop.sleep(LOOK_EVERY).await?;
     }
     context.tell(format!("job {job_id} was killed and has left something to put back"));
-    tell_moved(context, &left.dropped, &left.tuned);
+    left.tell_moved(context);
     for error in put_back_left(context, ledger, left, plan).await {
         let restore = restore_command(context, ledger, job_id);
         warn(format!("{error}; {restore} puts it back, or says what does"));
@@ -171,28 +160,13 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
 async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let (connection, job_id) = (&context.connection, plan.job_id.as_str());
     let session = connection.open().await?;
-    let reading = async {
-        tokio::try_join!(ledger.open_undos(&session, Some(job_id)), ledger.held(&session, Some(job_id)))
-    };
-    let (dropped, held) = connection.attend(&session, reading).await?;
-    if !dropped.is_empty() || !held.is_empty() {
-        let left = Left { dropped, tuned: held };
+    let left = connection.attend(&session, Left::read(ledger, &session, Some(job_id))).await?;
+    if !left.is_empty() {
         let how = (plan, ENDS_WITHIN);
         settle_one(context, ledger, &session, (job_id, left), how, |told| context.tell(told)).await?;
     }
     connection.keep(session);
     Ok(())
-}
-
-fn by_job(dropped: Vec<Undo>, tuned: Vec<Held>) -> BTreeMap<String, Left> {
-    let mut by_job: BTreeMap<String, Left> = BTreeMap::new();
-    for undo in dropped {
-        by_job.entry(undo.job_id.clone()).or_default().dropped.push(undo);
-    }
-    for held in tuned {
-        by_job.entry(held.job_id.clone()).or_default().tuned.push(held);
-    }
-    by_job
 }
 
 /// How long a load waits for a lock at a time to put something back.
@@ -207,15 +181,9 @@ async fn put_back_left(
     left: Left,
     plan: &Plan,
 ) -> impl Iterator<Item = Error> + use<> {
-    let rebuilt = Rebuilt::of(&left.dropped);
     let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
-    let lock_within_ms = put_back_within_ms(plan);
-    let how = Builds { sessions: BUILDERS, tuned, pausing: None, lock_within_ms };
-    let dropped = put_back_entries(context, ledger, left.dropped, how, RETRY_FOR).await;
-    if is_answered(&dropped) {
-        rebuilt.analyze(context).await;
-    }
-    let given_up = give_up_all(context, ledger, left.tuned, RETRY_FOR).await;
+    let how = (tuned, put_back_within_ms(plan));
+    let (dropped, given_up) = left.put_back(context, ledger, how, RETRY_FOR).await;
     [dropped.err(), given_up.err()].into_iter().flatten()
 }
 
@@ -292,12 +260,11 @@ impl Repair<'_> {
     /// By the job that has left it: by all of them, or this one.
     async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
         let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
-        let reading = async { tokio::try_join!(ledger.open_undos(session, job), ledger.held(session, job)) };
-        let (mut dropped, mut tuned) = connection.attend(session, reading).await?;
+        let mut left = connection.attend(session, Left::read(ledger, session, job)).await?;
         let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
-        dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
-        tuned.retain(|held| self.is_made_like() && held.job_id != plan.job_id);
-        if dropped.is_empty() && tuned.is_empty() {
+        left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
+        left.tuned.retain(|held| self.is_made_like() && held.job_id != plan.job_id);
+        if left.is_empty() {
             return Ok(BTreeMap::new());
         }
         let mut oids = BTreeSet::new();
@@ -306,11 +273,11 @@ impl Repair<'_> {
             oids.extend(connection.attend(session, of_table).await?);
         }
         let is_table = |held: &Held| held.thing.table.as_ref().is_some_and(|(oid, _)| oids.contains(oid));
-        tuned.retain(is_table);
+        left.tuned.retain(is_table);
         let is_lacking = |undo: &&Undo| {
             oids.contains(&undo.change.table_oid) && (self.is_made_like() || tells_bad_rows(undo))
         };
-        let lacking = by_job(dropped, tuned).into_iter().filter_map(|(job_id, left)| {
+        let lacking = left.by_job().into_iter().filter_map(|(job_id, left)| {
             let dropped = left.dropped.iter().find(is_lacking).map(ToString::to_string);
             let what = dropped.or_else(|| left.tuned.first().map(|held| held.thing.to_string()))?;
             Some((job_id, Lacking { what, left }))
