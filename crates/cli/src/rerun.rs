@@ -115,6 +115,7 @@ pub fn followable(error: Error, adds_rows: bool) -> Error {
 }
 
 /// Options that decide which rows are stored, and so who a job is: with another value of one of them the command is another job's.
+/// By the engine's [`work_key`](howdah_engine::plan::work_key), with which a test compares them.
 const OF_THE_WORK: [&str; 28] = [
     "--job-id",
     "--table",
@@ -159,19 +160,23 @@ pub fn adds_rows(job: &Job) -> bool {
 
 /// The options in the text that `load` has and `resume` has not.
 fn only_of_load(text: &str) -> Vec<String> {
-    let options = |verb: &str| -> BTreeSet<String> {
-        let command = Options::command();
-        let arguments = command.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
-        arguments.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect()
-    };
-    let (load, resume) = (options("load"), options("resume"));
+    let (load, resume) = (options_of("load"), options_of("resume"));
     let words = text.split(|c: char| c != '-' && !c.is_ascii_lowercase());
     words.filter(|word| load.contains(*word) && !resume.contains(*word)).map(str::to_owned).collect()
+}
+
+fn options_of(verb: &str) -> BTreeSet<String> {
+    let command = Options::command();
+    let arguments = command.find_subcommand(verb).into_iter().flat_map(clap::Command::get_arguments);
+    arguments.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Command;
+    use crate::settings::Settings;
+    use clap::Parser;
 
     #[test]
     fn options_of_load_alone_are_told_from_those_that_resume_takes() {
@@ -185,6 +190,96 @@ mod tests {
     fn what_makes_another_job_is_an_option_of_load() {
         let text = OF_THE_WORK.join(" ");
         assert_eq!(only_of_load(&text), OF_THE_WORK);
+    }
+
+    fn option_of(given: &str) -> &str {
+        given.split_once('=').map_or(given, |(option, _)| option)
+    }
+
+    /// An option with another value than it has by default, and what it needs beside it. Those are missing whose job is in a file or in
+    /// a ledger.
+    const GIVEN: [(&str, &str); 62] = [
+        ("--to=host=h", ""),
+        ("--ledger=books", ""),
+        ("--password", ""),
+        ("--no-password", ""),
+        ("--password-command=echo", ""),
+        ("--table=u", ""),
+        ("--format=text", ""),
+        ("--delimiter=;", ""),
+        ("--quote='", ""),
+        ("--escape=\\", ""),
+        ("--null=NA", ""),
+        ("--header=false", ""),
+        ("--encoding=LATIN1", ""),
+        ("--force-null=a", "--format=csv"),
+        ("--force-not-null=a", "--format=csv"),
+        ("--default=D", "--format=csv"),
+        ("--copy-options=(FORMAT text)", ""),
+        ("--columns=a", ""),
+        ("--map=a=b", ""),
+        ("--ignore-extra", ""),
+        ("--create", ""),
+        ("--types=a=text", "--create"),
+        ("--names=keep", "--create"),
+        ("--primary-key=a", "--create"),
+        ("--evolve=add", ""),
+        ("--lenient", ""),
+        ("--all-tables", ""),
+        ("--mode=replace", ""),
+        ("--key=b", "--mode=merge --key=a"),
+        ("--delete-missing", "--mode=merge --key=a"),
+        ("--keep=last", "--mode=merge --key=a"),
+        ("--atomic", ""),
+        ("--freeze", "--mode=truncate"),
+        ("--lock-timeout=1min", ""),
+        ("--on-error=skip", ""),
+        ("--max-errors=7", "--on-error=skip"),
+        ("--nul=strip", ""),
+        ("--reject-file=r.csv", "--on-error=skip"),
+        ("--jobs=3", ""),
+        ("--memory=1GB", ""),
+        ("--chunk-size=1MB", ""),
+        ("--encode=text", ""),
+        ("--toast-compression=keep", ""),
+        ("--partitions=parent", ""),
+        ("--create-partitions=day", ""),
+        ("--indexes=rebuild", ""),
+        ("--triggers=disable", ""),
+        ("--sequences=keep", ""),
+        ("--after=analyze", ""),
+        ("--job-id=night", ""),
+        ("--force", ""),
+        ("--known=skip", ""),
+        ("--if-done=ok", ""),
+        ("--retry-for=1min", ""),
+        ("--tune=none", ""),
+        ("--max-replica-lag=1GB", ""),
+        ("--reserve-connections=3", ""),
+        ("--pause-for=1min", ""),
+        ("--max-decompressed=1GB", ""),
+        ("--verify=count", ""),
+        ("--quiet", ""),
+        ("--json", ""),
+    ];
+
+    #[test]
+    fn an_option_makes_another_job_where_the_engine_says_so_and_nowhere_else() {
+        let work_key = |given: Option<&str>, beside: &str| {
+            let line = ["howdah", "load", "f.csv"].into_iter().chain(beside.split(' ')).chain(given);
+            let line = line.filter(|word| !word.is_empty());
+            let Command::Load(options) = Options::parse_from(line).command else { unreachable!() };
+            howdah_engine::plan::work_key(&Settings::resolve(*options).unwrap().job)
+        };
+        for (given, beside) in GIVEN {
+            let is_another = work_key(Some(given), beside) != work_key(None, beside);
+            assert_eq!(is_another, makes_another_job(option_of(given)), "{given}");
+        }
+        let not_given =
+            |option: &String| !GIVEN.iter().any(|(given, _)| given.split('=').next() == Some(option));
+        let options = options_of("load").into_iter();
+        let others: Vec<String> = options.filter(not_given).collect();
+        assert_eq!(others, ["--job", "--rejects"], "give an example of each new option");
     }
 
     #[test]

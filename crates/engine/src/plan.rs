@@ -44,6 +44,7 @@ mod whole;
 
 pub use columns::field_targets;
 pub(crate) use faster::chunk_format;
+pub use identity::work_key;
 pub(crate) use indexes::{ToCome, decide as decide_indexes};
 pub(crate) use triggers::way as way_of_triggers;
 

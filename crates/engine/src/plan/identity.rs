@@ -139,8 +139,8 @@ struct Work<'a> {
     check: bool,
 }
 
-/// The digest of what was asked.
-fn work_key(job: &Job) -> String {
+/// The digest of what was asked: the work of jobs with one of these is the same.
+pub fn work_key(job: &Job) -> String {
     let mut sources: Vec<&SourceSpec> = job.sources.iter().collect();
     sources.sort_by(|one, other| (&one.location, &one.table).cmp(&(&other.location, &other.table)));
     digest(&Work {
